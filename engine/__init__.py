@@ -1,0 +1,28 @@
+"""Paretone's engine: models, techniques, measurements. Never imports Qt.
+
+The names below are the public Python interface. They are imported on first use, so that ``import engine`` (and with it
+every front end) stays free of torch until something needs it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Profile": "engine.profile",
+    "Setting": "engine.setting",
+    "Engaged": "engine.setting",
+    "Take": "engine.take",
+    "Engine": "engine.worker",
+    "load_model": "engine.models",
+}
+
+__all__ = [*_PUBLIC, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'engine' has no attribute {name!r}")

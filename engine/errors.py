@@ -1,0 +1,59 @@
+"""What can go wrong in a way the user can act on.
+
+Every message is one or two sentences: what is wrong, with which file or value, and what to do. The engine thread turns
+these into :class:`engine.messages.JobFailed`; the command line prints them and exits with ``exit_code``.
+"""
+
+from __future__ import annotations
+
+
+class PlainError(Exception):
+    """A problem that the user can act on; ``str(error)`` is the sentence to show."""
+
+    exit_code = 1
+
+
+class SettingError(PlainError):
+    """A knob value, or a combination of techniques, that cannot be used."""
+
+    exit_code = 2
+
+
+class TextError(PlainError):
+    """Text that cannot be spoken."""
+
+    exit_code = 3
+
+
+class AudioError(PlainError):
+    """A recording that cannot be used as a voice."""
+
+    exit_code = 4
+
+
+class CheckpointError(PlainError):
+    """A weight file that is missing, damaged, unsafe or of another architecture."""
+
+    exit_code = 5
+
+
+class ProfileError(PlainError):
+    """A profile or strategy table that is invalid, or belongs to something else."""
+
+    exit_code = 6
+
+
+class DeviceError(PlainError):
+    """A device that is missing, full or failed."""
+
+    exit_code = 7
+
+
+class LibraryError(PlainError):
+    """The take library could not be read or written."""
+
+    exit_code = 8
+
+
+class Cancelled(Exception):
+    """Raised inside a job once its cancel token is set. Not an error: nothing is wrong."""

@@ -1,0 +1,148 @@
+"""Knobs: the declared parameters of models and techniques.
+
+A front end builds its controls from these declarations and the engine checks values against them, so that a value is
+never valid in one place and invalid in the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from engine.errors import SettingError
+
+
+class Effect(Enum):
+    """When a changed value takes effect."""
+
+    NEXT_SYNTHESIS = "at the next synthesis"
+    AFTER_CALIBRATION = "after the next calibration"
+    AFTER_TRAINING = "after training"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One parameter: what all kinds of knob have in common. ``symbol`` is what the papers write (δ, w, β)."""
+
+    name: str
+    title: str
+    meaning: str
+    default: bool | int | float | str
+    symbol: str = ""
+    unit: str = ""
+    effect: Effect = Effect.NEXT_SYNTHESIS
+
+    @property
+    def label(self) -> str:
+        """Title, symbol and unit as one label, for example ``Threshold δ (velocity units)``."""
+        parts = [self.title]
+        if self.symbol:
+            parts.append(self.symbol)
+        if self.unit:
+            parts.append(f"({self.unit})")
+        return " ".join(parts)
+
+    def check(self, value: object) -> bool | int | float | str:
+        """Return ``value`` in this knob's own type, or raise :class:`SettingError` with the permitted range."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Switch(Knob):
+    """On or off."""
+
+    def check(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise SettingError(f"{self.title} must be true or false, not {value!r}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Number(Knob):
+    """A number from ``minimum`` to ``maximum``; whole when ``whole`` is set. ``step`` is what one key press changes."""
+
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    step: float = 1.0
+    whole: bool = False
+
+    def check(self, value: object) -> int | float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise SettingError(f"{self.title} must be a number, not {value!r}.")
+        if self.whole and value != int(value):
+            raise SettingError(f"{self.title} must be a whole number, not {value!r}.")
+        if not self.minimum <= value <= self.maximum:
+            raise SettingError(
+                f"{self.title} must lie between {self.minimum:g} and {self.maximum:g}{self._unit}, not at {value:g}."
+            )
+        return int(value) if self.whole else float(value)
+
+    @property
+    def _unit(self) -> str:
+        return f" {self.unit}" if self.unit else ""
+
+
+@dataclass(frozen=True)
+class Choice(Knob):
+    """One of a few named values; ``titles`` are shown in the same order."""
+
+    values: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+
+    def check(self, value: object) -> str:
+        if value not in self.values:
+            raise SettingError(f"{self.title} must be one of {', '.join(self.values)}, not {value!r}.")
+        return str(value)
+
+
+class Values(Mapping[str, bool | int | float | str]):
+    """An immutable, hashable, picklable mapping from knob names to values."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, values: Mapping[str, object] | Iterable[tuple[str, object]] = (), **more: object) -> None:
+        object.__setattr__(self, "_items", dict(sorted(dict(values, **more).items())))
+
+    def __getitem__(self, name: str) -> bool | int | float | str:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Values cannot be changed; use replace().")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items.items()))
+
+    def __repr__(self) -> str:
+        return f"Values({self._items!r})"
+
+    def __reduce__(self) -> tuple[type, tuple[dict]]:
+        return Values, (dict(self._items),)
+
+    def replace(self, **changes: object) -> Values:
+        """A copy with some values changed."""
+        return Values(self._items, **changes)
+
+
+def defaults(knobs: Iterable[Knob]) -> Values:
+    """The default value of every knob."""
+    return Values({knob.name: knob.default for knob in knobs})
+
+
+def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> Values:
+    """Complete ``values`` with defaults and check each one.
+
+    Raises :class:`SettingError` that names ``owner`` and the knob when a name is unknown or a value is out of range.
+    """
+    declared = {knob.name: knob for knob in knobs}
+    unknown = sorted(set(values) - set(declared))
+    if unknown:
+        raise SettingError(f"{owner} has no knob named {unknown[0]!r}; it has {', '.join(declared) or 'none'}.")
+    return Values({name: knob.check(values.get(name, knob.default)) for name, knob in declared.items()})

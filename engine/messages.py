@@ -1,0 +1,230 @@
+"""The language between a front end and the engine: commands go in, events come out.
+
+All of them are frozen dataclasses that can be pickled, so the engine may as well live in another process. ``job`` is
+chosen by the sender of a command; every event that a command causes carries it, and exactly one of
+:class:`JobFinished`, :class:`JobFailed` and :class:`JobCancelled` ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.models.base import ModelInfo, OperationCounts, Voice
+from engine.setting import Setting
+from engine.take import Take
+from engine.techniques.ditreducio.record import CalibrationRecord, Trial
+from engine.techniques.ditreducio.table import StrategyTable
+
+
+# --- Commands --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Command:
+    """Something to do."""
+
+    job: int
+
+
+@dataclass(frozen=True)
+class LoadModel(Command):
+    """Load a model of the catalogue. ``folder`` and ``variant`` override the catalogue's; ``device`` is ``auto``,
+    ``cpu``, ``cuda`` or ``mps``."""
+
+    model: str
+    folder: str = ""
+    variant: str = ""
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class UnloadModel(Command):
+    """Free the loaded model's memory."""
+
+
+@dataclass(frozen=True)
+class DownloadModel(Command):
+    """Fetch an official checkpoint into ``folder``. The user has seen and accepted ``licence``."""
+
+    model: str
+    folder: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class Synthesise(Command):
+    """Speak ``text`` in ``voice`` under ``setting``. ``artefacts`` are those that the setting names by fingerprint."""
+
+    text: str
+    voice: Voice
+    setting: Setting
+    artefacts: tuple[StrategyTable, ...] = ()
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Calibrate(Command):
+    """Calibrate DiTReducio for ``setting`` (whose DiTReducio knobs say how) on one sentence."""
+
+    text: str
+    voice: Voice
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class CaptureAttention(Command):
+    """Run ``setting`` up to ``step`` and capture the attention of ``layer`` there, all branches."""
+
+    text: str
+    voice: Voice
+    setting: Setting
+    layer: int
+    step: int
+    artefacts: tuple[StrategyTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cancel(Command):
+    """Cancel the job ``target``, running or waiting."""
+
+    target: int
+
+
+@dataclass(frozen=True)
+class ShutDown(Command):
+    """Cancel everything and end the engine thread."""
+
+
+# --- Events ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in the job ``job`` (0: in no job)."""
+
+    job: int
+
+
+@dataclass(frozen=True)
+class EngineStatus(Event):
+    """A line for the status bar."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class EngineReady(Event):
+    """The engine can take jobs. ``machine`` describes processor, memory and versions in one line."""
+
+    device: str
+    devices: tuple[str, ...]
+    machine: str
+
+
+@dataclass(frozen=True)
+class EngineStopped(Event):
+    """The engine thread is about to end."""
+
+
+@dataclass(frozen=True)
+class ModelLoaded(Event):
+    """A model is loaded and warm."""
+
+    info: ModelInfo
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress(Event):
+    """``done`` of ``total`` units; ``seconds_left`` is ``None`` until it can be estimated."""
+
+    done: int
+    total: int
+    seconds_left: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Telemetry(Event):
+    """Live figures of a running synthesis; latest wins."""
+
+    chunk: int
+    chunks: int
+    step: int
+    steps: int
+    step_seconds: float
+    steps_per_second: float
+    elapsed_seconds: float
+    audio_seconds: float
+    """Seconds of audio finished so far."""
+    real_time_factor: float | None
+    first_audio_seconds: float | None
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class AudioReady(Event):
+    """Audio that can be played now, continuing where the job's last piece ended."""
+
+    samples: np.ndarray = field(repr=False)
+    sample_rate: int = 24000
+
+
+@dataclass(frozen=True)
+class TakeReady(Event):
+    """A finished take, and the operation counts of its (first chunk's) backbone evaluation."""
+
+    take: Take
+    operations: OperationCounts | None = None
+
+
+@dataclass(frozen=True)
+class TrialDone(Event):
+    """One layer trial of a calibration."""
+
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class SimilarityMeasured(Event):
+    """The check phase's diagonal similarities so far: (layers, steps) float, NaN where not yet measured."""
+
+    similarities: np.ndarray = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CalibrationReady(Event):
+    """A finished calibration."""
+
+    record: CalibrationRecord
+    operations: OperationCounts | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class AttentionCaptured(Event):
+    """Attention of one layer at one step, mean over heads: (branches, queries, keys) float32, rows sum to one.
+    Queries and keys may be pooled; ``frames`` is the unpooled length, ``similarities`` the diagonal similarity per branch."""
+
+    layer: int
+    step: int
+    frames: int
+    prompt_frames: int
+    maps: np.ndarray = field(repr=False)
+    similarities: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class JobFinished(Event):
+    """The job is done."""
+
+
+@dataclass(frozen=True)
+class JobFailed(Event):
+    """The job failed; ``sentence`` says why and what to do, ``details`` is a traceback for the log or ``""``."""
+
+    sentence: str
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class JobCancelled(Event):
+    """The job was cancelled."""

@@ -1,0 +1,175 @@
+"""What every model adapter offers to the engine, whatever its family. Torch-free, so that a front end may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from engine.knobs import Knob
+from engine.setting import Setting
+from engine.take import Measurements, Trace
+
+if TYPE_CHECKING:
+    from engine.techniques.ditreducio.record import CalibrationRecord, Trial
+    from engine.techniques.ditreducio.table import Belonging, StrategyTable
+
+
+@dataclass(frozen=True)
+class OperationCounts:
+    """Multiply-adds × 2 of one backbone evaluation, for one branch and one item, split by what a skip can save.
+
+    Counted: every matrix product, convolution and attention product of the backbone (1 multiply-add = 2 operations).
+    Not counted: norms, activations, rotary embedding, residual additions, AdaLN (tabulated once per schedule).
+    """
+
+    attention: float
+    """Of one layer's attention module: q, k, v and output projections and both attention products."""
+    feed_forward: float
+    """Of one layer's feed-forward module."""
+    fixed: float
+    """Of the input and output layers, which no technique skips."""
+    layers: int
+    branches: int
+
+    @property
+    def evaluation(self) -> float:
+        """Operations of one uncompressed evaluation, all branches."""
+        return self.branches * (self.layers * (self.attention + self.feed_forward) + self.fixed)
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a loaded model says about itself."""
+
+    id: str
+    title: str
+    family: str
+    variant: str
+    checkpoint: str
+    fingerprint: str
+    """SHA-256 of the checkpoint file, hexadecimal."""
+    licence: str
+    device: str
+    precision: str
+    sample_rate: int
+    layers: int
+    branches: int
+    parameters: int
+    text_front_end: str
+    knobs: tuple[Knob, ...] = ()
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A reference recording and its transcript. ``phones`` are ``(phone, start, end)`` in seconds where known."""
+
+    id: str
+    title: str
+    audio: str
+    transcript: str
+    phones: tuple[tuple[str, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """One finished step of a sampling loop."""
+
+    chunk: int
+    chunks: int
+    step: int
+    steps: int
+    seconds: float
+    """Wall seconds of this step's backbone evaluation."""
+
+
+class Observer(Protocol):
+    """What a sampling loop reports to. Every method may raise :class:`engine.errors.Cancelled`."""
+
+    def check(self) -> None:
+        """Called at least once per step, layer trial or token; raises when the job was cancelled."""
+
+    def step(self, report: StepReport) -> None:
+        """Called after every step."""
+
+    def status(self, text: str) -> None:
+        """Called when the job enters a new part, with a line to show."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Audio that can be played now: float32 samples at the model's rate, continuing where the last piece ended."""
+
+    samples: np.ndarray = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """A finished synthesis."""
+
+    samples: np.ndarray = field(repr=False)
+    sample_rate: int = 24000
+    measurements: Measurements = field(default_factory=Measurements)
+    trace: Trace = field(default_factory=Trace)
+    notes: tuple[str, ...] = ()
+    """Things the user should know, for example which characters were dropped."""
+
+
+@dataclass(frozen=True)
+class AttentionCapture:
+    """Attention of one layer at one step, mean over heads; see :class:`engine.messages.AttentionCaptured`."""
+
+    layer: int
+    step: int
+    frames: int
+    prompt_frames: int
+    maps: np.ndarray = field(repr=False)
+    similarities: tuple[float, ...] = ()
+
+
+class CalibrationObserver(Observer, Protocol):
+    """An observer that is also told what a calibration finds."""
+
+    def trial(self, trial: Trial) -> None:
+        """Called after every layer trial."""
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        """Called after every step of the check phase with (layers, steps), NaN where not yet measured."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called with the share of the work done, in layer evaluations."""
+
+
+class SpeechModel(Protocol):
+    """A loaded model, ready to speak. Used by one thread at a time."""
+
+    info: ModelInfo
+
+    def synthesise(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...], observer: Observer
+    ) -> Generator[Piece, None, Synthesis]:
+        """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
+        :class:`Cancelled`."""
+
+    def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
+        """What one backbone evaluation of the first chunk costs, without running anything."""
+
+    def belonging(self, setting: Setting) -> Belonging:
+        """What a strategy table calibrated under ``setting`` would belong to."""
+
+    def calibrate(self, text: str, voice: Voice, setting: Setting, observer: CalibrationObserver) -> CalibrationRecord:
+        """Calibrate DiTReducio on one sentence."""
+
+    def capture_attention(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        layer: int,
+        step: int,
+        observer: Observer,
+    ) -> AttentionCapture:
+        """Run up to ``step`` and look at ``layer``."""

@@ -1,0 +1,24 @@
+"""The techniques that exist. Adding one means adding its file or folder and naming it here."""
+
+from __future__ import annotations
+
+from engine.errors import SettingError
+from engine.setting import Setting
+from engine.techniques import ditreducio
+from engine.techniques.base import Technique
+
+TECHNIQUES: tuple[Technique, ...] = (ditreducio.TECHNIQUE,)
+
+
+def technique(name: str) -> Technique:
+    """The technique called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    for one in TECHNIQUES:
+        if one.name == name:
+            return one
+    known = ", ".join(one.name for one in TECHNIQUES)
+    raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
+
+
+def conflict(setting: Setting) -> str | None:
+    """The first reason why ``setting``'s techniques cannot engage together, as a sentence, or ``None``."""
+    return next(filter(None, (technique(one.technique).conflict(setting) for one in setting.techniques)), None)

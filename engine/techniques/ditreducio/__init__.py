@@ -1,0 +1,86 @@
+"""DiTReducio: skip what a diffusion transformer repeats from step to step and from branch to branch.
+
+``table`` is the artefact, ``record`` what a calibration measured, ``skipping`` how a table acts inside a backbone,
+``calibration`` the three passes that make one.
+"""
+
+from __future__ import annotations
+
+from engine.knobs import Choice, Effect, Number
+from engine.setting import Setting
+from engine.techniques.base import Paper, Technique
+from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
+
+METRICS = ("mae", "relative")
+UNITS = {"mae": "log-mel units per unit time", "relative": "relative, clipped at 10"}
+"""Unit of the threshold under each error metric."""
+
+
+def conflict(setting: Setting) -> str | None:
+    """Why DiTReducio cannot take part in ``setting``, or ``None``."""
+    if setting.options.get("solver", "euler") != "euler":
+        return "DiTReducio's strategy table has one column per Euler step; choose the Euler solver."
+    return None
+
+
+TECHNIQUE = Technique(
+    name="ditreducio",
+    title="DiTReducio",
+    summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
+    paper=Paper("DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration", "arXiv 2509.09748"),
+    families=("flow",),
+    prepared_by="calibration",
+    conflict=conflict,
+    knobs=(
+        Number(
+            "threshold",
+            "Threshold",
+            "Largest error that a skip may cause in the model's output; layer l of L may use l/L of it.",
+            default=0.10,
+            symbol="δ",
+            effect=Effect.AFTER_CALIBRATION,
+            minimum=0.0,
+            maximum=2.0,
+            step=0.01,
+        ),
+        Choice(
+            "metric",
+            "Error metric",
+            "How the error is measured: mean absolute error (the paper) or the official code's clipped relative error.",
+            default="mae",
+            effect=Effect.AFTER_CALIBRATION,
+            values=METRICS,
+            titles=("Mean absolute error (paper)", "Relative (official code)"),
+        ),
+        Choice(
+            "compare",
+            "Compared output",
+            "What the error is measured on: the raw output of all branches (official) or the guided velocity.",
+            default="branches",
+            effect=Effect.AFTER_CALIBRATION,
+            values=("branches", "guided"),
+            titles=("All branches (official)", "Guided velocity"),
+        ),
+        Number(
+            "marked",
+            "Marked cells",
+            "Share of layer-step cells with the most diagonal attention that are tried first (the check phase).",
+            default=10.0,
+            symbol="q",
+            unit="%",
+            effect=Effect.AFTER_CALIBRATION,
+            minimum=0.0,
+            maximum=100.0,
+            step=1.0,
+        ),
+        Choice(
+            "branch_skip",
+            "Branch skipping saves",
+            "Modules that branch skipping computes for the conditional branch only.",
+            default="both",
+            effect=Effect.AFTER_CALIBRATION,
+            values=BRANCH_SKIP_VARIANTS,
+            titles=("Attention and feed-forward (paper)", "Attention only (official F5 code)"),
+        ),
+    ),
+)

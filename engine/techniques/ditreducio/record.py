@@ -1,0 +1,119 @@
+"""What a calibration measured, and the tables that follow from it at other thresholds.
+
+Acceptance is sequential: a trial's error was measured with every earlier decision in force. So a table at another
+threshold follows *exactly* only while all its decisions are the recorded ones. From the first decision that differs on,
+the recorded errors are those of a neighbouring path: the table is then a *prediction*, and only a calibration at that
+threshold can confirm it. A calibration at a small threshold rejects most candidates, hence measures both errors of
+almost every cell: it is the one to predict from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.knobs import Values
+from engine.techniques.ditreducio.table import Action, StrategyTable
+
+PRE_CALIBRATION = "pre-calibration"
+CALIBRATION = "calibration"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate tried on one cell. The bound it had to stay under is ``(layer + 1) / layers * threshold``."""
+
+    phase: str
+    step: int
+    layer: int
+    action: Action
+    error: float
+    accepted: bool
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A table derived from a record at another threshold."""
+
+    table: StrategyTable
+    exact: bool
+    """Whether a calibration at this threshold is certain to give this table."""
+    differs_at: Trial | None = None
+    """The first recorded trial that this threshold decides differently, when not exact."""
+    unmeasured: int = 0
+    """Cells decided without a measured error for the branch-skipping candidate."""
+
+
+@dataclass(frozen=True)
+class CalibrationRecord:
+    """One finished calibration: its knobs, every trial, and the table it gave."""
+
+    table: StrategyTable
+    knobs: Values
+    cut: float
+    """Diagonal similarity from which a cell was marked in the check phase."""
+    trials: tuple[Trial, ...]
+    similarities: np.ndarray = field(repr=False, compare=False)
+    """(layers, steps) diagonal similarity of the check phase."""
+    text: str = ""
+    voice: str = ""
+    seed: int = 0
+    created: str = ""
+    machine: str = ""
+
+    @property
+    def threshold(self) -> float:
+        """The threshold δ it was calibrated at, in the unit of its error metric."""
+        return float(self.knobs["threshold"])
+
+    @property
+    def marked(self) -> np.ndarray:
+        """(layers, steps) bool: the cells marked in the check phase."""
+        return self.similarities >= self.cut
+
+    def normalised_errors(self, action: Action) -> np.ndarray:
+        """(layers, steps) errors of ``action`` divided by ``(layer + 1) / layers``, so that one threshold cuts them all;
+        NaN where not measured. The later phase wins where both tried."""
+        errors = np.full((self.table.layers, self.table.steps), np.nan)
+        for trial in self.trials:
+            if trial.action is action:
+                errors[trial.layer, trial.step] = trial.error * self.table.layers / (trial.layer + 1)
+        return errors
+
+    def derive(self, threshold: float) -> Derivation:
+        """The table at ``threshold``; see the module's introduction for when it is exact."""
+        layers, steps = self.table.layers, self.table.steps
+        rows = [[Action.NONE] * steps for _ in range(layers)]
+        differs_at = None
+        decided: set[tuple[int, int]] = set()
+        tried_last: dict[tuple[int, int], Action] = {}
+        for trial in self.trials:
+            cell = trial.layer, trial.step
+            tried_last[cell] = trial.action
+            accepted = trial.error < (trial.layer + 1) / layers * threshold
+            if accepted != trial.accepted and cell not in decided:
+                differs_at = differs_at or trial
+            if accepted and cell not in decided:
+                rows[trial.layer][trial.step] = trial.action
+                decided.add(cell)
+        unmeasured = sum(cell not in decided and action is Action.TS for cell, action in tried_last.items())
+        origin = f"{'calibrated' if differs_at is None else 'predicted'} at threshold {threshold:g}"
+        table = StrategyTable(self.table.belonging, tuple(map(tuple, rows)), self.table.branch_skip, origin)
+        return Derivation(table, differs_at is None, differs_at, unmeasured)
+
+    @property
+    def exact_interval(self) -> tuple[float, float]:
+        """Thresholds ``low < δ <= high`` for which :meth:`derive` is exact."""
+        bounds = [(trial.error * self.table.layers / (trial.layer + 1), trial.accepted) for trial in self.trials]
+        low = max((bound for bound, accepted in bounds if accepted), default=0.0)
+        high = min((bound for bound, accepted in bounds if not accepted), default=float("inf"))
+        return low, high
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that tell this calibration from others."""
+        data = [self.table.fingerprint, dict(self.knobs), self.text, self.voice, self.seed, self.created]
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]

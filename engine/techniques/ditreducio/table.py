@@ -1,0 +1,232 @@
+"""The strategy table of DiTReducio: what every layer does at every step.
+
+Torch-free: a front end draws, edits and prices tables without loading the engine's heavy parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from enum import IntEnum
+
+from engine.errors import ProfileError
+from engine.models.base import OperationCounts
+
+
+class Action(IntEnum):
+    """What a layer does at a step. The official files write the names."""
+
+    NONE = 0
+    """Compute both modules for all branches."""
+    TS = 1
+    """Temporal skipping: both modules return what they returned at the last step that computed them."""
+    BS = 2
+    """Branch skipping: compute branch 0; the others follow by their last residual."""
+
+
+BRANCH_SKIP_VARIANTS = ("both", "attention")
+"""Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
+
+
+@dataclass(frozen=True)
+class Belonging:
+    """What a table was calibrated for. A table is only valid where all of this is equal."""
+
+    model: str
+    fingerprint: str
+    variant: str
+    solver: str
+    steps: int
+    spacing: str
+    sway: float
+    guidance: float
+
+    def mismatch(self, other: Belonging) -> str | None:
+        """The first respect in which ``other`` differs, as a sentence, or ``None``."""
+        names = {
+            "model": "model",
+            "fingerprint": "checkpoint",
+            "variant": "architecture variant",
+            "solver": "solver",
+            "steps": "number of steps",
+            "spacing": "step grid",
+            "sway": "sway coefficient",
+            "guidance": "guidance strength",
+        }
+        for one in fields(self):
+            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+            if mine != theirs:
+                if one.name == "fingerprint":
+                    mine, theirs = mine[:12], theirs[:12]
+                return f"it belongs to {names[one.name]} {mine!r}, but {theirs!r} is in use"
+        return None
+
+
+@dataclass(frozen=True)
+class StrategyTable:
+    """One action per layer and step, ``actions[layer][step]``; step 0 always computes."""
+
+    belonging: Belonging
+    actions: tuple[tuple[Action, ...], ...]
+    branch_skip: str = "both"
+    origin: str = ""
+    """How the table came about, in words: calibrated at which threshold, edited by hand, imported from a file."""
+
+    def __post_init__(self) -> None:
+        steps = self.belonging.steps
+        if self.branch_skip not in BRANCH_SKIP_VARIANTS:
+            raise ProfileError(
+                f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, not {self.branch_skip!r}."
+            )
+        if not self.actions:
+            raise ProfileError("The strategy table has no layers.")
+        for layer, row in enumerate(self.actions):
+            if len(row) != steps:
+                raise ProfileError(
+                    f"The strategy table has {len(row)} steps in layer {layer + 1}, but its grid has {steps}."
+                )
+            if row[0] is not Action.NONE:
+                raise ProfileError(f"The strategy table skips layer {layer + 1} at step 1, where nothing is cached yet.")
+
+    @classmethod
+    def computing(cls, belonging: Belonging, layers: int, branch_skip: str = "both") -> StrategyTable:
+        """The table that skips nothing."""
+        return cls(belonging, ((Action.NONE,) * belonging.steps,) * layers, branch_skip, "nothing skipped")
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return len(self.actions)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return self.belonging.steps
+
+    def at(self, step: int) -> tuple[Action, ...]:
+        """The actions of all layers at ``step``."""
+        return tuple(row[step] for row in self.actions)
+
+    def changed(self, layer: int, step: int, action: Action) -> StrategyTable:
+        """A copy with one cell changed by hand."""
+        row = (*self.actions[layer][:step], Action(action), *self.actions[layer][step + 1 :])
+        rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
+        origin = self.origin if self.origin.endswith("edited by hand") else f"{self.origin}, edited by hand".lstrip(", ")
+        return replace(self, actions=rows, origin=origin)
+
+    def count(self, action: Action) -> int:
+        """In how many cells ``action`` is taken."""
+        return sum(row.count(action) for row in self.actions)
+
+    @property
+    def skipped_share(self) -> float:
+        """Share of cells that do not compute everything, 0 to 1."""
+        return 1 - self.count(Action.NONE) / (self.layers * self.steps)
+
+    def ops_ratio(self, operations: OperationCounts) -> float:
+        """Backbone operations under this table over those without it; what is counted: see ``OperationCounts``."""
+        branches = operations.branches
+        both = operations.attention + operations.feed_forward
+        one_branch = both if self.branch_skip == "both" else operations.attention + branches * operations.feed_forward
+        total = self.steps * branches * operations.fixed
+        total += self.count(Action.NONE) * branches * both + self.count(Action.BS) * one_branch
+        return total / (self.steps * operations.evaluation)
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal for tables that act equally on the same model."""
+        data = self.to_json()
+        del data["origin"]
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        return {
+            "belonging": asdict(self.belonging),
+            "branch_skip": self.branch_skip,
+            "origin": self.origin,
+            "actions": [[action.name for action in row] for row in self.actions],
+        }
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "strategy table") -> StrategyTable:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        if not isinstance(data, dict):
+            raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
+        unknown = sorted(set(data) - {"belonging", "branch_skip", "origin", "actions"})
+        if unknown:
+            raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
+        for name in ("belonging", "branch_skip", "actions"):
+            if name not in data:
+                raise ProfileError(f"{where} lacks the field {name!r}.")
+        return cls(
+            _belonging(data["belonging"], f"{where}.belonging"),
+            read_actions(data["actions"], f"{where}.actions"),
+            str(data["branch_skip"]),
+            str(data.get("origin", "")),
+        )
+
+    def to_official(self) -> dict:
+        """The official code's own form: ``methods[layer][step]`` and where module outputs must be cached."""
+        return {
+            "methods": [[action.name for action in row] for row in self.actions],
+            "need_cached_output": [_needed_outputs(row) for row in self.actions],
+        }
+
+    @classmethod
+    def from_official(cls, data: object, belonging: Belonging, branch_skip: str, where: str) -> StrategyTable:
+        """Read an official ``{steps}_{threshold}.json``. The file says nothing about what it belongs to, so the caller must.
+
+        Raises :class:`ProfileError` when it is not such a file or its number of steps is another.
+        """
+        if not isinstance(data, dict) or "methods" not in data:
+            raise ProfileError(f"{where} is not an official strategy table: it has no field 'methods'.")
+        return cls(belonging, read_actions(data["methods"], f"{where}: methods"), branch_skip, f"imported from {where}")
+
+
+def read_actions(data: object, where: str) -> tuple[tuple[Action, ...], ...]:
+    """Action names, layer-major, as they stand in JSON files."""
+    if not isinstance(data, list) or not all(isinstance(row, list) for row in data):
+        raise ProfileError(f"{where} must be a list (layers) of lists (steps).")
+    for layer, row in enumerate(data):
+        for step, name in enumerate(row):
+            if name not in Action.__members__:
+                raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {name!r}.")
+    return tuple(tuple(Action[name] for name in row) for row in data)
+
+
+def _needed_outputs(row: Sequence[Action]) -> list[bool]:
+    """Steps whose output a later skip uses: each last step before a skip that is not itself a temporal skip."""
+    needed = [False] * len(row)
+    last = 0
+    for step, action in enumerate(row):
+        if action is not Action.NONE:
+            needed[last] = True
+        if action is not Action.TS:
+            last = step
+    return needed
+
+
+def _belonging(data: object, where: str) -> Belonging:
+    if not isinstance(data, dict):
+        raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
+    kinds = {"steps": int, "sway": float, "guidance": float}
+    values = {}
+    for one in fields(Belonging):
+        if one.name not in data:
+            raise ProfileError(f"{where} lacks the field {one.name!r}.")
+        kind = kinds.get(one.name, str)
+        value = data[one.name]
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ProfileError(f"{where}.{one.name} must be of type {kind.__name__}, not {value!r}.")
+        values[one.name] = value
+    unknown = sorted(set(data) - set(values))
+    if unknown:
+        raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
+    if values["steps"] < 1:
+        raise ProfileError(f"{where}.steps must be at least 1, not {values['steps']}.")
+    return Belonging(**values)
