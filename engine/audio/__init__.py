@@ -1,0 +1,1 @@
+"""Recordings and spectrograms: reading, resampling, prompt preparation and mel front ends."""

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from engine.audio.mel import BIGVGAN, FLOOR, STYLES, VOCOS, MelFrontEnd, htk_filterbank, slaney_filterbank
+from engine.errors import AudioError
+
+
+def tone(frequency: float, seconds: float = 0.5) -> torch.Tensor:
+    return torch.sin(2 * math.pi * frequency * torch.arange(int(seconds * 24000)) / 24000)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("samples", [6000, 6143, 6144, 6145])
+def test_frame_count_is_as_announced(style: str, samples: int) -> None:
+    front_end = MelFrontEnd(style)
+    assert front_end(torch.randn(samples)).shape == (1, front_end.frames(samples), 100)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_batch_gives_what_its_items_give(style: str) -> None:
+    batch = torch.randn(3, 4000)
+    together = MelFrontEnd(style)(batch)
+    for item, frames in zip(batch, together, strict=True):
+        torch.testing.assert_close(frames[None], MelFrontEnd(style)(item), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("frequency", [300.0, 1500.0, 6000.0])
+def test_a_tone_is_loudest_in_the_band_that_covers_it(style: str, frequency: float) -> None:
+    front_end = MelFrontEnd(style)
+    loudest = front_end(tone(frequency))[0, 20].argmax()
+    nearest_bin = round(frequency * 1024 / 24000)
+    assert front_end.filterbank()[nearest_bin, loudest] > 0
+
+
+def test_silence_is_at_the_floor() -> None:
+    assert torch.equal(MelFrontEnd(VOCOS)(torch.zeros(4000)), torch.full((1, 16, 100), FLOOR).log())
+
+
+def test_triangles_of_htk_overlap_to_one_and_slaneys_have_equal_area() -> None:
+    triangles = htk_filterbank(24000, 16384, 20)
+    inner = triangles[triangles[:, 0].argmax() + 1 : triangles[:, -1].argmax()].sum(1)
+    torch.testing.assert_close(inner, torch.ones_like(inner), atol=1e-3, rtol=0)
+    areas = slaney_filterbank(24000, 16384, 20).sum(0) * 24000 / 16384
+    torch.testing.assert_close(areas, torch.ones_like(areas), atol=1e-2, rtol=0)
+
+
+def test_filterbanks_are_cached() -> None:
+    assert MelFrontEnd(VOCOS).filterbank() is MelFrontEnd(VOCOS).filterbank()
+
+
+@pytest.mark.parametrize(("style", "samples"), [(VOCOS, 512), (BIGVGAN, 384), (VOCOS, 0)])
+def test_too_few_samples_are_refused_in_words(style: str, samples: int) -> None:
+    with pytest.raises(AudioError, match=f"{samples} samples"):
+        MelFrontEnd(style)(torch.zeros(samples))
+
+
+def test_an_unknown_style_is_refused() -> None:
+    with pytest.raises(AudioError, match="griffin"):
+        MelFrontEnd("griffin")
