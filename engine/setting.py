@@ -66,7 +66,8 @@ class Setting:
             "model": self.model,
             "options": dict(self.options),
             "techniques": [
-                {"technique": one.technique, "knobs": dict(one.knobs), "artefact": one.artefact} for one in self.techniques
+                {"technique": one.technique, "knobs": dict(one.knobs), "artefact": one.artefact}
+                for one in self.techniques
             ],
             "seed": self.seed,
         }

@@ -27,7 +27,9 @@ TECHNIQUE = Technique(
     name="ditreducio",
     title="DiTReducio",
     summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
-    paper=Paper("DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration", "arXiv 2509.09748"),
+    paper=Paper(
+        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration", "arXiv 2509.09748"
+    ),
     families=("flow",),
     prepared_by="calibration",
     conflict=conflict,

@@ -88,7 +88,9 @@ class StrategyTable:
                     f"The strategy table has {len(row)} steps in layer {layer + 1}, but its grid has {steps}."
                 )
             if row[0] is not Action.NONE:
-                raise ProfileError(f"The strategy table skips layer {layer + 1} at step 1, where nothing is cached yet.")
+                raise ProfileError(
+                    f"The strategy table skips layer {layer + 1} at step 1, where nothing is cached yet."
+                )
 
     @classmethod
     def computing(cls, belonging: Belonging, layers: int, branch_skip: str = "both") -> StrategyTable:
@@ -113,7 +115,9 @@ class StrategyTable:
         """A copy with one cell changed by hand."""
         row = (*self.actions[layer][:step], Action(action), *self.actions[layer][step + 1 :])
         rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
-        origin = self.origin if self.origin.endswith("edited by hand") else f"{self.origin}, edited by hand".lstrip(", ")
+        origin = (
+            self.origin if self.origin.endswith("edited by hand") else f"{self.origin}, edited by hand".lstrip(", ")
+        )
         return replace(self, actions=rows, origin=origin)
 
     def count(self, action: Action) -> int:

@@ -1,0 +1,65 @@
+"""The phone set of the bundled models: 40 English phones and a pause.
+
+The set is that of flite's US English voices (CMU's ARPAbet in lower case without stress), with the unstressed ``ah`` kept
+apart as ``ax`` and ``axr`` merged into ``er``. A model's ``vocab.txt`` lists the same phones, one a line, in the order of
+its embedding; that file decides the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import CheckpointError
+
+PAUSE = "pau"
+
+VOWELS = frozenset(("aa", "ae", "ah", "ao", "aw", "ax", "ay", "eh", "er", "ey", "ih", "iy", "ow", "oy", "uh", "uw"))
+
+CONSONANTS = frozenset(
+    ("b", "ch", "d", "dh", "f", "g", "hh", "jh", "k", "l", "m", "n", "ng", "p", "r", "s", "sh", "t", "th", "v", "w")
+    + ("y", "z", "zh")
+)
+
+
+def fold_arpabet(symbol: str) -> str:
+    """A phone of this set for a CMU dictionary symbol with stress: ``AH0`` is ``ax``, ``ER1`` is ``er``, ``IY1`` is ``iy``."""
+    if symbol == "AH0":
+        return "ax"
+    return symbol.rstrip("012").lower()
+
+
+@dataclass(frozen=True)
+class PhoneVocabulary:
+    """The phones of one checkpoint in the order of its text embedding (row ``index + 1``; row 0 is filler)."""
+
+    phones: tuple[str, ...]
+    index: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", {phone: number for number, phone in enumerate(self.phones)})
+
+    @classmethod
+    def load(cls, path: Path) -> PhoneVocabulary:
+        """Read ``vocab.txt``. Raises :class:`CheckpointError` when it is missing or is no list of phones."""
+        try:
+            phones = tuple(path.read_text(encoding="utf-8").split())
+        except (OSError, UnicodeDecodeError) as error:
+            raise CheckpointError(f"The phone list {path} cannot be read ({error}); restore the model folder.") from error
+        unknown = sorted(set(phones) - VOWELS - CONSONANTS - {PAUSE})
+        if unknown or PAUSE not in phones or len(set(phones)) != len(phones):
+            what = f"{unknown[0]!r} is not a phone" if unknown else f"{PAUSE!r} is missing or a phone is listed twice"
+            raise CheckpointError(f"{path} is not a list of phones: {what}; restore the model folder.")
+        return cls(phones)
+
+    def ids(self, phones: Iterable[str]) -> np.ndarray:
+        """(n,) int64 indices of ``phones``. Raises :class:`CheckpointError` for a phone that the model lacks."""
+        try:
+            return np.array([self.index[phone] for phone in phones], dtype=np.int64)
+        except KeyError as error:
+            raise CheckpointError(
+                f"The model's phone list lacks {error.args[0]!r}; use the vocab.txt that came with the model."
+            ) from error

@@ -1,0 +1,162 @@
+"""Architectures and options of the F5-TTS family. Torch-free.
+
+Source: the official ``configs/*.yaml`` of SWivid/F5-TTS 1.1.20; v0 and v1 of a size have equal tensors and differ only here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from engine.errors import CheckpointError
+from engine.knobs import Choice, Number
+from engine.sampling.schedules import SPACINGS
+
+MEL_BANDS = 100
+SAMPLE_RATE = 24_000
+HOP = 256
+HEAD_WIDTH = 64
+
+
+@dataclass(frozen=True)
+class BackboneConfig:
+    """One architecture. Names are the official configuration's, except where noted."""
+
+    backbone: str
+    """``DiT`` (F5) or ``UNetT`` (E2)."""
+    dim: int
+    depth: int
+    heads: int
+    dim_head: int = HEAD_WIDTH
+    ff_mult: int = 2
+    text_dim: int = MEL_BANDS
+    conv_layers: int = 0
+    text_mask_padding: bool = False
+    pe_attn_head: int | None = None
+    """How many heads, from the first on, see positions (rotary embedding); ``None``: all."""
+    qk_norm: str | None = None
+    long_skip_connection: bool = False
+    text_embedding_average_upsampling: bool = False
+    mel_dim: int = MEL_BANDS
+    text_num_embeds: int = 0
+    """Number of vocabulary entries; the embedding has one row more, for filler."""
+
+    @classmethod
+    def from_official(
+        cls, backbone: str, arch: Mapping[str, object], text_num_embeds: int, where: str
+    ) -> BackboneConfig:
+        """From the ``arch`` part of an official configuration file.
+
+        Raises :class:`CheckpointError` that names an entry which this implementation does not know.
+        """
+        if backbone not in ("DiT", "UNetT"):
+            raise CheckpointError(f"{where} describes a {backbone!r} backbone; DiT and UNetT are supported.")
+        known = {one.name for one in fields(cls)} - {"backbone", "text_num_embeds"}
+        ignored = {"dropout", "attn_backend", "attn_mask_enabled", "checkpoint_activations"}
+        unknown = sorted(set(arch) - known - ignored)
+        if unknown:
+            raise CheckpointError(f"{where} has an architecture entry {unknown[0]!r} that is not supported.")
+        if arch.get("attn_mask_enabled"):
+            raise CheckpointError(
+                f"{where} enables attn_mask_enabled, which no released model uses and is not supported."
+            )
+        if arch.get("qk_norm") not in (None, "rms_norm"):
+            raise CheckpointError(f"{where} has qk_norm {arch['qk_norm']!r}; null and rms_norm are supported.")
+        if arch.get("text_embedding_average_upsampling") and not arch.get("text_mask_padding", True):
+            raise CheckpointError(f"{where}: text_embedding_average_upsampling needs text_mask_padding.")
+        defaults = {"ff_mult": 4, "text_mask_padding": True}
+        values = {name: arch[name] for name in known & set(arch) if arch[name] is not None or name == "pe_attn_head"}
+        return cls(backbone=backbone, text_num_embeds=text_num_embeds, **(defaults | values))
+
+
+def _f5(dim: int, depth: int, heads: int, first_version: bool) -> BackboneConfig:
+    return BackboneConfig(
+        "DiT",
+        dim,
+        depth,
+        heads,
+        text_dim=512,
+        conv_layers=4,
+        text_mask_padding=not first_version,
+        pe_attn_head=1 if first_version else None,
+    )
+
+
+VARIANTS: Mapping[str, BackboneConfig] = {
+    "F5TTS_v1_Base": _f5(1024, 22, 16, first_version=False),
+    "F5TTS_Base": _f5(1024, 22, 16, first_version=True),
+    "F5TTS_v1_Small": _f5(768, 18, 12, first_version=False),
+    "F5TTS_Small": _f5(768, 18, 12, first_version=True),
+    "E2TTS_Base": BackboneConfig("UNetT", 1024, 24, 16, ff_mult=4, pe_attn_head=1),
+    "E2TTS_Small": BackboneConfig("UNetT", 768, 20, 12, ff_mult=4, pe_attn_head=1),
+}
+"""The released architectures by the name of their configuration file (and of their folder)."""
+
+OPTIONS = (
+    Number(
+        "steps",
+        "Steps",
+        "Number of steps from noise to speech; the backbone runs once a step.",
+        default=32,
+        minimum=1,
+        maximum=128,
+        whole=True,
+    ),
+    Choice(
+        "spacing",
+        "Step grid",
+        "EPSS spends pruned steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); uniform spaces them evenly.",
+        default="epss",
+        values=SPACINGS,
+        titles=("EPSS where a table exists", "Uniform"),
+    ),
+    Number(
+        "sway",
+        "Sway",
+        "Bends the grid: negative values spend more steps near the noise.",
+        default=-1.0,
+        symbol="s",
+        minimum=-1.0,
+        maximum=1.0,
+        step=0.1,
+    ),
+    Number(
+        "guidance",
+        "Guidance",
+        "Strength of classifier-free guidance as the official code counts it: v + g·(v − v₀). 0 runs one branch only.",
+        default=2.0,
+        symbol="g",
+        minimum=0.0,
+        maximum=10.0,
+        step=0.1,
+    ),
+    Choice(
+        "solver",
+        "Solver",
+        "Euler evaluates the backbone once a step, midpoint twice.",
+        default="euler",
+        values=("euler", "midpoint"),
+        titles=("Euler", "Midpoint"),
+    ),
+    Number(
+        "speed",
+        "Speed",
+        "How fast to speak: 2 halves the duration.",
+        default=1.0,
+        unit="×",
+        minimum=0.3,
+        maximum=2.0,
+        step=0.05,
+    ),
+    Number(
+        "cross_fade",
+        "Cross-fade",
+        "Overlap between the chunks of a long text.",
+        default=0.15,
+        unit="s",
+        minimum=0.0,
+        maximum=1.0,
+        step=0.01,
+    ),
+)
+"""The sampler options of this family, as knobs."""

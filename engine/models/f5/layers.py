@@ -1,0 +1,290 @@
+"""The layers that F5's DiT and E2's UNetT are made of. Parameter names are the official ones.
+
+Source: SWivid/F5-TTS 1.1.20, ``f5_tts/model/modules.py`` and ``backbones/dit.py``, by the formulas in their papers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+NORM_EPSILON = 1e-6
+
+Probe = Callable[[str, Tensor], None]
+"""Called with the name and value of an intermediate result, for those who look inside."""
+
+
+class TimeEmbedding(nn.Module):
+    """Times (n,) to vectors (n, width): sinusoid of 1000·t, then a two-layer perceptron."""
+
+    sinusoid_width = 256
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.time_mlp = nn.Sequential(nn.Linear(self.sinusoid_width, width), nn.SiLU(), nn.Linear(width, width))
+
+    def forward(self, times: Tensor) -> Tensor:
+        half = self.sinusoid_width // 2
+        exponents = torch.arange(half, device=times.device).float() * -(math.log(10000) / (half - 1))
+        angles = 1000 * times[:, None] * exponents.exp()
+        return self.time_mlp(torch.cat([angles.sin(), angles.cos()], dim=-1).to(times.dtype))
+
+
+class GlobalResponseNorm(nn.Module):
+    """Divides every channel by how strong it is over the sequence, relative to the other channels (ConvNeXt V2)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.zeros(1, 1, width))
+        self.beta = nn.Parameter(torch.zeros(1, 1, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        strength = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+        relative = strength / (strength.mean(dim=-1, keepdim=True) + 1e-6)
+        return self.gamma * (x * relative) + self.beta + x
+
+
+class ConvNeXtV2Block(nn.Module):
+    """One residual block of the text encoder, (batch, sequence, width) to the same."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.dwconv = nn.Conv1d(width, width, kernel_size=7, padding=3, groups=width)
+        self.norm = nn.LayerNorm(width, eps=NORM_EPSILON)
+        self.pwconv1 = nn.Linear(width, inner)
+        self.grn = GlobalResponseNorm(inner)
+        self.pwconv2 = nn.Linear(inner, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mixed = self.norm(self.dwconv(x.transpose(1, 2)).transpose(1, 2))
+        return x + self.pwconv2(self.grn(F.gelu(self.pwconv1(mixed))))
+
+
+def text_positions(length: int, width: int, device: torch.device) -> Tensor:
+    """The fixed position table of the text encoder, (length, width): all cosines, then all sines."""
+    frequencies = 10000.0 ** -(torch.arange(0, width, 2, device=device).float() / width)
+    angles = torch.outer(torch.arange(length, device=device).float(), frequencies)
+    return torch.cat([angles.cos(), angles.sin()], dim=-1)
+
+
+class TextEmbedding(nn.Module):
+    """Token ids to one vector a mel frame.
+
+    ``ids`` are (batch, tokens), vocabulary positions with −1 for padding; the result is (batch, frames, width). Row 0 of the
+    table is filler. With ``drop`` the text is forgotten, but with mask padding its length is still known (official v1).
+    ``mask`` is (batch, frames), true within each item's duration: frames after it start as zeros, but take part in the norms.
+    """
+
+    longest = 8192
+
+    def __init__(
+        self, entries: int, width: int, conv_layers: int, mask_padding: bool, average_upsampling: bool
+    ) -> None:
+        super().__init__()
+        self.text_embed = nn.Embedding(entries + 1, width)
+        self.text_blocks = nn.Sequential(*(ConvNeXtV2Block(width, 2 * width) for _ in range(conv_layers)))
+        self.mask_padding = mask_padding
+        self.average_upsampling = average_upsampling
+
+    def forward(self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None) -> Tensor:
+        ids = F.pad((ids + 1)[:, :frames], (0, max(0, frames - ids.shape[1])))
+        padding = (ids == 0)[..., None]
+        embedded = self.text_embed(torch.zeros_like(ids) if drop else ids)
+        if len(self.text_blocks):
+            positions = text_positions(min(frames, self.longest), embedded.shape[-1], ids.device)
+            if frames > self.longest:  # The official table ends here, and its last row serves all later frames.
+                positions = torch.cat([positions, positions[-1:].expand(frames - self.longest, -1)])
+            embedded = embedded + positions.to(embedded.dtype)
+            if mask is not None:
+                embedded = embedded.masked_fill(~mask[..., None], 0)
+            if self.mask_padding:
+                embedded = embedded.masked_fill(padding, 0)
+            for block in self.text_blocks:
+                embedded = block(embedded)
+                if self.mask_padding:
+                    embedded = embedded.masked_fill(padding, 0)
+        if self.average_upsampling:
+            lengths = [frames] * len(ids) if mask is None else mask.sum(dim=1).tolist()
+            embedded = torch.stack(list(map(_upsample, embedded, ~padding[..., 0], lengths)))
+        return embedded
+
+
+def _upsample(rows: Tensor, valid: Tensor, frames: int) -> Tensor:
+    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more where it does not come out even."""
+    kept = rows[:frames][valid[:frames]]
+    if not len(kept):
+        return rows
+    repeats = torch.full((len(kept),), frames // len(kept), device=rows.device)
+    repeats[len(kept) - frames % len(kept) :] += 1
+    return F.pad(kept.repeat_interleave(repeats, dim=0), (0, 0, 0, len(rows) - frames))
+
+
+class ConvPositionEmbedding(nn.Module):
+    """Two grouped convolutions along the sequence that tell a frame where it is."""
+
+    def __init__(self, width: int, kernel_size: int = 31, groups: int = 16) -> None:
+        super().__init__()
+        convolution = {"kernel_size": kernel_size, "padding": kernel_size // 2, "groups": groups}
+        self.conv1d = nn.Sequential(
+            nn.Conv1d(width, width, **convolution), nn.Mish(), nn.Conv1d(width, width, **convolution), nn.Mish()
+        )
+
+    def first(self, x: Tensor, bias: bool) -> Tensor:
+        """The first convolution alone: it is linear, so parts of its input may be convolved apart and added up."""
+        convolution = self.conv1d[0]
+        return F.conv1d(
+            x,
+            convolution.weight,
+            convolution.bias if bias else None,
+            padding=convolution.padding,
+            groups=convolution.groups,
+        )
+
+    def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """What follows the first convolution, (batch, width, frames); ``mask`` is (batch, 1, frames), true where valid."""
+        if mask is None:
+            return self.conv1d[3](self.conv1d[2](self.conv1d[1](x)))
+        x = self.conv1d[2](self.conv1d[1](x.masked_fill(~mask, 0)))
+        return self.conv1d[3](x.masked_fill(~mask, 0))
+
+
+class InputEmbedding(nn.Module):
+    """Noised mel, prompt mel and text, side by side, to the backbone's width.
+
+    The prompt's and the text's share does not depend on the step: :meth:`constant` computes it once for a whole sampling run.
+    """
+
+    def __init__(self, mel_bands: int, text_width: int, width: int) -> None:
+        super().__init__()
+        self.mel_bands = mel_bands
+        self.proj = nn.Linear(2 * mel_bands + text_width, width)
+        self.conv_pos_embed = ConvPositionEmbedding(width)
+
+    def constant(self, prompt: Tensor, text: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The constant share of the projection, (rows, frames, width), and of its first convolution, (rows, width, frames)."""
+        weight = self.proj.weight[:, self.mel_bands :]
+        projected = F.linear(torch.cat([prompt, text], dim=-1), weight, self.proj.bias)
+        return projected, self.conv_pos_embed.first(_valid(projected, mask), bias=True)
+
+    def forward(self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+        """``x`` is (batch, frames, bands); the result has as many rows as ``constant``, a multiple of the batch.
+
+        The branches' inputs differ in their constant share only, so the share of ``x`` is computed for one of them.
+        """
+        projected, convolved = constant
+        own = F.linear(x, self.proj.weight[:, : self.mel_bands])
+        own_convolved = self.conv_pos_embed.first(_valid(own, None if mask is None else mask[: len(own)]), bias=False)
+        branches = len(projected) // len(x)
+        rest = self.conv_pos_embed.rest(
+            _add(own_convolved, convolved, branches), None if mask is None else mask[:, None]
+        )
+        return rest.transpose(1, 2) + _add(own, projected, branches)
+
+
+def _valid(x: Tensor, mask: Tensor | None) -> Tensor:
+    return (x if mask is None else x.masked_fill(~mask[..., None], 0)).transpose(1, 2)
+
+
+def _add(own: Tensor, constant: Tensor, branches: int) -> Tensor:
+    return (constant.unflatten(0, (branches, -1)) + own).flatten(0, 1)
+
+
+class RotaryEmbedding(nn.Module):
+    """Holds the official ``inv_freq`` buffer; :meth:`table` gives the rotations of a whole sequence."""
+
+    def __init__(self, head_width: int) -> None:
+        super().__init__()
+        self.register_buffer("inv_freq", 10000.0 ** -(torch.arange(0, head_width, 2).float() / head_width))
+
+    def table(self, length: int) -> Tensor:
+        """Unit complex numbers, (length, head_width / 2)."""
+        angles = torch.outer(torch.arange(length, device=self.inv_freq.device).float(), self.inv_freq.float())
+        return torch.polar(torch.ones_like(angles), angles)
+
+
+def rotate(x: Tensor, table: Tensor, heads: int | None) -> Tensor:
+    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, heads, sequence, head_width), pair by pair."""
+    if heads is not None and heads < x.shape[1]:
+        return torch.cat([rotate(x[:, :heads], table, None), x[:, heads:]], dim=1)
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * table).flatten(-2).to(x.dtype)
+
+
+class Attention(nn.Module):
+    """Self-attention over (rows, sequence, width). Output rows of padded frames are zero; padded keys are attended, as in
+    the official code with ``attn_mask_enabled: False``."""
+
+    def __init__(self, width: int, heads: int, head_width: int, qk_norm: bool, rotary_heads: int | None) -> None:
+        super().__init__()
+        inner = heads * head_width
+        self.heads, self.rotary_heads = heads, rotary_heads
+        self.to_q, self.to_k, self.to_v = (nn.Linear(width, inner) for _ in range(3))
+        self.to_out = nn.ModuleList([nn.Linear(inner, width)])
+        self.q_norm, self.k_norm = (nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None for _ in range(2))
+        self._fused: tuple[Tensor, Tensor] | None = None
+
+    def fuse(self) -> None:
+        """Lay the three input projections side by side in memory, so that inference runs them as one product."""
+        with torch.no_grad():
+            projections = self.to_q, self.to_k, self.to_v
+            weight = torch.cat([one.weight for one in projections])
+            bias = torch.cat([one.bias for one in projections])
+            for one, rows, values in zip(projections, weight.chunk(3), bias.chunk(3), strict=True):
+                one.weight, one.bias = (
+                    nn.Parameter(rows, requires_grad=False),
+                    nn.Parameter(values, requires_grad=False),
+                )
+        self._fused = weight, bias
+
+    def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
+        if self._fused is not None:
+            parts = F.linear(x, *self._fused).chunk(3, dim=-1)
+        else:
+            parts = self.to_q(x), self.to_k(x), self.to_v(x)
+        query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        if self.q_norm is not None:
+            query, key = self.q_norm(query), self.k_norm(key)
+        return rotate(query, rotary, self.rotary_heads), rotate(key, rotary, self.rotary_heads), value
+
+    def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
+        query, key, value = self.queries_keys_values(x, rotary)
+        mixed = F.scaled_dot_product_attention(query, key, value)
+        output = self.to_out[0](mixed.transpose(1, 2).flatten(-2))
+        return output if mask is None else output.masked_fill(~mask[: len(x), :, None], 0)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with a tanh-approximated GELU between them."""
+
+    def __init__(self, width: int, multiple: int) -> None:
+        super().__init__()
+        inner = width * multiple
+        self.ff = nn.Sequential(
+            nn.Sequential(nn.Linear(width, inner), nn.GELU(approximate="tanh")), nn.Identity(), nn.Linear(inner, width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.ff(x)
+
+
+class AdaptiveNorm(nn.Module):
+    """The linear layer that turns a time vector into a layer's shifts, scales and gates (AdaLN)."""
+
+    def __init__(self, width: int, parts: int) -> None:
+        super().__init__()
+        self.parts = parts
+        self.linear = nn.Linear(width, width * parts)
+
+    def table(self, time_vectors: Tensor) -> Tensor:
+        """(times, width) to (times, parts, width)."""
+        return self.linear(F.silu(time_vectors)).unflatten(-1, (self.parts, -1))
+
+
+def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """Layer norm without parameters, then ``· (1 + scale) + shift``; (rows, sequence, width)."""
+    return F.layer_norm(x, x.shape[-1:], 1 + scale, shift, NORM_EPSILON)

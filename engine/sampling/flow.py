@@ -1,0 +1,48 @@
+"""The flow family's sampling loop: a fixed-grid solution of dx/dt = v(x, t) from noise (t = 0) to speech (t = 1).
+
+This is all there is to a synthesis: techniques change the velocity that the loop is given, or its grid, never the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.sampling.schedules import time_grid
+
+Velocity = Callable[[Tensor, int], Tensor]
+"""From the state and the number of the evaluation (see :func:`engine.sampling.schedules.evaluation_times`) to dx/dt."""
+
+
+def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.ndarray:
+    """:func:`engine.sampling.schedules.time_grid` with torch's cosine: equal to the official grid to the last bit."""
+    return time_grid(steps, spacing, sway, cosine=lambda angles: torch.from_numpy(angles).cos().numpy())
+
+
+def integrate(
+    velocity: Velocity,
+    noise: Tensor,
+    times: np.ndarray,
+    solver: str = "euler",
+    on_step: Callable[[int, Tensor], None] | None = None,
+) -> Tensor:
+    """Integrate from ``noise`` along ``times`` (steps + 1 values) and return the state at the last time.
+
+    ``on_step`` is called with the step's number and the new state after every step, and may raise to stop. No state but
+    the newest is kept.
+    """
+    state = noise
+    grid = torch.from_numpy(times).to(noise.device)
+    for step in range(len(times) - 1):
+        length = grid[step + 1] - grid[step]
+        if solver == "euler":
+            state = state + length * velocity(state, step)
+        else:
+            halfway = state + 0.5 * length * velocity(state, 2 * step)
+            state = state + length * velocity(halfway, 2 * step + 1)
+        if on_step is not None:
+            on_step(step, state)
+    return state
