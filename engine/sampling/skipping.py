@@ -8,7 +8,7 @@ many skips follow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -37,6 +37,14 @@ COMPUTE = LayerDuty()
 """Compute everything, keep nothing: no later step skips."""
 
 
+def keeping(action: Action, branch_skip: str) -> LayerDuty:
+    """The duty of a layer of which any later step may need anything: what ``action`` yields is kept."""
+    attention = Duty(action, action is not Action.TS, action is Action.NONE)
+    if action is Action.BS and branch_skip == "attention":
+        return LayerDuty(attention, Duty(Action.NONE, keep_output=True, keep_residual=True))
+    return LayerDuty(attention, attention)
+
+
 @dataclass
 class ModuleMemory:
     """What one module keeps between steps. ``output`` is (branches·batch, frames, width), branch-major; ``residual`` holds
@@ -52,6 +60,10 @@ class LayerMemory:
 
     attention: ModuleMemory = field(default_factory=ModuleMemory)
     feed_forward: ModuleMemory = field(default_factory=ModuleMemory)
+
+    def copy(self) -> LayerMemory:
+        """A memory of its own that holds the same tensors (which are never written in place)."""
+        return LayerMemory(replace(self.attention), replace(self.feed_forward))
 
 
 class SkipPlan:
@@ -99,7 +111,8 @@ def advance(
     of a step that keeps nothing is left as it was.
     """
     if duty.action is Action.TS:
-        return torch.addcmul(hidden, gate, memory.output)
+        # ``hidden`` may hold several candidates side by side (see calibration), the memory serves each of them.
+        return torch.addcmul(hidden.unflatten(0, (-1, len(memory.output))), gate, memory.output).flatten(0, 1)
     if duty.action is Action.NONE or branches == 1:
         output = module(hidden)
         if duty.keep_residual:

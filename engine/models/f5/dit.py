@@ -189,6 +189,12 @@ class DiT(nn.Module):
                 hidden = self.layer(index, hidden, evaluation, run, duties[index], memory[index], look)
         return self.leave(hidden, entered, evaluation, run)
 
+    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
+        """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width):
+        what DiTReducio's check phase looks at."""
+        attention = self.transformer_blocks[index].attn
+        return attention.to_q(attention_input), attention.to_k(attention_input)
+
     def fuse(self) -> None:
         """Prepare for inference: see :meth:`Attention.fuse`."""
         for block in self.transformer_blocks:

@@ -1,0 +1,233 @@
+"""E2-TTS's flat UNet transformer: the time is a token of its own, and late layers also see what early layers were given.
+
+Offers what the sampler needs of :class:`engine.models.f5.dit.DiT`: begin, velocity, fuse, operations. Source: the official
+``f5_tts/model/backbones/unett.py`` (1.1.20).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.base import OperationCounts
+from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import Look
+from engine.models.f5.layers import (
+    Attention,
+    FeedForward,
+    InputEmbedding,
+    RotaryEmbedding,
+    TextEmbedding,
+    TimeEmbedding,
+)
+from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """What one sampling run's evaluations share. Rows are branch-major: all conditional items, then all unconditional."""
+
+    branches: int
+    constant: tuple[Tensor, Tensor]
+    """Shares of the input projection and of its first convolution that do not depend on the state."""
+    time_tokens: Tensor
+    """(evaluations, width): the token that goes before the frames."""
+    rotary: Tensor
+    """Rotations of frames + 1 positions: the time token has the first."""
+    mask: Tensor | None
+    """(rows, frames) true where a frame is within its item's duration; ``None`` for a single item."""
+    token_mask: Tensor | None
+    """``mask`` with the time token before it, (rows, frames + 1)."""
+
+
+class RootMeanSquareNorm(nn.Module):
+    """Rows at length √width, times a learnt gain (x-transformers' form, without an epsilon in the root)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.g = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.normalize(x, dim=-1) * math.sqrt(x.shape[-1]) * self.g
+
+
+class UNetTLayer(nn.ModuleList):
+    """One layer's parameters under their official numbers; how they are used stands in :meth:`UNetT.velocity`."""
+
+    def __init__(self, config: BackboneConfig, joins: bool) -> None:
+        attention = Attention(
+            config.dim, config.heads, config.dim_head, config.qk_norm is not None, config.pe_attn_head
+        )
+        super().__init__(
+            [
+                nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
+                RootMeanSquareNorm(config.dim),
+                attention,
+                RootMeanSquareNorm(config.dim),
+                FeedForward(config.dim, config.ff_mult),
+            ]
+        )
+
+    @property
+    def join(self) -> nn.Linear | None:
+        """From a hidden state and the matching early layer's input, side by side, to one; in the second half only."""
+        return self[0]
+
+    @property
+    def attention_norm(self) -> RootMeanSquareNorm:
+        return self[1]
+
+    @property
+    def attention(self) -> Attention:
+        return self[2]
+
+    @property
+    def feed_forward_norm(self) -> RootMeanSquareNorm:
+        return self[3]
+
+    @property
+    def feed_forward(self) -> FeedForward:
+        return self[4]
+
+
+class UNetT(nn.Module):
+    """The backbone of E2-TTS. ``state_dict`` has the official keys, without their ``transformer.`` prefix."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.time_embed = TimeEmbedding(config.dim)
+        self.text_embed = TextEmbedding(
+            config.text_num_embeds, config.text_dim, config.conv_layers, config.text_mask_padding, False
+        )
+        self.text_embed.longest = 4096
+        self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
+        self.rotary_embed = RotaryEmbedding(config.dim_head)
+        self.layers = nn.ModuleList(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
+        self.norm_out = RootMeanSquareNorm(config.dim)
+        self.proj_out = nn.Linear(config.dim, config.mel_dim)
+
+    def begin(
+        self,
+        prompt: Tensor,
+        ids: Tensor,
+        times: np.ndarray,
+        guided: bool,
+        durations: Sequence[int] | None = None,
+    ) -> Conditioning:
+        """Prepare a sampling run.
+
+        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times`` those of
+        all evaluations, in order; ``durations`` the items' frames when they differ.
+        """
+        frames = prompt.shape[1]
+        branches = 2 if guided else 1
+        mask = None
+        if durations is not None and len(durations) > 1:
+            limits = torch.as_tensor(durations, device=prompt.device)
+            mask = torch.arange(frames, device=prompt.device)[None] < limits[:, None]
+        texts = [self.text_embed(ids, frames, drop, mask) for drop in (False, True)[:branches]]
+        prompts = [prompt, torch.zeros_like(prompt)][:branches]
+        mask = None if mask is None else mask.repeat(branches, 1)
+        weight = self.proj_out.weight
+        return Conditioning(
+            branches,
+            self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask),
+            self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype)),
+            self.rotary_embed.table(frames + 1),
+            mask,
+            None if mask is None else F.pad(mask, (1, 0), value=True),
+        )
+
+    def enter(self, x: Tensor, evaluation: int, run: Conditioning) -> Tensor:
+        """The state (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
+        frames = self.input_embed(x, run.constant, run.mask)
+        return torch.cat([run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1)
+
+    def layer(
+        self,
+        index: int,
+        hidden: Tensor,
+        run: Conditioning,
+        duty: LayerDuty = COMPUTE,
+        memory: LayerMemory | None = None,
+        look: Look | None = None,
+    ) -> Tensor:
+        """One layer after the joining, (rows, 1 + frames, width) to the same. ``hidden`` is left as it was."""
+        parts = self.layers[index]
+        gate = hidden.new_ones(())
+
+        def attention(rows: Tensor) -> Tensor:
+            normed = parts.attention_norm(rows)
+            output = parts.attention(normed, run.rotary, run.token_mask)
+            if look is not None:
+                look(index, "attention_input", normed)
+                look(index, "attention", output)
+            return output
+
+        def feed_forward(rows: Tensor) -> Tensor:
+            output = parts.feed_forward(parts.feed_forward_norm(rows))
+            if look is not None:
+                look(index, "feed_forward", output)
+            return output
+
+        attention_memory = None if memory is None else memory.attention
+        forward_memory = None if memory is None else memory.feed_forward
+        hidden = advance(hidden, gate, attention, duty.attention, attention_memory, run.branches)
+        hidden = advance(hidden, gate, feed_forward, duty.feed_forward, forward_memory, run.branches)
+        if look is not None:
+            look(index, "output", hidden)
+        return hidden
+
+    def leave(self, hidden: Tensor) -> Tensor:
+        """The last layer's output to velocities (rows, frames, bands): the time token has done its work."""
+        return self.proj_out(self.norm_out(hidden)[:, 1:])
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Conditioning,
+        duties: Sequence[LayerDuty] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        look: Look | None = None,
+    ) -> Tensor:
+        """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
+        hidden = self.enter(x, evaluation, run)
+        early = []
+        for index, parts in enumerate(self.layers):
+            if parts.join is None:
+                early.append(hidden)
+            else:
+                hidden = parts.join(torch.cat([hidden, early.pop()], dim=-1))
+            if duties is None:
+                hidden = self.layer(index, hidden, run, look=look)
+            else:
+                hidden = self.layer(index, hidden, run, duties[index], memory[index], look)
+        return self.leave(hidden)
+
+    def fuse(self) -> None:
+        """Prepare for inference: see :meth:`Attention.fuse`."""
+        for parts in self.layers:
+            parts.attention.fuse()
+
+    def operations(self, frames: int, guided: bool) -> OperationCounts:
+        """What one evaluation costs at this length, for one item."""
+        config = self.config
+        inner = config.heads * config.dim_head
+        tokens = frames + 1
+        joins = config.depth - config.depth // 2
+        ends = 2 * frames * (2 * config.mel_dim * config.dim + 2 * 31 * config.dim * (config.dim // 16))
+        return OperationCounts(
+            attention=2 * tokens * 4 * config.dim * inner + 4 * tokens * tokens * inner,
+            feed_forward=2 * tokens * 2 * config.ff_mult * config.dim**2,
+            fixed=ends + joins * 2 * tokens * 2 * config.dim**2,
+            layers=config.depth,
+            branches=2 if guided else 1,
+        )
