@@ -1,0 +1,57 @@
+"""Side-by-side benchmarks. Each is a module with ``NAME``, ``run(arguments) -> Report`` and a first docstring line that
+says what it measures; it may have ``add_arguments(parser)`` for options of its own, which ``run`` then finds in
+``arguments`` (an :class:`argparse.Namespace`). Adding a bench means adding its module and naming it in ``BENCHES``.
+
+Nothing is printed to standard output but the report, so that ``--json`` can be piped; benches write progress to
+standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from engine.errors import SettingError
+
+BENCHES: dict[str, str] = {
+    "calibration": "engine.bench.calibration",
+    "skipping": "engine.bench.skipping",
+}
+"""Module of each bench by name. Modules are imported on use only: they import torch."""
+
+
+def bench(name: str) -> ModuleType:
+    """The bench's module. Raises :class:`SettingError` that lists the known ones."""
+    if name not in BENCHES:
+        raise SettingError(f"There is no bench named {name!r}; known benches: {', '.join(BENCHES)}.")
+    return import_module(BENCHES[name])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the bench that ``argv`` names and print its report, or list the benches when it names none.
+
+    Returns the exit code. Raises :class:`engine.errors.PlainError` when the bench cannot run.
+    """
+    parser = argparse.ArgumentParser(prog="paretone bench", description="Side-by-side benchmarks.")
+    parser.add_argument("name", nargs="?", metavar="BENCH", help="which one (followed by its options); else lists them")
+    name = parser.parse_args(argv[:1]).name
+    if name is not None:
+        return _run(name, argv[1:])
+    for name in BENCHES:
+        summary = (bench(name).__doc__ or "").strip().partition("\n")[0]
+        print(f"{name:<14}{summary}")
+    return 0
+
+
+def _run(name: str, argv: Sequence[str]) -> int:
+    module = bench(name)
+    parser = argparse.ArgumentParser(prog=f"paretone bench {name}", description=module.__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(parser)
+    arguments = parser.parse_args(argv)
+    report = module.run(arguments)
+    print(report.to_json() if arguments.json else report.to_text())
+    return 0

@@ -1,0 +1,86 @@
+"""Where models run: which devices there are, which one to take, and how to tell that one is full."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from engine.errors import DeviceError
+from engine.measure.machine import usable_cores
+
+NAMES = ("auto", "cuda", "mps", "cpu")
+"""What a device may be asked for as; ``auto`` takes the first of the others that is there."""
+
+_FULL = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "failed to allocate",
+    "alloc_failed",
+    "invalid buffer size",
+)
+"""What torch's errors say when memory is short: allocators of CPU, CUDA and MPS, and cuBLAS."""
+
+
+def available() -> tuple[str, ...]:
+    """The devices of this machine, the preferred one first."""
+    found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    return tuple(name for name, there in found.items() if there)
+
+
+def choose(wanted: str = "auto") -> torch.device:
+    """The device to run on. Raises :class:`DeviceError` when ``wanted`` is missing here, or no device's name."""
+    there = available()
+    if wanted == "auto":
+        return torch.device(there[0])
+    if wanted not in NAMES:
+        raise DeviceError(f"There is no device named {wanted!r}; choose one of {', '.join(NAMES)}.")
+    if wanted not in there:
+        needed = {"cuda": "an NVIDIA graphics card, its driver and a CUDA build of PyTorch", "mps": "an Apple chip"}
+        raise DeviceError(f"This machine has no device {wanted!r}, which needs {needed[wanted]}; choose auto or cpu.")
+    return torch.device(wanted)
+
+
+def title(device: torch.device | str) -> str:
+    """The device's name for people: ``NVIDIA H200``, ``Apple GPU``, ``CPU: 2 cores``."""
+    kind = torch.device(device).type
+    if kind == "cuda":
+        return torch.cuda.get_device_name(device)
+    if kind == "mps":
+        return "Apple GPU"
+    cores = usable_cores()
+    return f"CPU: {cores} core" if cores == 1 else f"CPU: {cores} cores"
+
+
+def thread_count() -> int:
+    """How many threads one operation should use on the CPU: every core but one, which sound and window need.
+
+    ``OMP_NUM_THREADS`` overrides it.
+    """
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else max(1, usable_cores() - 1)
+
+
+def synchronise(device: torch.device | str) -> None:
+    """Wait until ``device`` has done what it was given."""
+    kind = torch.device(device).type
+    if kind == "cuda":
+        torch.cuda.synchronize(device)
+    elif kind == "mps":
+        torch.mps.synchronize()
+
+
+def release_memory() -> None:
+    """Give back what torch keeps for later."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if torch.backends.mps.is_available():
+        torch.mps.empty_cache()
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that memory was short, whichever device and library it comes from."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)
