@@ -10,6 +10,7 @@ import hashlib
 import pickle
 import pickletools
 import re
+import struct
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -85,7 +86,14 @@ def _torch_file(path: Path) -> object:
         ) from None
     except (RuntimeError, EOFError, OSError) as error:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({_first_line(error)}).") from None
-    except Exception:  # the restricted unpickler fails in many ways on files that are no pickles
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+        struct.error,
+    ):  # what no pickle is
         raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
 
 
@@ -119,7 +127,11 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str) 
     module.load_state_dict(weights, strict=True)
 
 
-def check_shapes(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], where: str) -> None:
+def check_shapes(
+    expected: Mapping[str, tuple[int, ...]],
+    found: Mapping[str, tuple[int, ...]],
+    where: str,
+) -> None:
     """Raise :class:`CheckpointError` that names what ``found`` lacks, has too much or has in another shape."""
     problems = []
     missing = [name for name in expected if name not in found]

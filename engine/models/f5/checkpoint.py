@@ -1,0 +1,240 @@
+"""Official F5-TTS and E2-TTS checkpoints: their layout, and which architecture one is of.
+
+v0 and v1 of a size have equal tensors, and the wrong one of the two loads without complaint and speaks noise. So the
+architecture comes from the caller, from a ``model.yaml`` beside the weights, or from the folder's released name; where
+none of them says it, :class:`VariantUnknown` asks. It is never guessed from the weights, only checked against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+import yaml
+from torch import Tensor
+
+from engine.audio.mel import BIGVGAN, STYLES, VOCOS
+from engine.errors import CheckpointError
+from engine.models.checkpoints import check_shapes, load_strictly, read_checkpoint
+from engine.models.f5.config import VARIANTS, BackboneConfig
+from engine.models.f5.dit import DiT
+from engine.models.f5.unett import UNetT
+
+SIDECAR = "model.yaml"
+RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
+    **{name: (name, VOCOS) for name in VARIANTS},
+    "F5TTS_v1_Base_no_zero_init": ("F5TTS_v1_Base", VOCOS),
+    "F5TTS_Base_bigvgan": ("F5TTS_Base", BIGVGAN),
+}
+"""Architecture and mel front end by the names of the released folders."""
+
+_BACKBONES = {"DiT": DiT, "UNetT": UNetT}
+_WEIGHTS_PREFIX = "transformer."
+_EMA_PREFIX = "ema_model."
+_COUNTERS = ("initted", "step")
+_LEGACY_KEYS = (
+    "mel_spec.mel_stft.mel_scale.fb",
+    "mel_spec.mel_stft.spectrogram.window",
+)
+
+
+class VariantUnknown(CheckpointError):
+    """Nothing says which architecture a checkpoint has. ``candidates`` are those that its weights would fit."""
+
+    def __init__(self, path: Path, candidates: tuple[str, ...]) -> None:
+        self.path = path
+        self.candidates = candidates
+        super().__init__(
+            f"Nothing says which architecture {path} has, and its weights fit {' and '.join(candidates)} alike; "
+            f"choose one, or name the folder after it."
+        )
+
+    def __reduce__(self) -> tuple:
+        return VariantUnknown, (self.path, self.candidates)
+
+
+@dataclass(frozen=True)
+class F5Checkpoint:
+    """A checkpoint that has been read and found to fit its architecture."""
+
+    path: Path
+    variant: str
+    """One of :data:`VARIANTS`, or the name that a sidecar gives."""
+    config: BackboneConfig
+    weights: Mapping[str, Tensor] = field(repr=False)
+    """On the CPU, by official names without ``transformer.``."""
+    mel_style: str = VOCOS
+    tokenizer: str = "pinyin"
+    """``pinyin``, ``char``, ``byte`` or ``custom``, as in official configuration files."""
+    text_front_end: str = "characters"
+    """``characters``, or ``phones`` with one token a frame (bundled models)."""
+
+    def build(self) -> DiT | UNetT:
+        """The backbone with these weights, float32, on the CPU, in evaluation mode."""
+        backbone = _BACKBONES[self.config.backbone](self.config)
+        load_strictly(backbone, self.weights, str(self.path))
+        return backbone.eval().requires_grad_(False)
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What the caller, a sidecar or a folder's name says about a checkpoint."""
+
+    variant: str
+    config: BackboneConfig
+    mel_style: str = VOCOS
+    tokenizer: str = "pinyin"
+    text_front_end: str = "characters"
+
+
+def find_checkpoint(place: Path) -> Path:
+    """The weight file at ``place``: the file itself, or the only one (``.safetensors`` first) in a folder.
+
+    Raises :class:`CheckpointError` when there is none, or when there are several and none is better than the others.
+    """
+    if not place.is_dir():
+        return place
+    for suffix in (".safetensors", ".pt"):
+        found = sorted(place.glob(f"*{suffix}"))
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise CheckpointError(f"{place} holds several checkpoints ({names}); choose one of these files.")
+        if found:
+            return found[0]
+    raise CheckpointError(f"{place} holds no checkpoint; expected a .safetensors or .pt file in it.")
+
+
+def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None] = lambda: None) -> F5Checkpoint:
+    """Read a checkpoint, a file or its folder. ``variant`` names one of :data:`VARIANTS` and overrides what the folder says.
+
+    ``check`` is called now and then and may raise to cancel. Raises :class:`CheckpointError` that names what is missing, too
+    much or of the wrong shape, and :class:`VariantUnknown` when nothing says the architecture.
+    """
+    path = find_checkpoint(place)
+    weights = backbone_weights(read_checkpoint(path, check), str(path))
+    shapes = {name: tuple(value.shape) for name, value in weights.items()}
+    entries = _vocabulary_entries(shapes, path)
+    description = _described(path, variant, entries)
+    if description is None:
+        candidates = tuple(name for name in VARIANTS if _fits(shapes, replace(VARIANTS[name], text_num_embeds=entries)))
+        if not candidates:
+            raise CheckpointError(
+                f"The weights of {path} fit none of {', '.join(VARIANTS)}; "
+                f"put a {SIDECAR} that describes the architecture beside it."
+            )
+        raise VariantUnknown(path, candidates)
+    check_shapes(expected_shapes(description.config), shapes, f"{path} as {description.variant}")
+    return F5Checkpoint(
+        path,
+        description.variant,
+        description.config,
+        weights,
+        description.mel_style,
+        description.tokenizer,
+        description.text_front_end,
+    )
+
+
+def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Tensor]:
+    """The backbone's weights out of an official checkpoint's content, by names without their prefixes.
+
+    The moving average is taken where there is one; its counters and the keys of an old mel front end are left out. Raises
+    :class:`CheckpointError` for anything else that is not the backbone's.
+    """
+    for name in ("ema_model_state_dict", "model_state_dict"):
+        if isinstance(content.get(name), Mapping):
+            content = content[name]
+            break
+    stripped = {str(key).removeprefix(_EMA_PREFIX): value for key, value in content.items()}
+    kept = {key: value for key, value in stripped.items() if key not in (*_COUNTERS, *_LEGACY_KEYS)}
+    strange = [
+        key for key, value in kept.items() if not key.startswith(_WEIGHTS_PREFIX) or not isinstance(value, Tensor)
+    ]
+    if strange or not kept:
+        example = f", but for example {strange[0]!r}" if strange else ""
+        raise CheckpointError(
+            f"{where} is no F5-TTS or E2-TTS checkpoint: it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
+        )
+    return {key.removeprefix(_WEIGHTS_PREFIX): value for key, value in kept.items()}
+
+
+def expected_shapes(config: BackboneConfig) -> dict[str, tuple[int, ...]]:
+    """Shapes of an architecture's weights by their names, without allocating them."""
+    with torch.device("meta"):
+        backbone = _BACKBONES[config.backbone](config)
+    return {name: tuple(value.shape) for name, value in backbone.state_dict().items()}
+
+
+def _fits(shapes: Mapping[str, tuple[int, ...]], config: BackboneConfig) -> bool:
+    return expected_shapes(config) == dict(shapes)
+
+
+def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> int:
+    """Vocabulary entries: one less than the embedding has rows, for community fine-tunes bring their own vocabulary."""
+    shape = shapes.get("text_embed.text_embed.weight", ())
+    if len(shape) != 2 or shape[0] < 2:
+        raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; fetch it again.")
+    return shape[0] - 1
+
+
+def _described(path: Path, variant: str, entries: int) -> _Description | None:
+    if variant:
+        if variant not in VARIANTS:
+            raise CheckpointError(f"There is no architecture {variant!r}; known: {', '.join(VARIANTS)}.")
+        style = RELEASED_FOLDERS.get(path.resolve().parent.name, (variant, VOCOS))[1]
+        return _Description(variant, replace(VARIANTS[variant], text_num_embeds=entries), style)
+    sidecar = path.parent / SIDECAR
+    if sidecar.is_file():
+        return _from_sidecar(sidecar, entries)
+    for folder in (path.absolute().parent, path.resolve().parent):
+        if folder.name in RELEASED_FOLDERS:
+            name, style = RELEASED_FOLDERS[folder.name]
+            return _Description(name, replace(VARIANTS[name], text_num_embeds=entries), style)
+    return None
+
+
+def _from_sidecar(sidecar: Path, entries: int) -> _Description:
+    """An official configuration file, of which the part ``model`` is read."""
+    try:
+        data = yaml.safe_load(sidecar.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CheckpointError(f"{sidecar} cannot be read: {error}.") from None
+    model = _part(data, "model", str(sidecar))
+    arch = _part(model, "arch", f"{sidecar}: model")
+    for name, value in arch.items():
+        if name in (
+            "dim",
+            "depth",
+            "heads",
+            "dim_head",
+            "ff_mult",
+            "text_dim",
+            "mel_dim",
+        ) and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise CheckpointError(f"{sidecar}: model.arch.{name} must be a positive whole number, not {value!r}.")
+    for name in ("dim", "depth", "heads"):
+        if name not in arch:
+            raise CheckpointError(f"{sidecar}: model.arch lacks {name!r}.")
+    mel = model.get("mel_spec") or {}
+    mel_style = mel.get("mel_spec_type", VOCOS) if isinstance(mel, dict) else None
+    if mel_style not in STYLES:
+        raise CheckpointError(f"{sidecar}: model.mel_spec.mel_spec_type must be one of {', '.join(STYLES)}.")
+    if "n_mel_channels" in mel:
+        arch = {"mel_dim": mel["n_mel_channels"]} | arch
+    arch = {"text_dim": arch.get("mel_dim", 100)} | arch
+    return _Description(
+        str(model.get("name", sidecar.parent.name)),
+        BackboneConfig.from_official(str(model.get("backbone")), arch, entries, str(sidecar)),
+        mel_style,
+        str(model.get("tokenizer", "pinyin")),
+        str(model.get("text_frontend", "characters")),
+    )
+
+
+def _part(data: object, name: str, where: str) -> dict:
+    part = data.get(name) if isinstance(data, dict) else None
+    if not isinstance(part, dict):
+        raise CheckpointError(f"{where} lacks the part {name!r}; it should be an official configuration file.")
+    return part

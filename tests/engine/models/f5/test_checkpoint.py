@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import save_file
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.models.f5 import checkpoint
+from engine.models.f5.checkpoint import (
+    VariantUnknown,
+    expected_shapes,
+    find_checkpoint,
+    read_f5_checkpoint,
+)
+from engine.models.f5.config import VARIANTS, BackboneConfig
+
+TINY = BackboneConfig(
+    "DiT",
+    64,
+    2,
+    1,
+    text_dim=32,
+    conv_layers=1,
+    text_mask_padding=True,
+    text_num_embeds=10,
+)
+TINY_E2 = BackboneConfig("UNetT", 64, 2, 1, ff_mult=4, pe_attn_head=1, text_num_embeds=10)
+SIDECAR = {
+    "model": {
+        "name": "tiny",
+        "backbone": "DiT",
+        "tokenizer": "char",
+        "arch": {
+            "dim": 64,
+            "depth": 2,
+            "heads": 1,
+            "ff_mult": 2,
+            "text_dim": 32,
+            "conv_layers": 1,
+            "text_mask_padding": True,
+            "pe_attn_head": None,
+        },
+        "mel_spec": {"n_mel_channels": 100, "mel_spec_type": "bigvgan"},
+    }
+}
+
+
+@pytest.fixture
+def tiny_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Released names with tiny sizes, for the real ones take gigabytes."""
+    variants = {
+        "F5TTS_v1_Base": TINY,
+        "F5TTS_Base": replace(TINY, text_mask_padding=False, pe_attn_head=1),
+        "E2TTS_Base": TINY_E2,
+    }
+    monkeypatch.setattr(checkpoint, "VARIANTS", variants)
+
+
+def weights_of(config: BackboneConfig) -> dict[str, Tensor]:
+    torch.manual_seed(3)
+    return {f"transformer.{name}": torch.randn(shape) for name, shape in expected_shapes(config).items()}
+
+
+def averaged(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """As released: the moving average with its counters."""
+    counters = {"initted": torch.tensor(True), "step": torch.tensor(7)}
+    return {f"ema_model.{name}": value for name, value in weights.items()} | counters
+
+
+def released(folder: Path, config: BackboneConfig = TINY, **extra: Tensor) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(averaged(weights_of(config)) | extra, folder / "model_1.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("name", list(VARIANTS))
+def test_the_released_architectures_have_distinct_sizes_but_for_their_versions(
+    name: str,
+) -> None:
+    shapes = expected_shapes(VARIANTS[name])
+    alike = [other for other in VARIANTS if expected_shapes(VARIANTS[other]) == shapes]
+    assert {one.replace("_v1", "") for one in alike} == {name.replace("_v1", "")}
+
+
+@pytest.mark.parametrize("name", ["F5TTS_v1_Base", "F5TTS_Base"])
+def test_the_folder_says_the_version(tmp_path: Path, tiny_variants: None, name: str) -> None:
+    found = read_f5_checkpoint(released(tmp_path / name))
+    assert found.variant == name
+    assert found.config.text_mask_padding == (name == "F5TTS_v1_Base")
+    assert found.mel_style == "vocos"
+    assert not any(key.startswith(("ema_model.", "transformer.")) for key in found.weights)
+    backbone = found.build()
+    assert torch.equal(backbone.proj_out.bias, weights_of(TINY)["transformer.proj_out.bias"])
+    assert not backbone.training
+
+
+def test_a_released_folder_can_name_the_other_mel_front_end(tmp_path: Path, tiny_variants: None) -> None:
+    found = read_f5_checkpoint(released(tmp_path / "F5TTS_Base_bigvgan"))
+    assert (found.variant, found.mel_style) == ("F5TTS_Base", "bigvgan")
+
+
+def test_without_a_name_both_versions_are_offered_and_none_is_guessed(tmp_path: Path, tiny_variants: None) -> None:
+    folder = released(tmp_path / "my fine-tune")
+    with pytest.raises(VariantUnknown, match="F5TTS_v1_Base and F5TTS_Base alike") as caught:
+        read_f5_checkpoint(folder)
+    assert caught.value.candidates == ("F5TTS_v1_Base", "F5TTS_Base")
+    assert pickle.loads(pickle.dumps(caught.value)).candidates == caught.value.candidates
+    assert read_f5_checkpoint(folder, variant="F5TTS_Base").config.pe_attn_head == 1
+
+
+def test_even_a_single_fitting_architecture_is_asked_for(tmp_path: Path, tiny_variants: None) -> None:
+    folder = released(tmp_path / "download", TINY_E2)
+    with pytest.raises(VariantUnknown) as caught:
+        read_f5_checkpoint(folder)
+    assert caught.value.candidates == ("E2TTS_Base",)
+    assert type(read_f5_checkpoint(folder, "E2TTS_Base").build()).__name__ == "UNetT"
+
+
+def test_weights_that_fit_nothing_ask_for_a_description(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"fit none of F5TTS_v1_Base.*model\.yaml"):
+        read_f5_checkpoint(released(tmp_path / "other"))
+
+
+def test_a_sidecar_describes_any_size(tmp_path: Path) -> None:
+    folder = released(tmp_path / "F5TTS_Base")
+    (folder / "model.yaml").write_text(yaml.safe_dump(SIDECAR))
+    found = read_f5_checkpoint(folder)
+    assert found.config == TINY
+    assert (found.variant, found.tokenizer, found.mel_style, found.text_front_end) == (
+        "tiny",
+        "char",
+        "bigvgan",
+        "characters",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": None}, "lacks the part 'model'"),
+        ({"arch": None}, "lacks the part 'arch'"),
+        ({"backbone": "MMDiT"}, "'MMDiT' backbone"),
+        ({"dim": "wide"}, "arch.dim must be a positive whole number, not 'wide'"),
+        ({"depth": 0}, "arch.depth must be a positive whole number, not 0"),
+        ({"surprise": 1}, "'surprise'"),
+        (
+            {"mel_spec": {"mel_spec_type": "wavenet"}},
+            "mel_spec_type must be one of vocos, bigvgan",
+        ),
+        ({"depth": 3}, r"11 weights missing|missing: transformer_blocks\.2"),
+    ],
+)
+def test_a_faulty_sidecar_is_named(tmp_path: Path, change: dict, message: str) -> None:
+    folder = released(tmp_path / "x")
+    model = SIDECAR["model"]
+    arch = model["arch"] | {key: value for key, value in change.items() if key in ("dim", "depth", "surprise")}
+    model = model | {"arch": arch} | {key: value for key, value in change.items() if key in model}
+    data = {"model": change["model"]} if "model" in change else {"model": model}
+    (folder / "model.yaml").write_text(yaml.safe_dump(data))
+    with pytest.raises(CheckpointError, match=message):
+        read_f5_checkpoint(folder)
+
+
+def test_no_yaml_is_named(tmp_path: Path) -> None:
+    folder = released(tmp_path / "x")
+    (folder / "model.yaml").write_text("a: b: c")
+    with pytest.raises(CheckpointError, match=r"model\.yaml cannot be read"):
+        read_f5_checkpoint(folder)
+
+
+def test_training_checkpoints_give_their_average(tmp_path: Path, tiny_variants: None) -> None:
+    weights = weights_of(TINY)
+    content = {
+        "ema_model_state_dict": averaged(weights),
+        "model_state_dict": {name: value + 1 for name, value in weights.items()},
+        "optimizer_state_dict": {"state": {}},
+        "update": 5,
+    }
+    (tmp_path / "F5TTS_v1_Base").mkdir()
+    torch.save(content, tmp_path / "F5TTS_v1_Base/model_last.pt")
+    found = read_f5_checkpoint(tmp_path / "F5TTS_v1_Base")
+    assert torch.equal(found.weights["proj_out.bias"], weights["transformer.proj_out.bias"])
+
+
+def test_a_fine_tune_brings_its_own_vocabulary(tmp_path: Path, tiny_variants: None) -> None:
+    folder = released(tmp_path / "F5TTS_v1_Base", replace(TINY, text_num_embeds=77))
+    assert read_f5_checkpoint(folder).config.text_num_embeds == 77
+
+
+def test_keys_of_the_old_mel_front_end_are_left_out(tmp_path: Path, tiny_variants: None) -> None:
+    old = {"ema_model.mel_spec.mel_stft.mel_scale.fb": torch.zeros(3)}
+    read_f5_checkpoint(released(tmp_path / "F5TTS_v1_Base", **old)).build()
+
+
+def test_a_missing_key_and_a_wrong_shape_are_named(tmp_path: Path, tiny_variants: None) -> None:
+    folder = tmp_path / "F5TTS_v1_Base"
+    folder.mkdir()
+    weights = averaged(weights_of(TINY))
+    del weights["ema_model.transformer.proj_out.bias"]
+    weights["ema_model.transformer.norm_out.linear.bias"] = torch.zeros(3)
+    save_file(weights, folder / "a.safetensors")
+    with pytest.raises(CheckpointError) as caught:
+        read_f5_checkpoint(folder)
+    sentence = str(caught.value)
+    assert "a.safetensors as F5TTS_v1_Base" in sentence
+    assert "1 weight missing: proj_out.bias" in sentence
+    assert "norm_out.linear.bias is 3 instead of 128" in sentence
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{}, {"vocoder.weight": torch.zeros(2)}, {"transformer.x": torch.zeros(1), "y": 3}],
+)
+def test_other_models_are_refused(tmp_path: Path, content: dict) -> None:
+    torch.save(content, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match="is no F5-TTS or E2-TTS checkpoint"):
+        read_f5_checkpoint(tmp_path / "a.pt")
+
+
+def test_a_checkpoint_without_text_embedding_is_refused(tmp_path: Path) -> None:
+    torch.save({"transformer.x": torch.zeros(1)}, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match=r"lacks the weight transformer\.text_embed"):
+        read_f5_checkpoint(tmp_path / "a.pt")
+
+
+def test_an_unknown_variant_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no architecture 'F6'; known: F5TTS_v1_Base"):
+        read_f5_checkpoint(released(tmp_path / "x"), "F6")
+
+
+def test_finding_the_file_in_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+        find_checkpoint(tmp_path)
+    (tmp_path / "b.pt").touch()
+    assert find_checkpoint(tmp_path).name == "b.pt"
+    (tmp_path / "a.safetensors").touch()
+    assert find_checkpoint(tmp_path).name == "a.safetensors"
+    (tmp_path / "c.safetensors").touch()
+    with pytest.raises(CheckpointError, match=r"several checkpoints \(a\.safetensors, c\.safetensors\)"):
+        find_checkpoint(tmp_path)
