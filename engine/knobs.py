@@ -131,6 +131,9 @@ class Values(Mapping[str, bool | int | float | str]):
         return Values(self._items, **changes)
 
 
+NO_VALUES = Values()
+
+
 def defaults(knobs: Iterable[Knob]) -> Values:
     """The default value of every knob."""
     return Values({knob.name: knob.default for knob in knobs})

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from engine.errors import SettingError
-from engine.knobs import Values
+from engine.knobs import NO_VALUES, Values
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Engaged:
     """
 
     technique: str
-    knobs: Values = Values()
+    knobs: Values = NO_VALUES
     artefact: str = ""
 
 
@@ -38,7 +38,7 @@ class Setting:
     """Model, sampler options, engaged techniques and seed. ``options`` are the model family's own knobs."""
 
     model: str
-    options: Values = Values()
+    options: Values = NO_VALUES
     techniques: tuple[Engaged, ...] = field(default=())
     seed: int = 0
 

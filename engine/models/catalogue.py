@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import SettingError
-from engine.knobs import Knob, Values
+from engine.knobs import NO_VALUES, Knob, Values
 from engine.models.base import Voice
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.paths import data_folder, resource
@@ -27,7 +27,7 @@ class CatalogueEntry:
     variant: str
     """Name of the architecture, or ``""`` where a sidecar in the folder describes it."""
     options: tuple[Knob, ...]
-    default_options: Values = Values()
+    default_options: Values = NO_VALUES
     """Values that differ from the knobs' own defaults."""
     bundled: bool = False
     vocoder: str = "vocos-mel-24khz"
@@ -91,11 +91,11 @@ VOICE_TITLES = {"slt": "SLT (female, US English)", "rms": "RMS (male, US English
 def voices(model: str = "") -> tuple[Voice, ...]:
     """The voices that ship with Paretone; every model can use them, being recordings with transcripts."""
     found = []
-    for one in VOICE_TITLES:
+    for one, title in VOICE_TITLES.items():
         description = resource("models", "f5-mini", "voices", f"{one}.json")
         data = json.loads(description.read_text(encoding="utf-8"))
         phones = tuple((phone, float(start), float(end)) for phone, start, end in data["phones"])
-        found.append(Voice(one, VOICE_TITLES[one], str(description.with_suffix(".wav")), data["text"], phones))
+        found.append(Voice(one, title, str(description.with_suffix(".wav")), data["text"], phones))
     return tuple(found)
 
 

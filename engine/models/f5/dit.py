@@ -195,6 +195,26 @@ class DiT(nn.Module):
         attention = self.transformer_blocks[index].attn
         return attention.to_q(attention_input), attention.to_k(attention_input)
 
+    def attention_maps(self, index: int, attention_input: Tensor, run: Conditioning, largest: int) -> Tensor:
+        """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
+
+        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time, so that
+        memory grows with one map only.
+        """
+        attention = self.transformer_blocks[index].attn
+        query, key, _ = attention.queries_keys_values(attention_input, run.rotary)
+        frames = query.shape[2]
+        width = -(-frames // largest)
+        pooled = -(-frames // width)
+        maps = query.new_zeros(len(query), pooled, pooled)
+        counts = torch.full((pooled,), float(width), device=query.device)
+        counts[-1] = frames - width * (pooled - 1)
+        for head in range(attention.heads):
+            scores = query[:, head] @ key[:, head].transpose(1, 2) / query.shape[-1] ** 0.5
+            weights = nn.functional.pad(scores.softmax(dim=-1), (0, pooled * width - frames) * 2)
+            maps += weights.unflatten(2, (pooled, width)).sum(3).unflatten(1, (pooled, width)).sum(2)
+        return maps / (counts[None, :, None] * attention.heads)
+
     def fuse(self) -> None:
         """Prepare for inference: see :meth:`Attention.fuse`."""
         for block in self.transformer_blocks:

@@ -1,0 +1,53 @@
+"""From text to passages: what the sampler speaks at once, as token ids and a duration.
+
+Two front ends know how: characters (the official models) and phones (the bundled one).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from torch import Tensor
+
+from engine.models.base import Voice
+from engine.models.f5.duration import PromptLevel
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A voice made ready."""
+
+    voice: Voice
+    mel: Tensor = field(repr=False)
+    """(1, frames, bands) natural-log mel of the recording, on the CPU."""
+    frames: int
+    """Frames that are cut off in front of the new speech; ``mel`` may have one more."""
+    level: PromptLevel
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One piece of text, ready for the sampler."""
+
+    text: str
+    ids: Tensor = field(repr=False)
+    """(1, tokens) vocabulary positions of prompt and new text."""
+    frames: int
+    """Frames to sample, those of the prompt included."""
+
+
+@dataclass(frozen=True)
+class Passages:
+    """A whole text, and what the user should know about it."""
+
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...] = ()
+
+
+class TextFrontEnd(Protocol):
+    """How a model reads."""
+
+    def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
+        """Cut ``text`` into passages for ``prompt``. Raises :class:`engine.errors.TextError`."""
