@@ -74,9 +74,12 @@ class LetterToSound:
 
     def log_probability(self, history: int, unit: int) -> float:
         """Natural logarithm of the probability of ``unit`` after the packed ``history``."""
-        total = 0.0
+        total, last = 0.0, None
         for mask in self._masks:
             context = history & mask
+            if context == last:
+                continue
+            last = context
             probability = self._probabilities.get(context << BITS | unit)
             if probability is not None:
                 return total + probability

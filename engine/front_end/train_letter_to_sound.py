@@ -10,7 +10,8 @@ import argparse
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -132,45 +133,145 @@ def train(words: Sequence[Word], path: Path) -> None:
     print(f"{len(sequences)} pronunciations, {len(units)} units, {len(ngrams)} n-grams: {path}")
 
 
-def kneser_ney(
-    sequences: Sequence[Sequence[int]], order: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Interpolated Kneser-Ney with one discount per order (Ney, Essen and Kneser 1994).
+def kneser_ney(sequences: Sequence[Sequence[int]], order: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Interpolated Kneser-Ney with one discount per order (Ney, Essen and Kneser, 1994).
 
     Returns packed n-grams of all orders, ascending, with the natural logarithms of their probabilities, and packed
     contexts, ascending, with those of their back-off weights.
     """
-    counted = _continuation_counts(sequences, order)
-    shift = np.uint64(BITS)
-    units = (1 << BITS) - 1
-    previous_keys, previous = np.array([], np.uint64), np.array([])
-    all_ngrams, all_probabilities, all_contexts, all_back_offs = [], [], [], []
-    for length in range(1, order + 1):
-        keys, counts = counted[length]
+    orders: list[_Order] = []
+    for length, (keys, counts) in enumerate(_counts(sequences, order), 1):
         once, twice = int((counts == 1).sum()), int((counts == 2).sum())
-        discount = once / (once + 2 * twice)
-        contexts, belonging = np.unique(keys >> shift, return_inverse=True)
+        discount = once / (once + 2 * twice) if once and twice else 0.5
+        contexts, belonging = np.unique(keys >> np.uint64(BITS), return_inverse=True)
         totals = np.bincount(belonging, weights=counts)
         kept = counts >= SMALLEST_COUNTS[length]
         keys, belonging = keys[kept], belonging[kept]
         direct = (counts[kept] - discount) / totals[belonging]
-        back_off = 1.0 - np.bincount(belonging, weights=direct, minlength=len(contexts))
-        if length == 1:
-            lower = np.full(len(keys), 1.0 / len(keys))
-        else:
-            lower = _backed_off(keys, length - 1, all_ngrams, all_probabilities, all_contexts, all_back_offs)
-        probability = direct + back_off[belonging] * lower
+        back_offs = 1.0 - np.bincount(belonging, weights=direct, minlength=len(contexts))
+        lower = _lower_order(keys, orders) if orders else np.full(len(keys), 1.0 / len(keys))
+        probabilities = direct + back_offs[belonging] * lower
         used = np.bincount(belonging, minlength=len(contexts)) > 0
-        all_ngrams.append(keys)
-        all_probabilities.append(np.log(probability))
-        all_contexts.append(contexts[used])
-        all_back_offs.append(np.log(back_off[used]))
-    del previous_keys, previous, units
-    ngrams, contexts = np.concatenate(all_ngrams), np.concatenate(all_contexts)
+        orders.append(_Order(keys, probabilities, contexts[used], back_offs[used]))
+    ngrams = np.concatenate([one.keys for one in orders])
+    contexts = np.concatenate([one.contexts for one in orders])
     by_ngram, by_context = np.argsort(ngrams), np.argsort(contexts)
     return (
         ngrams[by_ngram],
-        np.concatenate(all_probabilities)[by_ngram],
+        np.log(np.concatenate([one.probabilities for one in orders]))[by_ngram],
         contexts[by_context],
-        np.concatenate(all_back_offs)[by_context],
+        np.log(np.concatenate([one.back_offs for one in orders]))[by_context],
     )
+
+
+@dataclass(frozen=True)
+class _Order:
+    """The smoothed n-grams of one length, packed and ascending."""
+
+    keys: np.ndarray
+    probabilities: np.ndarray
+    contexts: np.ndarray
+    back_offs: np.ndarray
+
+
+def _counts(sequences: Sequence[Sequence[int]], order: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Packed n-grams with their counts, for lengths 1 to ``order``: how often for the longest and for those at the start of
+    a word, else after how many different units (the continuation counts of Kneser and Ney)."""
+    stream = np.concatenate([[BOUNDARY, *sequence, BOUNDARY] for sequence in sequences]).astype(np.uint64)
+    word = np.repeat(np.arange(len(sequences)), [len(sequence) + 2 for sequence in sequences])
+    windows = []
+    for length in range(1, order + 1):
+        size = len(stream) - length + 1
+        packed = np.zeros(size, np.uint64)
+        for offset in range(length):
+            packed = packed << np.uint64(BITS) | stream[offset : offset + size]
+        windows.append(np.unique(packed[word[:size] == word[length - 1 :]], return_counts=True))
+    counted = []
+    for length in range(1, order):
+        longer, _ = windows[length]
+        keys, counts = np.unique(longer & np.uint64((1 << BITS * length) - 1), return_counts=True)
+        if length > 1:
+            whole, often = windows[length - 1]
+            starts = whole >> np.uint64(BITS * (length - 1)) == BOUNDARY
+            keys, counts = np.concatenate([keys, whole[starts]]), np.concatenate([counts, often[starts]])
+            ascending = np.argsort(keys)
+            keys, counts = keys[ascending], counts[ascending]
+        counted.append((keys, counts))
+    return [*counted, windows[-1]]
+
+
+def _lower_order(keys: np.ndarray, orders: Sequence[_Order]) -> np.ndarray:
+    """Probabilities of packed n-grams of length ``len(orders) + 1`` without their first unit, backed off where unlisted."""
+    found = np.zeros(len(keys), bool)
+    weights, probabilities = np.ones(len(keys)), np.zeros(len(keys))
+    for length in range(len(orders), 0, -1):
+        one = orders[length - 1]
+        shorter = keys & np.uint64((1 << BITS * length) - 1)
+        place = np.searchsorted(one.keys, shorter).clip(max=len(one.keys) - 1)
+        listed = ~found & (one.keys[place] == shorter)
+        probabilities[listed] = weights[listed] * one.probabilities[place[listed]]
+        found |= listed
+        context = shorter >> np.uint64(BITS)
+        place = np.searchsorted(one.contexts, context).clip(max=len(one.contexts) - 1)
+        backed_off = ~found & (one.contexts[place] == context)
+        weights[backed_off] *= one.back_offs[place[backed_off]]
+    return probabilities
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Errors on the held-out words, each against the nearest of its listed pronunciations."""
+
+    words: int
+    wrong_words: int
+    phones: int
+    edits: int
+
+    @property
+    def phone_error_rate(self) -> float:
+        return self.edits / self.phones
+
+    @property
+    def word_accuracy(self) -> float:
+        return 1.0 - self.wrong_words / self.words
+
+
+def evaluate(pronounce: Callable[[str], Phones], words: dict[str, list[Phones]]) -> Evaluation:
+    """Measure ``pronounce`` on ``words`` with their listed pronunciations."""
+    phones = edits = wrong = 0
+    for word, listed in words.items():
+        spoken = pronounce(word)
+        distance, length = min((edit_distance(spoken, reference), len(reference)) for reference in listed)
+        edits, phones, wrong = edits + distance, phones + length, wrong + (distance > 0)
+    return Evaluation(len(words), wrong, phones, edits)
+
+
+def edit_distance(first: Phones, second: Phones) -> int:
+    """Smallest number of insertions, deletions and substitutions between two phone sequences."""
+    row = list(range(len(second) + 1))
+    for position, phone in enumerate(first, 1):
+        diagonal, row[0] = row[0], position
+        for column, other in enumerate(second, 1):
+            diagonal, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, diagonal + (phone != other))
+    return row[-1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--evaluate", action="store_true", help="measure the model on the held-out words; train nothing")
+    parser.add_argument("--model", type=Path, default=resource(*MODEL), help="file to write or measure")
+    arguments = parser.parse_args()
+    words = dictionary_words()
+    if not arguments.evaluate:
+        learnt = [(word, phones) for word, listed in words.items() if not held_out(word) for phones in listed]
+        train(learnt, arguments.model)
+    result = evaluate(
+        LetterToSound.load(arguments.model).pronounce,
+        {word: listed for word, listed in words.items() if held_out(word)},
+    )
+    print(f"{result.words} held-out words: phone error rate {result.phone_error_rate:.4f}, ", end="")
+    print(f"word accuracy {result.word_accuracy:.4f}")
+
+
+if __name__ == "__main__":
+    main()
