@@ -1,0 +1,96 @@
+"""Golden fixtures: what official code computed, as ``.json`` (configuration) and ``.safetensors`` (numbers).
+
+They are read from ``tests/golden``, or from the folder that ``PARETONE_GOLDEN`` names, with the same subfolders. A test asks
+for all fixtures of its kind (what the JSON describes); those that ship with the repository but that the other folder lacks
+are skipped.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+GOLDEN_PREFIX = "golden."
+SHIPPED = Path(__file__).resolve().parent.parent / "golden"
+
+
+def golden_folder() -> Path:
+    """The folder in use."""
+    return Path(os.environ.get("PARETONE_GOLDEN") or SHIPPED)
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """One fixture of ``folder``, by the name that its files share."""
+
+    folder: Path
+    name: str
+
+    @functools.cached_property
+    def description(self) -> dict:
+        """The JSON file."""
+        return json.loads((self.folder / f"{self.name}.json").read_text(encoding="utf-8"))
+
+    @functools.cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything in the ``.safetensors`` file; empty where there is none."""
+        path = self.folder / f"{self.name}.safetensors"
+        return load_file(path) if path.is_file() else {}
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The official state dict."""
+        return {name: value for name, value in self.tensors.items() if not name.startswith(GOLDEN_PREFIX)}
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the golden tensors."""
+        return [name.removeprefix(GOLDEN_PREFIX) for name in self.tensors if name.startswith(GOLDEN_PREFIX)]
+
+    def __contains__(self, name: str) -> bool:
+        return f"{GOLDEN_PREFIX}{name}" in self.tensors
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.tensors[f"{GOLDEN_PREFIX}{name}"]
+
+
+def fixtures(subfolder: str, is_kind: Callable[[dict], bool]) -> list:
+    """Parameters for ``pytest.mark.parametrize``: the fixtures in ``subfolder`` whose description ``is_kind``."""
+    parameters = []
+    present, shipped = (
+        {path.stem: Fixture(path.parent, path.stem) for path in sorted((root / subfolder).glob("*.json"))}
+        for root in (golden_folder(), SHIPPED)
+    )
+    for name in sorted(present.keys() | shipped.keys()):
+        fixture = present.get(name) or shipped[name]
+        if is_kind(fixture.description):
+            lacking = pytest.mark.skip(reason=f"{golden_folder() / subfolder} has no fixture {name}")
+            parameters.append(pytest.param(fixture, id=name, marks=() if name in present else lacking))
+    return parameters
+
+
+def largest_difference(found: Tensor, expected: Tensor) -> float:
+    """Largest absolute difference, after checking that the shapes are equal."""
+    assert found.shape == expected.shape, f"shape {tuple(found.shape)} instead of {tuple(expected.shape)}"
+    return (found.double() - expected.double()).abs().max().item() if expected.numel() else 0.0
+
+
+def assert_close(found: Tensor, expected: Tensor, tolerance: float, what: str) -> None:
+    """Fail with the largest absolute difference when it is above ``tolerance`` or not a number."""
+    difference = largest_difference(found, expected)
+    assert difference <= tolerance, f"{what} differs by {difference:.3g}, more than {tolerance:g}"
+
+
+def full_precision() -> None:
+    """Fixtures were made in float32 on one thread of a CPU."""
+    torch.manual_seed(0)
+    torch.set_float32_matmul_precision("highest")

@@ -1,0 +1,185 @@
+"""F5's DiT and E2's UNetT against the official code: every intermediate of one evaluation, and whole sampling runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.models.f5.checkpoint import F5Checkpoint, backbone_weights
+from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import DiT
+from engine.models.f5.duration import sampled_frames
+from engine.models.f5.unett import UNetT
+from engine.sampling.flow import integrate, sampling_grid
+from engine.sampling.guidance import guided_velocity, is_guided
+from engine.sampling.schedules import evaluation_times
+from tests.parity.fixtures import Fixture, assert_close, fixtures
+
+ONE_FORWARD = 1e-5
+WHOLE_RUN = 3e-5
+OFFICIAL_DEFAULTS = {"cfg_strength": 1.0, "sway_sampling_coef": None, "use_epss": True, "method": "euler"}
+NOT_SAMPLED = {"noise_seed", "note"}
+LOOKS = {"attn_in": "attention_input", "attn_out": "attention", "ff_out": "feed_forward", "out": "output"}
+
+
+def is_backbone(description: dict) -> bool:
+    return description.get("backbone") in ("DiT", "UNetT") and "arch" in description
+
+
+def build(fixture: Fixture) -> DiT | UNetT:
+    """The backbone as the fixture describes it, through the loading of official checkpoints."""
+    said = fixture.description
+    arch = dict(said["arch"])
+    for size in ("dim_head", "mel_dim"):
+        if size in said:
+            arch.setdefault(size, said[size])
+    arch.setdefault("text_dim", arch.get("mel_dim", 100))
+    config = BackboneConfig.from_official(said["backbone"], arch, said["text_num_embeds"], fixture.name)
+    weights = backbone_weights(fixture.weights, fixture.name)
+    return F5Checkpoint(fixture.folder / fixture.name, fixture.name, config, weights).build()
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run's inputs."""
+
+    prompt: Tensor
+    """(batch, frames, bands), zero outside the prompts."""
+    is_prompt: Tensor
+    """(batch, frames, 1) bool."""
+    ids: Tensor
+    noise: Tensor
+    durations: list[int]
+    options: dict
+
+    @classmethod
+    def of(cls, fixture: Fixture, name: str) -> Task:
+        runs = fixture.description["runs"]
+        options = OFFICIAL_DEFAULTS | runs[name]
+        source = name if f"{name}.cond_mel" in fixture else "in"
+        mel, ids = fixture[f"{source}.cond_mel"], fixture[f"{source}.text_ids"]
+        lengths = fixture[f"{name}.lens"].tolist() if f"{name}.lens" in fixture else [mel.shape[1]] * len(mel)
+        if f"{name}.durations" in fixture:
+            wanted = fixture[f"{name}.durations"].tolist()
+        else:
+            wanted = options["duration"] if isinstance(options["duration"], list) else [options["duration"]] * len(mel)
+        valid = (ids != -1).sum(1).tolist()
+        durations = [sampled_frames(*sizes) for sizes in zip(wanted, lengths, valid, strict=True)]
+        frames = max(durations)
+        is_prompt = (torch.arange(frames)[None] < torch.tensor(lengths)[:, None])[..., None]
+        prompt = torch.nn.functional.pad(mel, (0, 0, 0, max(frames - mel.shape[1], 0)))[:, :frames]
+        if options.pop("no_ref_audio", False):
+            prompt = torch.zeros_like(prompt)
+        noise = next(
+            fixture[f"{other}.noise"]
+            for other in (name, *runs)
+            if f"{other}.noise" in fixture and runs[other].get("noise_seed") == options.get("noise_seed")
+        )
+        options.pop("duration", None)
+        return cls(prompt.masked_fill(~is_prompt, 0), is_prompt, ids, noise, durations, options)
+
+
+def sample(backbone: DiT | UNetT, task: Task, on_step: Callable[[int, Tensor], None] | None = None) -> Tensor:
+    """As ``CFM.sample`` of the official code."""
+    options = dict(task.options)
+    steps, strength = options.pop("steps"), options.pop("cfg_strength")
+    spacing = "epss" if options.pop("use_epss") else "uniform"
+    solver, sway = options.pop("method"), options.pop("sway_sampling_coef")
+    unknown = set(options) - NOT_SAMPLED
+    assert not unknown, f"the fixture's run has options that this test does not know: {unknown}"
+    times = sampling_grid(steps, spacing, sway or 0.0)
+    durations = task.durations if len(task.durations) > 1 else None
+    run = backbone.begin(task.prompt, task.ids, evaluation_times(times, solver), is_guided(strength), durations)
+    with torch.inference_mode():
+        result = integrate(
+            lambda state, evaluation: guided_velocity(backbone.velocity(state, evaluation, run), strength),
+            task.noise,
+            times,
+            solver,
+            on_step,
+        )
+    return torch.where(task.is_prompt, task.prompt, result)
+
+
+RUNS = [
+    pytest.param(parameter.values[0], run, id=f"{parameter.id}-{run}", marks=parameter.marks)
+    for parameter in fixtures("dit", is_backbone)
+    for run in parameter.values[0].description["runs"]
+]
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["", "fused"])
+@pytest.mark.parametrize(("fixture", "name"), RUNS)
+def test_parity_sampling_run(fixture: Fixture, name: str, fused: bool) -> None:
+    backbone = build(fixture)
+    if fused:
+        backbone.fuse()
+    task = Task.of(fixture, name)
+    if f"{name}.t_grid" in fixture:
+        spacing = "epss" if task.options["use_epss"] else "uniform"
+        grid = sampling_grid(task.options["steps"], spacing, task.options["sway_sampling_coef"] or 0.0)
+        assert torch.equal(torch.from_numpy(grid), fixture[f"{name}.t_grid"])
+    states = [task.noise]
+    out = sample(backbone, task, lambda step, state: states.append(state))
+    assert_close(out, fixture[f"{name}.out"], WHOLE_RUN, f"{name}.out")
+    if f"{name}.trajectory" in fixture:
+        assert_close(torch.stack(states), fixture[f"{name}.trajectory"], WHOLE_RUN, f"{name}.trajectory")
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", lambda said: is_backbone(said)))
+def test_parity_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
+    wanted = [name for name in fixture.names if name.startswith("step.")]
+    if not wanted:
+        pytest.skip(f"{fixture.name} stores no intermediates")
+    backbone = build(fixture)
+    x, time = fixture["step.x"], fixture["step.t"]
+    ids, prompt = fixture["in.text_ids"], fixture["step.step_cond"]
+    found: dict[str, Tensor] = {}
+
+    def look(index: int, what: str, value: Tensor) -> None:
+        found[f"{index}.{what}"] = value
+
+    if isinstance(backbone, DiT):
+        backbone.proj_out.register_forward_pre_hook(lambda module, given: found.update(norm_out=given[0]))
+    else:
+        backbone.norm_out.register_forward_hook(lambda module, given, value: found.update(norm_out=value))
+    with torch.inference_mode():
+        run = backbone.begin(prompt, ids, time.reshape(1).numpy(), guided=True)
+        for branch, drop in (("cond", False), ("uncond", True)):
+            found[f"text_embed_{branch}"] = backbone.text_embed(ids, x.shape[1], drop)
+        entered = backbone.enter(x, run) if isinstance(backbone, DiT) else backbone.enter(x, 0, run)[:, 1:]
+        found["input_cond"], found["input_uncond"] = entered.chunk(2)
+        found["time_embed"] = backbone.time_embed(time.reshape(1))
+        found["pred_cfg"] = backbone.velocity(x, 0, run, look=look)
+        strength = fixture.description["runs"]["single"]["cfg_strength"]
+        found["v_guided"] = guided_velocity(found["pred_cfg"], strength)
+    found |= {"x": x, "t": time, "step_cond": Task.of(fixture, "single").prompt}
+    for name in wanted:
+        key = name.removeprefix("step.")
+        inside = re.fullmatch(r"(?:block|layer)(\d+)\.(\w+)", key)
+        value = found[f"{inside[1]}.{LOOKS[inside[2]]}" if inside else key]
+        assert_close(value, fixture[name], ONE_FORWARD, name)
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_backbone))
+def test_parity_is_not_vacuous_another_architecture_is_far_away(fixture: Fixture) -> None:
+    """The same weights with text masking or rotary heads flipped must miss: the runs above can tell."""
+    backbone = build(fixture)
+    config = backbone.config
+    flips = {"pe_attn_head": 1 if config.pe_attn_head is None else None} if config.heads > 1 else {}
+    if config.conv_layers and not config.text_embedding_average_upsampling:
+        flips["text_mask_padding"] = not config.text_mask_padding
+    if not flips:
+        pytest.skip(f"{fixture.name} has one head and no text layers: nothing to confuse")
+    name = next(iter(fixture.description["runs"]))
+    for entry, value in flips.items():
+        other = F5Checkpoint(
+            fixture.folder, fixture.name, replace(config, **{entry: value}), backbone.state_dict()
+        ).build()
+        missed = (sample(other, Task.of(fixture, name)) - fixture[f"{name}.out"]).abs().max().item()
+        assert missed > 10 * WHOLE_RUN, f"flipping {entry} changes {name}.out by {missed:.3g} only"
