@@ -1,0 +1,223 @@
+"""The player through a real PortAudio stream into a real sound server, every recorded sample compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from app.listening.device import probe
+from app.listening.mixer import NO_FADE, SILENCE, Jump, Mixer
+from app.listening.player import Mode, Player
+from app.listening.resampling import resample
+from engine.errors import DeviceError
+from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+SWITCHES = 20
+Outcome = TypeVar("Outcome")
+
+
+def speech_like(pitch: float, seconds: float, seed: int, rate: int = RATE) -> np.ndarray:
+    """Harmonics with syllables and breath: uncorrelated for other pitches, never the same twice."""
+    time_axis = np.arange(round(seconds * rate)) / rate
+    voiced = sum(np.sin(2 * np.pi * pitch * k * time_axis + k * k) / k for k in range(1, 8))
+    syllables = 0.55 + 0.45 * np.sin(2 * np.pi * 3.1 * time_axis)
+    breath = np.random.default_rng(seed).standard_normal(len(time_axis))
+    return (0.15 * voiced * syllables + 0.02 * breath).astype(np.float32)
+
+
+def wait_until(condition: Callable[[], object], patience: float = 30.0) -> None:
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def cleanly(attempt: Callable[[], tuple[Player, Outcome]]) -> Outcome:
+    """The outcome of a run without underruns; on a starved machine up to two runs are set aside."""
+    for _ in range(3):
+        player, outcome = attempt()
+        if player.underruns == 0:
+            return outcome
+    pytest.fail(f"three runs in a row had underruns (the last one {player.underruns})")
+
+
+def found_at(recorded: np.ndarray, expected: np.ndarray) -> int:
+    """Where ``expected`` begins in the recording."""
+    probe_length = 512
+    starts = np.flatnonzero(recorded[: len(recorded) - probe_length] == expected[0])
+    places = [int(one) for one in starts if np.array_equal(recorded[one : one + probe_length], expected[:probe_length])]
+    assert len(places) == 1, f"the beginning was found {len(places)} times in {len(recorded)} samples"
+    return places[0]
+
+
+def computed_anew(jumps: list[Jump], takes: list[np.ndarray], mixer: Mixer, frames: int) -> np.ndarray:
+    """What should be heard from the first jump on, from the list of jumps alone."""
+
+    def stretch(index: int, position: int, gain: float, length: int) -> np.ndarray:
+        piece = np.zeros(length, np.float32)
+        if index != SILENCE:
+            part = takes[index][position : position + length]
+            piece[: len(part)] = part * np.float32(gain)
+        return piece
+
+    first = jumps[0].frame
+    heard = np.zeros(frames, np.float32)
+    for jump, following in zip(jumps, [*jumps[1:], None], strict=True):
+        start = jump.frame - first
+        length = (following.frame - first if following else frames) - start
+        heard[start : start + length] = stretch(jump.entering, jump.entering_position, jump.entering_gain, length)
+        if jump.law != NO_FADE:
+            entering, leaving = mixer.fades[jump.law]
+            fade = slice(start, start + mixer.fade_length)
+            old = stretch(jump.leaving, jump.leaving_position, jump.leaving_gain, mixer.fade_length)
+            heard[fade] = heard[fade] * entering + old * leaving
+    return heard
+
+
+def test_every_sample_through_twenty_switches(null_sink: NullSink) -> None:  # noqa: F811
+    takes = [speech_like(110, 6.0, 1), speech_like(140, 6.0, 2)]
+
+    def attempt() -> tuple[Player, tuple[np.ndarray, list[Jump], Mixer]]:
+        player = Player()
+        player.open()
+        try:
+            assert player.rate == RATE
+            player.load([(take, RATE) for take in takes])
+            with null_sink.recording() as recording:
+                time.sleep(0.3)
+                player.play()
+                for turn in range(SWITCHES):
+                    time.sleep(0.23)
+                    player.choose((turn + 1) % 2)
+                wait_until(lambda: not player.playing)
+                time.sleep(player.output_latency + 0.5)
+            return player, (recording.samples, list(player.mixer.jumps), player.mixer)
+        finally:
+            player.close()
+
+    recorded, jumps, mixer = cleanly(attempt)
+    switches = [jump for jump in jumps if SILENCE not in (jump.leaving, jump.entering)]
+    assert len(switches) == SWITCHES
+    expected = computed_anew(jumps, takes, mixer, len(takes[0]))
+    start = found_at(recorded, expected)
+    np.testing.assert_array_equal(recorded[start : start + len(expected)], expected)
+    assert not recorded[:start].any()
+    assert not recorded[start + len(expected) :].any()
+    own = max(np.abs(np.diff(take)).max() for take in takes)
+    for jump in switches:
+        at = start + jump.frame - jumps[0].frame
+        steps = np.abs(np.diff(recorded[at - 1 : at + mixer.fade_length + 1]))
+        assert steps.max() <= own
+
+
+def test_what_streams_in_is_what_sounds(null_sink: NullSink) -> None:  # noqa: F811
+    rate = 24000
+    whole = speech_like(120, 3.0, 3, rate)
+    expected = resample(whole, rate, RATE)
+
+    def attempt() -> tuple[Player, tuple[np.ndarray, int]]:
+        player = Player()
+        player.open()
+        try:
+            with null_sink.recording() as recording:
+                time.sleep(0.3)
+                player.begin_stream(rate)
+                for piece in np.array_split(whole, 17):
+                    player.append(piece)
+                    time.sleep(0.02)
+                player.end_stream()
+                wait_until(lambda: not player.streaming)
+                time.sleep(player.output_latency + 0.5)
+            return player, (recording.samples, player.starvations)
+        finally:
+            player.close()
+
+    recorded, starvations = cleanly(attempt)
+    assert starvations == 0
+    start = found_at(recorded, expected)
+    np.testing.assert_array_equal(recorded[start : start + len(expected)], expected)
+    assert not recorded[start + len(expected) :].any()
+
+
+def test_a_starved_stream_waits_in_silence_and_loses_nothing(null_sink: NullSink) -> None:  # noqa: F811
+    first, second = speech_like(120, 0.8, 4), speech_like(150, 0.8, 5)
+
+    def attempt() -> tuple[Player, tuple[np.ndarray, int]]:
+        player = Player()
+        player.open()
+        try:
+            with null_sink.recording() as recording:
+                time.sleep(0.3)
+                player.begin_stream(RATE)
+                player.append(first)
+                wait_until(lambda: player.mixer.state.starving and player.mixer.state.position == len(first))
+                time.sleep(0.3)
+                player.append(second)
+                player.end_stream()
+                wait_until(lambda: not player.streaming)
+                time.sleep(player.output_latency + 0.5)
+            return player, (recording.samples, player.starvations)
+        finally:
+            player.close()
+
+    recorded, starvations = cleanly(attempt)
+    assert starvations == 1
+    one, two = found_at(recorded, first), found_at(recorded, second)
+    np.testing.assert_array_equal(recorded[one : one + len(first)], first)
+    np.testing.assert_array_equal(recorded[two : two + len(second)], second)
+    assert two > one + len(first)
+    assert not recorded[one + len(first) : two].any()
+
+
+def test_the_device_goes_away_while_playing_and_comes_back(null_sink: NullSink) -> None:  # noqa: F811
+    takes = [speech_like(110, 8.0, 6), speech_like(140, 8.0, 7)]
+    player = Player()
+    player.open()
+    try:
+        player.load([(take, RATE) for take in takes])
+        player.play()
+        wait_until(lambda: player.position > 0.3)
+        null_sink.kill()
+        wait_until(lambda: player.problem)
+        assert "went away" in player.problem
+        assert not player.playing
+        # Everything but sound still works.
+        player.pause()
+        player.choose(1)
+        player.seek(2.0)
+        assert (player.choice, player.position) == (1, 2.0)
+        with pytest.raises(DeviceError):
+            player.reconnect()
+        assert player.problem
+
+        null_sink.start()
+        player.reconnect()
+        assert player.usable
+        assert (player.choice, player.position, player.playing) == (1, 2.0, False)
+        with null_sink.recording() as recording:
+            time.sleep(0.3)
+            player.play()
+            wait_until(lambda: player.position > 2.5)
+        assert recording.samples.any()
+    finally:
+        player.close()
+
+
+def test_without_a_server_there_is_a_sentence(null_sink: NullSink) -> None:  # noqa: F811
+    null_sink.kill()
+    sound = probe()
+    assert not sound.usable
+    assert "everything else works" in sound.reason
+    player = Player()
+    with pytest.raises(DeviceError, match="everything else works"):
+        player.open(sound)
+    player.load([(speech_like(110, 1.0, 8), RATE)])
+    player.play()
+    assert player.comparison.mode is Mode.SYNC
+    assert not player.playing
