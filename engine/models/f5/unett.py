@@ -39,11 +39,10 @@ class Conditioning:
     time_tokens: Tensor
     """(evaluations, width): the token that goes before the frames."""
     rotary: Tensor
-    """Rotations of frames + 1 positions: the time token has the first."""
+    """Rotations of 1 + frames positions: the time token has the first."""
     mask: Tensor | None
-    """(rows, frames) true where a frame is within its item's duration; ``None`` for a single item."""
-    token_mask: Tensor | None
-    """``mask`` with the time token before it, (rows, frames + 1)."""
+    """(rows, 1 + frames) true for the time token and where a frame is within its item's duration; ``None`` for a single
+    item. Unlike the DiT's, it acts on attention outputs only."""
 
 
 class RootMeanSquareNorm(nn.Module):
@@ -136,26 +135,24 @@ class UNetT(nn.Module):
         """
         frames = prompt.shape[1]
         branches = 2 if guided else 1
+        texts = [self.text_embed(ids, frames, drop) for drop in (False, True)[:branches]]
+        prompts = [prompt, torch.zeros_like(prompt)][:branches]
         mask = None
         if durations is not None and len(durations) > 1:
             limits = torch.as_tensor(durations, device=prompt.device)
-            mask = torch.arange(frames, device=prompt.device)[None] < limits[:, None]
-        texts = [self.text_embed(ids, frames, drop, mask) for drop in (False, True)[:branches]]
-        prompts = [prompt, torch.zeros_like(prompt)][:branches]
-        mask = None if mask is None else mask.repeat(branches, 1)
+            mask = (torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]).repeat(branches, 1)
         weight = self.proj_out.weight
         return Conditioning(
             branches,
-            self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask),
+            self.input_embed.constant(torch.cat(prompts), torch.cat(texts), None),
             self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype)),
-            self.rotary_embed.table(frames + 1),
+            self.rotary_embed.table(1 + frames),
             mask,
-            None if mask is None else F.pad(mask, (1, 0), value=True),
         )
 
     def enter(self, x: Tensor, evaluation: int, run: Conditioning) -> Tensor:
         """The state (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
-        frames = self.input_embed(x, run.constant, run.mask)
+        frames = self.input_embed(x, run.constant, None)
         return torch.cat([run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1)
 
     def layer(
@@ -173,7 +170,7 @@ class UNetT(nn.Module):
 
         def attention(rows: Tensor) -> Tensor:
             normed = parts.attention_norm(rows)
-            output = parts.attention(normed, run.rotary, run.token_mask)
+            output = parts.attention(normed, run.rotary, run.mask)
             if look is not None:
                 look(index, "attention_input", normed)
                 look(index, "attention", output)
