@@ -1,0 +1,94 @@
+"""``python -m engine.training``: make the bundled models from nothing but ``flite`` speech."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from engine.errors import PlainError
+from engine.paths import resource
+from engine.training.corpora import Corpus, prepare_corpus
+from engine.training.session import LOG, Budget, Recipe, Session
+
+RECIPES = ("f5-mini", "vocos-mini")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one recipe; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _train(options)
+    except PlainError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine.training", description=__doc__)
+    parser.add_argument("recipe", choices=RECIPES)
+    parser.add_argument("--work", type=Path, required=True, help="folder for the checkpoint, the log and the result")
+    budget = parser.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
+    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: 1)")
+    parser.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
+    parser.add_argument("--sentences", type=int, default=3_400, help="sentences a voice to train on (default: 3400)")
+    parser.add_argument("--corpus", type=Path, help="folder of the corpus (default: corpus/ beside --work)")
+    parser.add_argument("--initial", type=Path, help="vocos-mini: official folder whose weights to start from")
+    parser.add_argument("--export", type=Path, help="where to write the model when done (default: export/ in --work)")
+    return parser
+
+
+def _train(options: argparse.Namespace) -> int:
+    torch.set_num_threads(options.threads)
+    device = _device(options.device)
+    corpus = prepare_corpus(
+        options.corpus or options.work.parent / "corpus",
+        options.sentences,
+        excluded=resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines(),
+        progress=lambda done, total: print(f"corpus: {done} of {total} clips", flush=True),
+    )
+    recipe = _recipe(options, corpus, device)
+    session = Session(recipe, options.work, Budget(options.minutes, options.steps), report=_say)
+    session.begin(options.resume)
+    if not session.run():
+        _say(f"Stopped at step {session.number}; go on with the same command and --resume.")
+        return 0
+    target = options.export or options.work / "export"
+    recipe.export(target)
+    (target / LOG).write_bytes((options.work / LOG).read_bytes())
+    _say(f"Done: {session.number} steps, {session.seconds:.0f} s. The model is in {target}.")
+    return 0
+
+
+def _recipe(options: argparse.Namespace, corpus: Corpus, device: torch.device) -> Recipe:
+    from engine.training.f5_mini import F5Mini, F5Options
+    from engine.training.vocos_mini import VocosMini, VocosOptions
+
+    if options.recipe == "vocos-mini":
+        return VocosMini(corpus, device, VocosOptions(half_precision=options.half), options.initial)
+    if options.initial:
+        raise PlainError("--initial is for vocos-mini; f5-mini starts from random weights or from its checkpoint.")
+    return F5Mini(corpus, device, F5Options(half_precision=options.half))
+
+
+def _device(name: str) -> torch.device:
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    kind = name.partition(":")[0]
+    if not available.get(kind):
+        usable = ", ".join(one for one, there in available.items() if there)
+        raise PlainError(f"The device {name!r} is not there; this machine has: {usable}.")
+    return torch.device(name)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

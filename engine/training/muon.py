@@ -1,0 +1,62 @@
+"""Muon: momentum whose update matrices are made orthogonal.
+
+Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024). The orthogonal factor of a matrix is
+found by Newton–Schulz iteration with the quintic coefficients given there, in float32. Matrices of one shape go through
+it together, which is what makes it cheap for a stack of equal layers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+ITERATIONS = 4
+_LINEAR, _CUBIC, _QUINTIC = 3.4445, -4.7750, 2.0315
+
+
+def orthogonalised(matrices: Tensor) -> Tensor:
+    """The nearest matrices (n, rows, columns) whose singular values all are about one; rows must not exceed columns."""
+    result = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
+    for _ in range(ITERATIONS):
+        gram = result @ result.mT
+        result = torch.baddbmm(result, torch.baddbmm(gram, gram, gram, beta=_CUBIC, alpha=_QUINTIC), result, beta=_LINEAR)
+    return result
+
+
+class Muon(Optimizer):
+    """For the inner matrices of a network; embeddings, biases and output layers belong to another optimiser."""
+
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], lr: float = 0.02, momentum: float = 0.95, weight_decay: float = 0.01
+    ) -> None:
+        super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.ndim != 2:
+                    raise ValueError(f"Muon optimises matrices, not a tensor of shape {tuple(parameter.shape)}")
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:
+        """One update with Nesterov momentum, scaled so that wide and tall matrices move alike."""
+        for group in self.param_groups:
+            by_shape: dict[torch.Size, list[nn.Parameter]] = defaultdict(list)
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    by_shape[parameter.shape].append(parameter)
+            for (rows, columns), parameters in by_shape.items():
+                directions = torch.stack([self._direction(one, group["momentum"]) for one in parameters])
+                updates = orthogonalised(directions) if rows <= columns else orthogonalised(directions.mT).mT
+                torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
+                scale = -group["lr"] * max(1.0, rows / columns) ** 0.5
+                torch._foreach_add_(parameters, list(updates.unbind()), alpha=scale)
+
+    def _direction(self, parameter: nn.Parameter, momentum: float) -> Tensor:
+        state = self.state[parameter]
+        if not state:
+            state["average"] = torch.zeros_like(parameter)
+        state["average"].lerp_(parameter.grad, 1 - momentum)
+        return parameter.grad.lerp(state["average"], momentum)

@@ -1,0 +1,34 @@
+"""How fast to learn when, and the averaged weights that are shipped."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import nn
+
+
+def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, floor: float = 0.02) -> float:
+    """Linear warm-up over ``warm_up`` steps; full rate until ``hold`` of the budget; then a cosine down to ``floor``.
+
+    ``progress`` is the share of the budget that is spent (0..1), so a budget in minutes is met whatever a step takes.
+    """
+    rising = min(1.0, step / warm_up) if warm_up else 1.0
+    if progress < hold:
+        return rising
+    falling = 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - hold) / (1 - hold))))
+    return rising * (falling * (1 - floor) + floor)
+
+
+class AveragedModel:
+    """Exponential moving average of a model's parameters. It forgets quickly at first and slowly later on."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.module = copy.deepcopy(model).eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        decay = min(self.decay, (1 + step) / (20 + step))
+        torch._foreach_lerp_(list(self.module.parameters()), list(model.parameters()), 1 - decay)

@@ -1,0 +1,261 @@
+"""Running a recipe: budget, checkpoints, resuming, stopping, and the log that is kept in the repository.
+
+A recipe only knows how to make one optimiser step; what every long run needs besides stands here once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from engine.errors import PlainError
+
+CHECKPOINT = "checkpoint.pt"
+LOG = "training.jsonl"
+
+
+class Diverged(PlainError):
+    """A loss, a gradient or a weight is no longer a number."""
+
+    exit_code = 9
+
+
+class Recipe(Protocol):
+    """A training run of one model."""
+
+    name: str
+    device: torch.device
+
+    def describe(self) -> dict[str, Any]:
+        """What the log's header says about the run: data, sizes, weights of the losses. JSON."""
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        """Optimiser step ``number`` (from 1) at ``progress`` of the budget; losses by name. Raises :class:`Diverged`
+        before it changes a weight when a loss or a gradient is not finite."""
+
+    def validate(self) -> dict[str, float]:
+        """Figures on held-out clips with the averaged weights. The same every time for the same weights."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next step depends on: weights, averages, optimisers, random generators."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what :meth:`state` gave."""
+
+    def export(self, folder: Path) -> None:
+        """Write the averaged weights in the layout in which the model ships."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long to train: processor minutes (on a GPU: minutes), or steps.
+
+    Processor minutes do not run while other programs have the machine, so a schedule laid over them is not spoilt by a
+    busy machine. Only a budget in steps resumes to the very same bits: with minutes, the schedule depends on the clock.
+    """
+
+    minutes: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.minutes, self.steps) if value is not None]
+        if len(given) != 1 or given[0] <= 0:
+            raise PlainError("A training budget is either a number of minutes or a number of steps, above zero.")
+
+    def progress(self, seconds: float, steps: int) -> float:
+        spent = steps / self.steps if self.steps else seconds / (60 * self.minutes)
+        return min(1.0, spent)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often things happen."""
+
+    log_steps: int = 25
+    validation_steps: int = 250
+    checkpoint_seconds: float = 90.0
+
+
+def require_finite(value: float, what: str, number: int) -> float:
+    """``value``, or :class:`Diverged` that says what was not finite at which step."""
+    if not math.isfinite(value):
+        raise Diverged(
+            f"Training stopped at step {number}: the {what} is {value}. The last good checkpoint is kept; "
+            "resume from it with a lower learning rate."
+        )
+    return value
+
+
+class Session:
+    """One run of a recipe in a work folder."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        work: Path,
+        budget: Budget,
+        pace: Pace = Pace(),  # noqa: B008 (frozen)
+        report: Callable[[str], None] = print,
+    ) -> None:
+        self.recipe, self.work, self.budget, self.pace, self.report = recipe, work, budget, pace, report
+        self.number, self.seconds = 0, 0.0
+        self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
+        self._last: float | None = None
+        work.mkdir(parents=True, exist_ok=True)
+
+    def begin(self, resume: bool) -> None:
+        """Start afresh, or go on from the checkpoint in the work folder.
+
+        Raises :class:`PlainError` when there is nothing to resume, or when a fresh start would overwrite a checkpoint.
+        """
+        path = self.work / CHECKPOINT
+        if not resume:
+            if path.exists():
+                raise PlainError(f"{path} holds an earlier run; resume it with --resume or choose another --work folder.")
+            header = {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
+            (self.work / LOG).write_text(json.dumps(header) + "\n", encoding="utf-8")
+            return
+        try:
+            checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        except FileNotFoundError:
+            raise PlainError(f"There is no {path} to resume; start without --resume.") from None
+        if checkpoint["recipe"] != self.recipe.name:
+            raise PlainError(f"{path} belongs to {checkpoint['recipe']}, not to {self.recipe.name}; choose another folder.")
+        self.recipe.restore(checkpoint["state"])
+        self.number, self.seconds = checkpoint["step"], checkpoint["seconds"]
+        self._forget_log_after(self.number)
+
+    def run(self) -> bool:
+        """Train until the budget is spent (true) or someone asks to stop (false). A checkpoint is left either way.
+
+        Raises :class:`Diverged`; the checkpoint on disk then is the last good one.
+        """
+        with _stop_requests() as stop:
+            self._last = self._clock()
+            saved = time.monotonic()
+            sums: dict[str, float] = {}
+            counted = 0
+            while not stop.is_set():
+                progress = self.budget.progress(self.seconds, self.number)
+                if progress >= 1.0:
+                    break
+                losses = self.recipe.step(self.number + 1, progress)
+                self.number += 1
+                self._count_time()
+                for name, value in losses.items():
+                    sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
+                counted += 1
+                if self.number % self.pace.log_steps == 0:
+                    self._log_losses({name: total / counted for name, total in sums.items()})
+                    sums, counted = {}, 0
+                if self.number % self.pace.validation_steps == 0:
+                    self._validate()
+                if time.monotonic() - saved > self.pace.checkpoint_seconds:
+                    self.save()
+                    saved = time.monotonic()
+            finished = not stop.is_set()
+        if finished:
+            self._validate()
+        self.save()
+        return finished
+
+    def save(self) -> None:
+        """Write the checkpoint, whole or not at all; never one with weights that are not numbers."""
+        state = self.recipe.state()
+        for name, value in _floating_tensors(state):
+            if not torch.isfinite(value).all():
+                raise Diverged(f"Training stopped at step {self.number}: {name} is not finite. The last good checkpoint is kept.")
+        content = {"recipe": self.recipe.name, "step": self.number, "seconds": self.seconds, "state": state}
+        unfinished = self.work / (CHECKPOINT + ".part")
+        torch.save(content, unfinished)
+        unfinished.replace(self.work / CHECKPOINT)
+
+    def _count_time(self) -> None:
+        now = self._clock()
+        self.seconds += now - self._last
+        self._last = now
+
+    def _log_losses(self, losses: dict[str, float]) -> None:
+        self._log({"losses": losses})
+        progress = self.budget.progress(self.seconds, self.number)
+        left = self.seconds * (1 - progress) / max(progress, 1e-9) / 60
+        figures = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
+        self.report(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
+
+    def _validate(self) -> None:
+        figures = self.recipe.validate()
+        self._last = self._clock()  # looking is not training: it is not taken from the budget
+        self._log({"validation": figures})
+        self.report(f"step {self.number}  held out: " + "  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+
+    def _log(self, entry: dict[str, Any]) -> None:
+        line = {"step": self.number, "seconds": round(self.seconds, 1), **entry}
+        with (self.work / LOG).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(_rounded(line)) + "\n")
+
+    def _forget_log_after(self, number: int) -> None:
+        """Drop what an interrupted run logged after its last checkpoint: those steps are made again."""
+        path = self.work / LOG
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+        path.write_text("".join(line for line in lines if json.loads(line).get("step", 0) <= number), encoding="utf-8")
+
+
+def _floating_tensors(state: Any, name: str = "state") -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(state, torch.Tensor):
+        if state.is_floating_point():
+            yield name, state
+    elif isinstance(state, Mapping):
+        for key, value in state.items():
+            yield from _floating_tensors(value, f"{name}.{key}")
+    elif isinstance(state, (list, tuple)):
+        for index, value in enumerate(state):
+            yield from _floating_tensors(value, f"{name}.{index}")
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {key: inner if key == "seconds" else _rounded(inner) for key, inner in value.items()}
+    return value
+
+
+def _machine(device: torch.device) -> str:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"
+
+
+@contextmanager
+def _stop_requests() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or a termination request sets. The second Ctrl-C interrupts at once.
+
+    Outside the main thread, where signals cannot be taken, nothing sets it.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    earlier = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, frame: object) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, earlier[signal.SIGINT])
+
+    for one in earlier:
+        signal.signal(one, ask)
+    try:
+        yield asked
+    finally:
+        for one, handler in earlier.items():
+            signal.signal(one, handler)
