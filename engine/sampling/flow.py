@@ -19,7 +19,12 @@ Velocity = Callable[[Tensor, int], Tensor]
 
 def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.ndarray:
     """:func:`engine.sampling.schedules.time_grid` with torch's cosine: equal to the official grid to the last bit."""
-    return time_grid(steps, spacing, sway, cosine=lambda angles: torch.from_numpy(angles).cos().numpy())
+    return time_grid(
+        steps,
+        spacing,
+        sway,
+        cosine=lambda angles: torch.from_numpy(angles).cos().numpy(),
+    )
 
 
 def integrate(

@@ -28,7 +28,9 @@ SPACINGS = ("epss", "uniform")
 def effective_spacing(steps: int, spacing: str) -> str:
     """What ``spacing`` comes to: EPSS has tables for some numbers of steps only and is uniform for all others."""
     if spacing not in SPACINGS:
-        raise SettingError(f"The step grid must be one of {', '.join(SPACINGS)}, not {spacing!r}.")
+        raise SettingError(
+            f"The step grid must be one of {', '.join(SPACINGS)}, not {spacing!r}."
+        )
     return "epss" if spacing == "epss" and steps in EPSS else "uniform"
 
 
@@ -51,7 +53,9 @@ def time_grid(
     else:
         times = np.linspace(0, 1, steps + 1, dtype=np.float32)
     if sway:
-        times = times + np.float32(sway) * (cosine(np.float32(np.pi / 2) * times) - np.float32(1) + times)
+        times = times + np.float32(sway) * (
+            cosine(np.float32(np.pi / 2) * times) - np.float32(1) + times
+        )
     if np.any(np.diff(times) <= 0):
         raise SettingError(
             f"A sway coefficient of {sway:g} makes time run backwards on this grid; choose a value between -1 and 1."

@@ -41,7 +41,9 @@ def keeping(action: Action, branch_skip: str) -> LayerDuty:
     """The duty of a layer of which any later step may need anything: what ``action`` yields is kept."""
     attention = Duty(action, action is not Action.TS, action is Action.NONE)
     if action is Action.BS and branch_skip == "attention":
-        return LayerDuty(attention, Duty(Action.NONE, keep_output=True, keep_residual=True))
+        return LayerDuty(
+            attention, Duty(Action.NONE, keep_output=True, keep_residual=True)
+        )
     return LayerDuty(attention, attention)
 
 
@@ -74,8 +76,12 @@ class SkipPlan:
         for row in table.actions:
             attention = feed_forward = _duties(row)
             if table.branch_skip == "attention":
-                feed_forward = _duties([Action.NONE if action is Action.BS else action for action in row])
-            layers.append([LayerDuty(*pair) for pair in zip(attention, feed_forward, strict=True)])
+                feed_forward = _duties(
+                    [Action.NONE if action is Action.BS else action for action in row]
+                )
+            layers.append(
+                [LayerDuty(*pair) for pair in zip(attention, feed_forward, strict=True)]
+            )
         self._duties = tuple(zip(*layers, strict=True))
 
     def at(self, step: int) -> tuple[LayerDuty, ...]:
@@ -93,7 +99,9 @@ def _duties(row: Sequence[Action]) -> tuple[Duty, ...]:
                 break
             keeps_residual |= following is Action.BS
         keeps_output = bool(later) and later[0] is Action.TS and action is not Action.TS
-        duties.append(Duty(action, keeps_output, keeps_residual and action is Action.NONE))
+        duties.append(
+            Duty(action, keeps_output, keeps_residual and action is Action.NONE)
+        )
     return tuple(duties)
 
 
@@ -104,34 +112,35 @@ def advance(
     duty: Duty,
     memory: ModuleMemory | None,
     branches: int,
+    in_place: bool = False,
 ) -> Tensor:
     """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``duty`` says.
 
-    ``hidden`` is (branches·batch, frames, width), branch-major; ``module`` maps any number of its leading rows. The memory
-    of a step that keeps nothing is left as it was.
+    ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps any number
+    of its leading rows. The memory of a step that keeps nothing is left as it was.
     """
     if duty.action is Action.TS:
-        # ``hidden`` may hold several candidates side by side (see calibration), the memory serves each of them.
-        return torch.addcmul(hidden.unflatten(0, (-1, len(memory.output))), gate, memory.output).flatten(0, 1)
+        result = hidden if in_place else hidden.clone()
+        # ``hidden`` may hold several candidates side by side (see calibration); the memory serves each of them.
+        result.unflatten(0, (-1, len(memory.output))).addcmul_(gate, memory.output)
+        return result
     if duty.action is Action.NONE or branches == 1:
         output = module(hidden)
         if duty.keep_residual:
-            memory.residual = _residual(output, branches)
-    else:
-        output = _spread(module(hidden[: len(hidden) // branches]), memory.residual)
+            rows = output.unflatten(0, (branches, -1))
+            memory.residual = rows[1:] - rows[:1]
+        if duty.keep_output:
+            memory.output = output
+        return (
+            hidden.addcmul_(gate, output)
+            if in_place
+            else torch.addcmul(hidden, gate, output)
+        )
+    first = module(hidden[: len(hidden) // branches])
+    result = hidden if in_place else hidden.clone()
+    rows = result.unflatten(0, (branches, -1))
+    rows.addcmul_(gate, first)
+    rows[1:].addcmul_(gate, memory.residual)
     if duty.keep_output:
-        memory.output = output
-    return torch.addcmul(hidden, gate, output)
-
-
-def _residual(output: Tensor, branches: int) -> Tensor:
-    rows = output.unflatten(0, (branches, -1))
-    return rows[1:] - rows[:1]
-
-
-def _spread(first: Tensor, residual: Tensor) -> Tensor:
-    """All branches from the first one and the others' residuals."""
-    output = first.new_empty(len(residual) + 1, *first.shape)
-    output[0] = first
-    torch.add(first, residual, out=output[1:])
-    return output.flatten(0, 1)
+        memory.output = torch.cat([first[None], first + memory.residual]).flatten(0, 1)
+    return result

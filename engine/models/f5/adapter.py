@@ -37,7 +37,11 @@ from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.setting import Setting
 from engine.take import Measurements, Trace
 from engine.techniques import conflict, ditreducio, technique
-from engine.techniques.ditreducio.calibration import Subject, calibrate, diagonal_similarity
+from engine.techniques.ditreducio.calibration import (
+    Subject,
+    calibrate,
+    diagonal_similarity,
+)
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
 
@@ -75,7 +79,12 @@ class F5Speech:
         self._device = backbone.proj_out.weight.device
 
     def synthesise(
-        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...], observer: Observer
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         clock = _Clock(time.perf_counter())
         options = self._options(setting)
@@ -91,21 +100,40 @@ class F5Speech:
             reports: list[float] = []
             began = time.perf_counter()
 
-            def on_step(step: int, reports: list[float] = reports, number: int = number, began: float = began) -> None:
+            def on_step(
+                step: int,
+                reports: list[float] = reports,
+                number: int = number,
+                began: float = began,
+            ) -> None:
                 observer.check()
                 now = time.perf_counter() - began
                 reports.append(now - sum(reports))
-                observer.step(StepReport(number, len(prepared.passages), step, len(times) - 1, reports[-1]))
+                observer.step(
+                    StepReport(
+                        number,
+                        len(prepared.passages),
+                        step,
+                        len(times) - 1,
+                        reports[-1],
+                    )
+                )
 
-            mel = self._sample(passage, prompt, times, options, setting.seed, plan, on_step)
+            mel = self._sample(
+                passage, prompt, times, options, setting.seed, plan, on_step
+            )
             sampled = time.perf_counter()
             samples = self._decode(mel, prompt)
             finished = time.perf_counter()
             clock.backbone += sampled - began
             clock.decoder += finished - sampled
-            operations = self._backbone.operations(passage.frames, is_guided(options["guidance"]))
+            operations = self._backbone.operations(
+                passage.frames, is_guided(options["guidance"])
+            )
             full += operations.evaluation
-            spent += operations.evaluation * (table.ops_ratio(operations) if table else 1.0)
+            spent += operations.evaluation * (
+                table.ops_ratio(operations) if table else 1.0
+            )
             mels.append(mel.cpu().numpy())
             step_seconds.append(tuple(reports))
             chunk_seconds.append(len(samples) / SAMPLE_RATE)
@@ -130,7 +158,8 @@ class F5Speech:
                 text_seconds=clock.text,
                 backbone_seconds=clock.backbone,
                 decoder_seconds=clock.decoder,
-                evaluations=len(evaluation_times(times, options["solver"])) * len(prepared.passages),
+                evaluations=len(evaluation_times(times, options["solver"]))
+                * len(prepared.passages),
                 ops_ratio=spent / full,
                 device=self.info.device,
             ),
@@ -146,23 +175,34 @@ class F5Speech:
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
         options = self._options(setting)
         _, prepared = self._prepare(text, voice, options)
-        return self._backbone.operations(prepared.passages[0].frames, is_guided(options["guidance"]))
+        return self._backbone.operations(
+            prepared.passages[0].frames, is_guided(options["guidance"])
+        )
 
     def belonging(self, setting: Setting) -> Belonging:
         options = self._options(setting)
         names = "solver", "steps", "spacing", "sway", "guidance"
         return Belonging(
-            self.info.id, self.info.fingerprint, self.info.variant, **{name: options[name] for name in names}
+            self.info.id,
+            self.info.fingerprint,
+            self.info.variant,
+            **{name: options[name] for name in names},
         )
 
-    def calibrate(self, text: str, voice: Voice, setting: Setting, observer: CalibrationObserver) -> CalibrationRecord:
+    def calibrate(
+        self, text: str, voice: Voice, setting: Setting, observer: CalibrationObserver
+    ) -> CalibrationRecord:
         backbone = self._skippable()
         reason = conflict(setting)
         if reason:
             raise SettingError(reason)
         options = self._options(setting)
         engaged = setting.engaged(ditreducio.TECHNIQUE.name)
-        knobs = checked(ditreducio.TECHNIQUE.knobs, engaged.knobs if engaged else {}, ditreducio.TECHNIQUE.title)
+        knobs = checked(
+            ditreducio.TECHNIQUE.knobs,
+            engaged.knobs if engaged else {},
+            ditreducio.TECHNIQUE.title,
+        )
         prompt, prepared = self._prepare(text, voice, options)
         passage = prepared.passages[0]
         times = sampling_grid(options["steps"], options["spacing"], options["sway"])
@@ -202,7 +242,17 @@ class F5Speech:
                 f"the grid {len(times) - 1} steps."
             )
         with torch.inference_mode():
-            return self._capture(backbone, passage, prompt, times, options, setting.seed, plan, (layer, step), observer)
+            return self._capture(
+                backbone,
+                passage,
+                prompt,
+                times,
+                options,
+                setting.seed,
+                plan,
+                (layer, step),
+                observer,
+            )
 
     def _options(self, setting: Setting) -> Values:
         return checked(self.info.knobs, setting.options, self.info.title)
@@ -223,13 +273,19 @@ class F5Speech:
             raise SettingError(reason)
         for entry in setting.techniques:
             title = technique(entry.technique).title
-            table = next((one for one in artefacts if one.fingerprint == entry.artefact), None)
+            table = next(
+                (one for one in artefacts if one.fingerprint == entry.artefact), None
+            )
             if table is None:
-                raise SettingError(f"{title} has no strategy table yet; calibrate first, or import one.")
+                raise SettingError(
+                    f"{title} has no strategy table yet; calibrate first, or import one."
+                )
             self._skippable()
             mismatch = table.belonging.mismatch(self.belonging(setting))
             if mismatch:
-                raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
+                raise ProfileError(
+                    f"The strategy table cannot be used here: {mismatch}. Calibrate again."
+                )
             if table.layers != self.info.layers:
                 raise ProfileError(
                     f"The strategy table has {table.layers} layers, but {self.info.title} has {self.info.layers}."
@@ -237,21 +293,34 @@ class F5Speech:
             return SkipPlan(table), table
         return None, None
 
-    def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:
+    def _prepare(
+        self, text: str, voice: Voice, options: Values
+    ) -> tuple[Prompt, Passages]:
         prompt = self._read_prompt(voice)
         return prompt, self._front_end.passages(text, prompt, float(options["speed"]))
 
-    def _begin(self, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values) -> Conditioning:
+    def _begin(
+        self, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values
+    ) -> Conditioning:
         frames = min(prompt.mel.shape[1], passage.frames)
-        canvas = torch.zeros(1, passage.frames, prompt.mel.shape[2], device=self._device)
+        canvas = torch.zeros(
+            1, passage.frames, prompt.mel.shape[2], device=self._device
+        )
         canvas[:, :frames] = prompt.mel[:, :frames].to(self._device)
         evaluations = evaluation_times(times, options["solver"])
-        return self._backbone.begin(canvas, passage.ids.to(self._device), evaluations, is_guided(options["guidance"]))
+        return self._backbone.begin(
+            canvas,
+            passage.ids.to(self._device),
+            evaluations,
+            is_guided(options["guidance"]),
+        )
 
     def _noise(self, passage: Passage, seed: int) -> Tensor:
         # Drawn on the CPU, so that one seed is one noise on every device; every passage starts from the seed, as upstream.
         generator = torch.Generator().manual_seed(seed)
-        return torch.randn(1, passage.frames, self._backbone.config.mel_dim, generator=generator).to(self._device)
+        return torch.randn(
+            1, passage.frames, self._backbone.config.mel_dim, generator=generator
+        ).to(self._device)
 
     @torch.inference_mode()
     def _sample(
@@ -268,23 +337,36 @@ class F5Speech:
         run = self._begin(passage, prompt, times, options)
         velocity = self._velocity(run, options, plan)
         mel = integrate(
-            velocity, self._noise(passage, seed), times, options["solver"], lambda step, state: on_step(step)
+            velocity,
+            self._noise(passage, seed),
+            times,
+            options["solver"],
+            lambda step, state: on_step(step),
         )
         devices.synchronise(self._device)
         return mel[0, prompt.frames :]
 
-    def _velocity(self, run: Conditioning, options: Values, plan: SkipPlan | None) -> Callable[[Tensor, int], Tensor]:
+    def _velocity(
+        self, run: Conditioning, options: Values, plan: SkipPlan | None
+    ) -> Callable[[Tensor, int], Tensor]:
         strength = float(options["guidance"])
         if plan is None:
-            return lambda state, evaluation: guided_velocity(self._backbone.velocity(state, evaluation, run), strength)
+            return lambda state, evaluation: guided_velocity(
+                self._backbone.velocity(state, evaluation, run), strength
+            )
         memory = [LayerMemory() for _ in range(self.info.layers)]
         return lambda state, evaluation: guided_velocity(
-            self._backbone.velocity(state, evaluation, run, plan.at(evaluation), memory), strength
+            self._backbone.velocity(
+                state, evaluation, run, plan.at(evaluation), memory
+            ),
+            strength,
         )
 
     @torch.inference_mode()
     def _decode(self, mel: Tensor, prompt: Prompt) -> np.ndarray:
-        samples = prompt.level.restored(self._vocoder.decode(mel.T[None])[0]).cpu().numpy()
+        samples = (
+            prompt.level.restored(self._vocoder.decode(mel.T[None])[0]).cpu().numpy()
+        )
         if not np.isfinite(samples).all():
             raise PlainError(
                 "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision is too low; "
@@ -315,7 +397,13 @@ class F5Speech:
             states[0] = after
 
         if step:
-            integrate(self._velocity(run, options, plan), state, times[: step + 1], options["solver"], on_step)
+            integrate(
+                self._velocity(run, options, plan),
+                state,
+                times[: step + 1],
+                options["solver"],
+                on_step,
+            )
         looked: dict[str, Tensor] = {}
 
         def look(index: int, name: str, value: Tensor) -> None:
@@ -327,7 +415,19 @@ class F5Speech:
         hidden = backbone.enter(states[0], run)
         for index in range(layer + 1):
             hidden = backbone.layer(index, hidden, evaluation, run, look=look)
-        maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
+        maps = backbone.attention_maps(
+            layer, looked["attention_input"], run, LARGEST_MAP
+        )
         query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
-        similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
-        return AttentionCapture(layer, step, passage.frames, prompt.frames, maps.float().cpu().numpy(), similarities)
+        similarities = tuple(
+            diagonal_similarity(query[row][None], key[row][None])
+            for row in range(len(query))
+        )
+        return AttentionCapture(
+            layer,
+            step,
+            passage.frames,
+            prompt.frames,
+            maps.float().cpu().numpy(),
+            similarities,
+        )

@@ -26,7 +26,11 @@ def prompt_frames(samples: int) -> int:
 
 
 def total_frames(
-    prompt: int, transcript: str, text: str, speed: float = 1.0, fixed_seconds: float | None = None
+    prompt: int,
+    transcript: str,
+    text: str,
+    speed: float = 1.0,
+    fixed_seconds: float | None = None,
 ) -> int:
     """Frames to sample, prompt included: as many per UTF-8 byte of ``text`` as the ``prompt`` has per byte of its
     ``transcript`` (finished and spaced), divided by ``speed``; or ``fixed_seconds`` of audio in all.
@@ -35,7 +39,9 @@ def total_frames(
     """
     if fixed_seconds is not None:
         if fixed_seconds <= 0:
-            raise SettingError(f"The fixed duration must be positive, not {fixed_seconds:g} s.")
+            raise SettingError(
+                f"The fixed duration must be positive, not {fixed_seconds:g} s."
+            )
         return int(fixed_seconds * SAMPLE_RATE / HOP)
     if speed <= 0:
         raise SettingError(f"The speed must be positive, not {speed:g}.")
@@ -62,7 +68,9 @@ class PromptLevel:
         """Measure mono float samples of any shape. Raises :class:`AudioError` when they are silent or not numbers."""
         level = torch.sqrt(torch.mean(torch.square(samples.float()))).item()
         if not 0.0 < level < float("inf"):
-            raise AudioError("The reference recording is silent or damaged; choose a recording of speech.")
+            raise AudioError(
+                "The reference recording is silent or damaged; choose a recording of speech."
+            )
         return cls(level)
 
     @property

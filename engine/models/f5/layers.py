@@ -25,13 +25,19 @@ class TimeEmbedding(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.time_mlp = nn.Sequential(nn.Linear(self.sinusoid_width, width), nn.SiLU(), nn.Linear(width, width))
+        self.time_mlp = nn.Sequential(
+            nn.Linear(self.sinusoid_width, width), nn.SiLU(), nn.Linear(width, width)
+        )
 
     def forward(self, times: Tensor) -> Tensor:
         half = self.sinusoid_width // 2
-        exponents = torch.arange(half, device=times.device).float() * -(math.log(10000) / (half - 1))
+        exponents = torch.arange(half, device=times.device).float() * -(
+            math.log(10000) / (half - 1)
+        )
         angles = 1000 * times[:, None] * exponents.exp()
-        return self.time_mlp(torch.cat([angles.sin(), angles.cos()], dim=-1).to(times.dtype))
+        return self.time_mlp(
+            torch.cat([angles.sin(), angles.cos()], dim=-1).to(times.dtype)
+        )
 
 
 class GlobalResponseNorm(nn.Module):
@@ -82,22 +88,37 @@ class TextEmbedding(nn.Module):
     longest = 8192
 
     def __init__(
-        self, entries: int, width: int, conv_layers: int, mask_padding: bool, average_upsampling: bool
+        self,
+        entries: int,
+        width: int,
+        conv_layers: int,
+        mask_padding: bool,
+        average_upsampling: bool,
     ) -> None:
         super().__init__()
         self.text_embed = nn.Embedding(entries + 1, width)
-        self.text_blocks = nn.Sequential(*(ConvNeXtV2Block(width, 2 * width) for _ in range(conv_layers)))
+        self.text_blocks = nn.Sequential(
+            *(ConvNeXtV2Block(width, 2 * width) for _ in range(conv_layers))
+        )
         self.mask_padding = mask_padding
         self.average_upsampling = average_upsampling
 
-    def forward(self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None
+    ) -> Tensor:
         ids = F.pad((ids + 1)[:, :frames], (0, max(0, frames - ids.shape[1])))
         padding = (ids == 0)[..., None]
         embedded = self.text_embed(torch.zeros_like(ids) if drop else ids)
         if len(self.text_blocks):
-            positions = text_positions(min(frames, self.longest), embedded.shape[-1], ids.device)
-            if frames > self.longest:  # The official table ends here, and its last row serves all later frames.
-                positions = torch.cat([positions, positions[-1:].expand(frames - self.longest, -1)])
+            positions = text_positions(
+                min(frames, self.longest), embedded.shape[-1], ids.device
+            )
+            if (
+                frames > self.longest
+            ):  # The official table ends here, and its last row serves all later frames.
+                positions = torch.cat(
+                    [positions, positions[-1:].expand(frames - self.longest, -1)]
+                )
             embedded = embedded + positions.to(embedded.dtype)
             if mask is not None:
                 embedded = embedded.masked_fill(~mask[..., None], 0)
@@ -109,7 +130,9 @@ class TextEmbedding(nn.Module):
                     embedded = embedded.masked_fill(padding, 0)
         if self.average_upsampling:
             lengths = [frames] * len(ids) if mask is None else mask.sum(dim=1).tolist()
-            embedded = torch.stack(list(map(_upsample, embedded, ~padding[..., 0], lengths)))
+            embedded = torch.stack(
+                list(map(_upsample, embedded, ~padding[..., 0], lengths))
+            )
         return embedded
 
 
@@ -128,28 +151,56 @@ class ConvPositionEmbedding(nn.Module):
 
     def __init__(self, width: int, kernel_size: int = 31, groups: int = 16) -> None:
         super().__init__()
-        convolution = {"kernel_size": kernel_size, "padding": kernel_size // 2, "groups": groups}
+        convolution = {
+            "kernel_size": kernel_size,
+            "padding": kernel_size // 2,
+            "groups": groups,
+        }
         self.conv1d = nn.Sequential(
-            nn.Conv1d(width, width, **convolution), nn.Mish(), nn.Conv1d(width, width, **convolution), nn.Mish()
+            nn.Conv1d(width, width, **convolution),
+            nn.Mish(),
+            nn.Conv1d(width, width, **convolution),
+            nn.Mish(),
         )
 
     def first(self, x: Tensor, bias: bool) -> Tensor:
-        """The first convolution alone: it is linear, so parts of its input may be convolved apart and added up."""
-        convolution = self.conv1d[0]
-        return F.conv1d(
-            x,
-            convolution.weight,
-            convolution.bias if bias else None,
-            padding=convolution.padding,
-            groups=convolution.groups,
-        )
+        """The first convolution alone, (rows, frames, width) to the same: it is linear, so parts of its input may be convolved
+        apart and added up."""
+        return _along_frames(self.conv1d[0], x, bias)
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What follows the first convolution, (batch, width, frames); ``mask`` is (batch, 1, frames), true where valid."""
-        if mask is None:
-            return self.conv1d[3](self.conv1d[2](self.conv1d[1](x)))
-        x = self.conv1d[2](self.conv1d[1](x.masked_fill(~mask, 0)))
-        return self.conv1d[3](x.masked_fill(~mask, 0))
+        """What follows the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
+        x = self.conv1d[3](
+            _masked(
+                _along_frames(self.conv1d[2], self.conv1d[1](_masked(x, mask))), mask
+            )
+        )
+        return x
+
+
+def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tensor:
+    """A convolution over the middle axis of (rows, frames, width).
+
+    Seen as an image of height one, the tensor already lies in memory as the channels-last kernels want it, which are a third
+    faster on a CPU than transposing for the one-dimensional ones.
+    """
+    image = x.transpose(1, 2).unsqueeze(2)
+    kernel = convolution.weight.unsqueeze(2).contiguous(
+        memory_format=torch.channels_last
+    )
+    padding = (0, convolution.padding[0])
+    result = F.conv2d(
+        image,
+        kernel,
+        convolution.bias if bias else None,
+        padding=padding,
+        groups=convolution.groups,
+    )
+    return result.squeeze(2).transpose(1, 2)
+
+
+def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
+    return x if mask is None else x.masked_fill(~mask[..., None], 0)
 
 
 class InputEmbedding(nn.Module):
@@ -164,29 +215,30 @@ class InputEmbedding(nn.Module):
         self.proj = nn.Linear(2 * mel_bands + text_width, width)
         self.conv_pos_embed = ConvPositionEmbedding(width)
 
-    def constant(self, prompt: Tensor, text: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The constant share of the projection, (rows, frames, width), and of its first convolution, (rows, width, frames)."""
+    def constant(
+        self, prompt: Tensor, text: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The constant share of the projection and of its first convolution, each (rows, frames, width)."""
         weight = self.proj.weight[:, self.mel_bands :]
         projected = F.linear(torch.cat([prompt, text], dim=-1), weight, self.proj.bias)
-        return projected, self.conv_pos_embed.first(_valid(projected, mask), bias=True)
+        return projected, self.conv_pos_embed.first(_masked(projected, mask), bias=True)
 
-    def forward(self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+    def forward(
+        self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None
+    ) -> Tensor:
         """``x`` is (batch, frames, bands); the result has as many rows as ``constant``, a multiple of the batch.
 
         The branches' inputs differ in their constant share only, so the share of ``x`` is computed for one of them.
         """
         projected, convolved = constant
         own = F.linear(x, self.proj.weight[:, : self.mel_bands])
-        own_convolved = self.conv_pos_embed.first(_valid(own, None if mask is None else mask[: len(own)]), bias=False)
-        branches = len(projected) // len(x)
-        rest = self.conv_pos_embed.rest(
-            _add(own_convolved, convolved, branches), None if mask is None else mask[:, None]
+        own_convolved = self.conv_pos_embed.first(
+            _masked(own, None if mask is None else mask[: len(own)]), bias=False
         )
-        return rest.transpose(1, 2) + _add(own, projected, branches)
-
-
-def _valid(x: Tensor, mask: Tensor | None) -> Tensor:
-    return (x if mask is None else x.masked_fill(~mask[..., None], 0)).transpose(1, 2)
+        branches = len(projected) // len(x)
+        return self.conv_pos_embed.rest(
+            _add(own_convolved, convolved, branches), mask
+        ) + _add(own, projected, branches)
 
 
 def _add(own: Tensor, constant: Tensor, branches: int) -> Tensor:
@@ -198,33 +250,49 @@ class RotaryEmbedding(nn.Module):
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        self.register_buffer("inv_freq", 10000.0 ** -(torch.arange(0, head_width, 2).float() / head_width))
+        self.register_buffer(
+            "inv_freq",
+            10000.0 ** -(torch.arange(0, head_width, 2).float() / head_width),
+        )
 
     def table(self, length: int) -> Tensor:
         """Unit complex numbers, (length, head_width / 2)."""
-        angles = torch.outer(torch.arange(length, device=self.inv_freq.device).float(), self.inv_freq.float())
+        angles = torch.outer(
+            torch.arange(length, device=self.inv_freq.device).float(),
+            self.inv_freq.float(),
+        )
         return torch.polar(torch.ones_like(angles), angles)
 
 
 def rotate(x: Tensor, table: Tensor, heads: int | None) -> Tensor:
-    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, heads, sequence, head_width), pair by pair."""
-    if heads is not None and heads < x.shape[1]:
-        return torch.cat([rotate(x[:, :heads], table, None), x[:, heads:]], dim=1)
-    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(pairs * table).flatten(-2).to(x.dtype)
+    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, sequence, heads, head_width), pair by pair."""
+    if heads is not None and heads < x.shape[2]:
+        return torch.cat([rotate(x[:, :, :heads], table, None), x[:, :, heads:]], dim=2)
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * table[:, None]).flatten(-2).to(x.dtype)
 
 
 class Attention(nn.Module):
     """Self-attention over (rows, sequence, width). Output rows of padded frames are zero; padded keys are attended, as in
     the official code with ``attn_mask_enabled: False``."""
 
-    def __init__(self, width: int, heads: int, head_width: int, qk_norm: bool, rotary_heads: int | None) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        head_width: int,
+        qk_norm: bool,
+        rotary_heads: int | None,
+    ) -> None:
         super().__init__()
         inner = heads * head_width
         self.heads, self.rotary_heads = heads, rotary_heads
         self.to_q, self.to_k, self.to_v = (nn.Linear(width, inner) for _ in range(3))
         self.to_out = nn.ModuleList([nn.Linear(inner, width)])
-        self.q_norm, self.k_norm = (nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None for _ in range(2))
+        self.q_norm, self.k_norm = (
+            nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None
+            for _ in range(2)
+        )
         self._fused: tuple[Tensor, Tensor] | None = None
 
     def fuse(self) -> None:
@@ -233,29 +301,39 @@ class Attention(nn.Module):
             projections = self.to_q, self.to_k, self.to_v
             weight = torch.cat([one.weight for one in projections])
             bias = torch.cat([one.bias for one in projections])
-            for one, rows, values in zip(projections, weight.chunk(3), bias.chunk(3), strict=True):
+            for one, rows, values in zip(
+                projections, weight.chunk(3), bias.chunk(3), strict=True
+            ):
                 one.weight, one.bias = (
                     nn.Parameter(rows, requires_grad=False),
                     nn.Parameter(values, requires_grad=False),
                 )
         self._fused = weight, bias
 
-    def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def queries_keys_values(
+        self, x: Tensor, rotary: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
         if self._fused is not None:
             parts = F.linear(x, *self._fused).chunk(3, dim=-1)
         else:
             parts = self.to_q(x), self.to_k(x), self.to_v(x)
-        query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in parts)
         if self.q_norm is not None:
             query, key = self.q_norm(query), self.k_norm(key)
-        return rotate(query, rotary, self.rotary_heads), rotate(key, rotary, self.rotary_heads), value
+        query, key = (
+            rotate(query, rotary, self.rotary_heads),
+            rotate(key, rotary, self.rotary_heads),
+        )
+        return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
     def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
         query, key, value = self.queries_keys_values(x, rotary)
         mixed = F.scaled_dot_product_attention(query, key, value)
         output = self.to_out[0](mixed.transpose(1, 2).flatten(-2))
-        return output if mask is None else output.masked_fill(~mask[: len(x), :, None], 0)
+        return (
+            output if mask is None else output.masked_fill(~mask[: len(x), :, None], 0)
+        )
 
 
 class FeedForward(nn.Module):
@@ -265,7 +343,9 @@ class FeedForward(nn.Module):
         super().__init__()
         inner = width * multiple
         self.ff = nn.Sequential(
-            nn.Sequential(nn.Linear(width, inner), nn.GELU(approximate="tanh")), nn.Identity(), nn.Linear(inner, width)
+            nn.Sequential(nn.Linear(width, inner), nn.GELU(approximate="tanh")),
+            nn.Identity(),
+            nn.Linear(inner, width),
         )
 
     def forward(self, x: Tensor) -> Tensor:
