@@ -35,7 +35,12 @@ def main(argv: Sequence[str]) -> int:
     Returns the exit code. Raises :class:`engine.errors.PlainError` when the bench cannot run.
     """
     parser = argparse.ArgumentParser(prog="paretone bench", description="Side-by-side benchmarks.")
-    parser.add_argument("name", nargs="?", metavar="BENCH", help="which one (followed by its options); else lists them")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="BENCH",
+        help="which one (followed by its options); else lists them",
+    )
     name = parser.parse_args(argv[:1]).name
     if name is not None:
         return _run(name, argv[1:])

@@ -44,7 +44,11 @@ class Report:
     def to_text(self) -> str:
         """A table of the rows under the headline."""
         low, high = self.interval
-        lines = [f"{self.bench}: {self.headline:.3g} (95 % interval {low:.3g} to {high:.3g})", self.definition, ""]
+        lines = [
+            f"{self.bench}: {self.headline:.3g} (95 % interval {low:.3g} to {high:.3g})",
+            self.definition,
+            "",
+        ]
         lines += table(self.rows)
         machine = ", ".join(
             f"{name} {_shown(value)}" for name, value in self.machine.items() if value not in ((), [], None)

@@ -148,7 +148,12 @@ class SpeechModel(Protocol):
     info: ModelInfo
 
     def synthesise(
-        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...], observer: Observer
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
         :class:`Cancelled`."""

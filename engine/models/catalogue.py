@@ -71,9 +71,21 @@ MODELS: tuple[CatalogueEntry, ...] = (
         bundled=True,
         vocoder="vocos-mini",
     ),
-    _official("F5TTS_v1_Base", "F5-TTS v1 Base", "336 million parameters, English and Chinese, voice cloning."),
-    _official("F5TTS_Base", "F5-TTS Base (v0)", "The first release: 336 million parameters, English and Chinese."),
-    _official("E2TTS_Base", "E2-TTS Base", "333 million parameters, a plain U-Net transformer without text encoder."),
+    _official(
+        "F5TTS_v1_Base",
+        "F5-TTS v1 Base",
+        "336 million parameters, English and Chinese, voice cloning.",
+    ),
+    _official(
+        "F5TTS_Base",
+        "F5-TTS Base (v0)",
+        "The first release: 336 million parameters, English and Chinese.",
+    ),
+    _official(
+        "E2TTS_Base",
+        "E2-TTS Base",
+        "333 million parameters, a plain U-Net transformer without text encoder.",
+    ),
 )
 
 

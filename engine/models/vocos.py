@@ -57,7 +57,11 @@ class VocosConfig:
     @classmethod
     def from_parts(cls, parts: dict[str, dict]) -> VocosConfig:
         """From the arguments of ``feature_extractor``, ``backbone`` and ``head`` under their official names."""
-        features, backbone, head = parts["feature_extractor"], parts["backbone"], parts["head"]
+        features, backbone, head = (
+            parts["feature_extractor"],
+            parts["backbone"],
+            parts["head"],
+        )
         if head.get("padding", "center") != "center":
             raise CheckpointError(f"padding {head['padding']!r} is not supported; only 'center' is.")
         if backbone.get("adanorm_num_embeddings"):
@@ -159,7 +163,12 @@ class Vocos(nn.Module):
         load_strictly(self, needed, where)
 
     @classmethod
-    def load(cls, folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocos:
+    def load(
+        cls,
+        folder: Path,
+        device: torch.device | str = "cpu",
+        check: Callable[[], None] = lambda: None,
+    ) -> Vocos:
         """Load an official folder. ``check`` is called between the parts and may raise to cancel.
 
         Raises :class:`CheckpointError` that names the file and what is wrong with it.

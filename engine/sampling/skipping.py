@@ -37,14 +37,16 @@ COMPUTE = LayerDuty()
 """Compute everything, keep nothing: no later step skips."""
 
 
-def keeping(action: Action, branch_skip: str) -> LayerDuty:
-    """The duty of a layer of which any later step may need anything: what ``action`` yields is kept."""
-    attention = Duty(action, action is not Action.TS, action is Action.NONE)
-    if action is Action.BS and branch_skip == "attention":
-        return LayerDuty(
-            attention, Duty(Action.NONE, keep_output=True, keep_residual=True)
+def layer_duty(action: Action, branch_skip: str, keep: bool) -> LayerDuty:
+    """The duty of a layer that does ``action``; with ``keep``, whatever any later step may need of it is kept."""
+
+    def duty(action: Action) -> Duty:
+        return Duty(
+            action, keep and action is not Action.TS, keep and action is Action.NONE
         )
-    return LayerDuty(attention, attention)
+
+    spares_feed_forward = action is not Action.BS or branch_skip == "both"
+    return LayerDuty(duty(action), duty(action if spares_feed_forward else Action.NONE))
 
 
 @dataclass

@@ -16,9 +16,17 @@ def technique(name: str) -> Technique:
         if one.name == name:
             return one
     known = ", ".join(one.name for one in TECHNIQUES)
-    raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
+    raise SettingError(
+        f"There is no technique named {name!r}; known techniques: {known}."
+    )
 
 
 def conflict(setting: Setting) -> str | None:
     """The first reason why ``setting``'s techniques cannot engage together, as a sentence, or ``None``."""
-    return next(filter(None, (technique(one.technique).conflict(setting) for one in setting.techniques)), None)
+    return next(
+        filter(
+            None,
+            (technique(one.technique).conflict(setting) for one in setting.techniques),
+        ),
+        None,
+    )

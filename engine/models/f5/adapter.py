@@ -119,21 +119,15 @@ class F5Speech:
                     )
                 )
 
-            mel = self._sample(
-                passage, prompt, times, options, setting.seed, plan, on_step
-            )
+            mel = self._sample(passage, prompt, times, options, setting.seed, plan, on_step)
             sampled = time.perf_counter()
             samples = self._decode(mel, prompt)
             finished = time.perf_counter()
             clock.backbone += sampled - began
             clock.decoder += finished - sampled
-            operations = self._backbone.operations(
-                passage.frames, is_guided(options["guidance"])
-            )
+            operations = self._backbone.operations(passage.frames, is_guided(options["guidance"]))
             full += operations.evaluation
-            spent += operations.evaluation * (
-                table.ops_ratio(operations) if table else 1.0
-            )
+            spent += operations.evaluation * (table.ops_ratio(operations) if table else 1.0)
             mels.append(mel.cpu().numpy())
             step_seconds.append(tuple(reports))
             chunk_seconds.append(len(samples) / SAMPLE_RATE)
@@ -158,8 +152,7 @@ class F5Speech:
                 text_seconds=clock.text,
                 backbone_seconds=clock.backbone,
                 decoder_seconds=clock.decoder,
-                evaluations=len(evaluation_times(times, options["solver"]))
-                * len(prepared.passages),
+                evaluations=len(evaluation_times(times, options["solver"])) * len(prepared.passages),
                 ops_ratio=spent / full,
                 device=self.info.device,
             ),
@@ -175,9 +168,7 @@ class F5Speech:
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
         options = self._options(setting)
         _, prepared = self._prepare(text, voice, options)
-        return self._backbone.operations(
-            prepared.passages[0].frames, is_guided(options["guidance"])
-        )
+        return self._backbone.operations(prepared.passages[0].frames, is_guided(options["guidance"]))
 
     def belonging(self, setting: Setting) -> Belonging:
         options = self._options(setting)
@@ -189,36 +180,41 @@ class F5Speech:
             **{name: options[name] for name in names},
         )
 
-    def calibrate(
-        self, text: str, voice: Voice, setting: Setting, observer: CalibrationObserver
-    ) -> CalibrationRecord:
-        backbone = self._skippable()
-        reason = conflict(setting)
-        if reason:
-            raise SettingError(reason)
-        options = self._options(setting)
+    def calibrate(self, text: str, voice: Voice, setting: Setting, observer: CalibrationObserver) -> CalibrationRecord:
         engaged = setting.engaged(ditreducio.TECHNIQUE.name)
         knobs = checked(
             ditreducio.TECHNIQUE.knobs,
             engaged.knobs if engaged else {},
             ditreducio.TECHNIQUE.title,
         )
+        reason = conflict(setting)
+        if reason:
+            raise SettingError(reason)
+        subject, spoken = self.subject(text, voice, setting)
+        with torch.inference_mode():
+            record = calibrate(subject, knobs, observer)
+        return replace(record, text=spoken, voice=voice.id, seed=setting.seed)
+
+    @torch.inference_mode()
+    def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:
+        """What a calibration works on, and the part of ``text`` that it speaks: the first passage."""
+        options = self._options(setting)
         prompt, prepared = self._prepare(text, voice, options)
         passage = prepared.passages[0]
         times = sampling_grid(options["steps"], options["spacing"], options["sway"])
-        with torch.inference_mode():
-            run = self._begin(passage, prompt, times, options)
-            subject = Subject(
-                backbone,
-                run,
-                self._noise(passage, setting.seed),
-                times,
-                options["guidance"],
-                run.branches,
-                self.belonging(setting),
-            )
-            record = calibrate(subject, knobs, observer)
-        return replace(record, text=passage.text, voice=voice.id, seed=setting.seed)
+        run = self._begin(passage, prompt, times, options)
+        noise = self._noise(passage, setting.seed)
+        guidance = float(options["guidance"])
+        subject = Subject(
+            self._skippable(),
+            run,
+            noise,
+            times,
+            guidance,
+            run.branches,
+            self.belonging(setting),
+        )
+        return subject, passage.text
 
     def capture_attention(
         self,
@@ -273,19 +269,13 @@ class F5Speech:
             raise SettingError(reason)
         for entry in setting.techniques:
             title = technique(entry.technique).title
-            table = next(
-                (one for one in artefacts if one.fingerprint == entry.artefact), None
-            )
+            table = next((one for one in artefacts if one.fingerprint == entry.artefact), None)
             if table is None:
-                raise SettingError(
-                    f"{title} has no strategy table yet; calibrate first, or import one."
-                )
+                raise SettingError(f"{title} has no strategy table yet; calibrate first, or import one.")
             self._skippable()
             mismatch = table.belonging.mismatch(self.belonging(setting))
             if mismatch:
-                raise ProfileError(
-                    f"The strategy table cannot be used here: {mismatch}. Calibrate again."
-                )
+                raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
             if table.layers != self.info.layers:
                 raise ProfileError(
                     f"The strategy table has {table.layers} layers, but {self.info.title} has {self.info.layers}."
@@ -293,19 +283,13 @@ class F5Speech:
             return SkipPlan(table), table
         return None, None
 
-    def _prepare(
-        self, text: str, voice: Voice, options: Values
-    ) -> tuple[Prompt, Passages]:
+    def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:
         prompt = self._read_prompt(voice)
         return prompt, self._front_end.passages(text, prompt, float(options["speed"]))
 
-    def _begin(
-        self, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values
-    ) -> Conditioning:
+    def _begin(self, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values) -> Conditioning:
         frames = min(prompt.mel.shape[1], passage.frames)
-        canvas = torch.zeros(
-            1, passage.frames, prompt.mel.shape[2], device=self._device
-        )
+        canvas = torch.zeros(1, passage.frames, prompt.mel.shape[2], device=self._device)
         canvas[:, :frames] = prompt.mel[:, :frames].to(self._device)
         evaluations = evaluation_times(times, options["solver"])
         return self._backbone.begin(
@@ -318,9 +302,7 @@ class F5Speech:
     def _noise(self, passage: Passage, seed: int) -> Tensor:
         # Drawn on the CPU, so that one seed is one noise on every device; every passage starts from the seed, as upstream.
         generator = torch.Generator().manual_seed(seed)
-        return torch.randn(
-            1, passage.frames, self._backbone.config.mel_dim, generator=generator
-        ).to(self._device)
+        return torch.randn(1, passage.frames, self._backbone.config.mel_dim, generator=generator).to(self._device)
 
     @torch.inference_mode()
     def _sample(
@@ -346,27 +328,19 @@ class F5Speech:
         devices.synchronise(self._device)
         return mel[0, prompt.frames :]
 
-    def _velocity(
-        self, run: Conditioning, options: Values, plan: SkipPlan | None
-    ) -> Callable[[Tensor, int], Tensor]:
+    def _velocity(self, run: Conditioning, options: Values, plan: SkipPlan | None) -> Callable[[Tensor, int], Tensor]:
         strength = float(options["guidance"])
         if plan is None:
-            return lambda state, evaluation: guided_velocity(
-                self._backbone.velocity(state, evaluation, run), strength
-            )
+            return lambda state, evaluation: guided_velocity(self._backbone.velocity(state, evaluation, run), strength)
         memory = [LayerMemory() for _ in range(self.info.layers)]
         return lambda state, evaluation: guided_velocity(
-            self._backbone.velocity(
-                state, evaluation, run, plan.at(evaluation), memory
-            ),
+            self._backbone.velocity(state, evaluation, run, plan.at(evaluation), memory),
             strength,
         )
 
     @torch.inference_mode()
     def _decode(self, mel: Tensor, prompt: Prompt) -> np.ndarray:
-        samples = (
-            prompt.level.restored(self._vocoder.decode(mel.T[None])[0]).cpu().numpy()
-        )
+        samples = prompt.level.restored(self._vocoder.decode(mel.T[None])[0]).cpu().numpy()
         if not np.isfinite(samples).all():
             raise PlainError(
                 "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision is too low; "
@@ -415,14 +389,9 @@ class F5Speech:
         hidden = backbone.enter(states[0], run)
         for index in range(layer + 1):
             hidden = backbone.layer(index, hidden, evaluation, run, look=look)
-        maps = backbone.attention_maps(
-            layer, looked["attention_input"], run, LARGEST_MAP
-        )
+        maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
         query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
-        similarities = tuple(
-            diagonal_similarity(query[row][None], key[row][None])
-            for row in range(len(query))
-        )
+        similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
         return AttentionCapture(
             layer,
             step,

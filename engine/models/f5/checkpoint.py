@@ -100,19 +100,13 @@ def find_checkpoint(place: Path) -> Path:
         found = sorted(place.glob(f"*{suffix}"))
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
-            raise CheckpointError(
-                f"{place} holds several checkpoints ({names}); choose one of these files."
-            )
+            raise CheckpointError(f"{place} holds several checkpoints ({names}); choose one of these files.")
         if found:
             return found[0]
-    raise CheckpointError(
-        f"{place} holds no checkpoint; expected a .safetensors or .pt file in it."
-    )
+    raise CheckpointError(f"{place} holds no checkpoint; expected a .safetensors or .pt file in it.")
 
 
-def read_f5_checkpoint(
-    place: Path, variant: str = "", check: Callable[[], None] = lambda: None
-) -> F5Checkpoint:
+def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None] = lambda: None) -> F5Checkpoint:
     """Read a checkpoint, a file or its folder. ``variant`` names one of :data:`VARIANTS` and overrides what the folder says.
 
     ``check`` is called now and then and may raise to cancel. Raises :class:`CheckpointError` that names what is missing, too
@@ -124,20 +118,14 @@ def read_f5_checkpoint(
     entries = _vocabulary_entries(shapes, path)
     description = _described(path, variant, entries)
     if description is None:
-        candidates = tuple(
-            name
-            for name in VARIANTS
-            if _fits(shapes, replace(VARIANTS[name], text_num_embeds=entries))
-        )
+        candidates = tuple(name for name in VARIANTS if _fits(shapes, replace(VARIANTS[name], text_num_embeds=entries)))
         if not candidates:
             raise CheckpointError(
                 f"The weights of {path} fit none of {', '.join(VARIANTS)}; "
                 f"put a {SIDECAR} that describes the architecture beside it."
             )
         raise VariantUnknown(path, candidates)
-    check_shapes(
-        expected_shapes(description.config), shapes, f"{path} as {description.variant}"
-    )
+    check_shapes(expected_shapes(description.config), shapes, f"{path} as {description.variant}")
     return F5Checkpoint(
         path,
         description.variant,
@@ -159,18 +147,10 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
         if isinstance(content.get(name), Mapping):
             content = content[name]
             break
-    stripped = {
-        str(key).removeprefix(_EMA_PREFIX): value for key, value in content.items()
-    }
-    kept = {
-        key: value
-        for key, value in stripped.items()
-        if key not in (*_COUNTERS, *_LEGACY_KEYS)
-    }
+    stripped = {str(key).removeprefix(_EMA_PREFIX): value for key, value in content.items()}
+    kept = {key: value for key, value in stripped.items() if key not in (*_COUNTERS, *_LEGACY_KEYS)}
     strange = [
-        key
-        for key, value in kept.items()
-        if not key.startswith(_WEIGHTS_PREFIX) or not isinstance(value, Tensor)
+        key for key, value in kept.items() if not key.startswith(_WEIGHTS_PREFIX) or not isinstance(value, Tensor)
     ]
     if strange or not kept:
         example = f", but for example {strange[0]!r}" if strange else ""
@@ -195,31 +175,23 @@ def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> in
     """Vocabulary entries: one less than the embedding has rows, for community fine-tunes bring their own vocabulary."""
     shape = shapes.get("text_embed.text_embed.weight", ())
     if len(shape) != 2 or shape[0] < 2:
-        raise CheckpointError(
-            f"{path} lacks the weight transformer.text_embed.text_embed.weight; fetch it again."
-        )
+        raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; fetch it again.")
     return shape[0] - 1
 
 
 def _described(path: Path, variant: str, entries: int) -> _Description | None:
     if variant:
         if variant not in VARIANTS:
-            raise CheckpointError(
-                f"There is no architecture {variant!r}; known: {', '.join(VARIANTS)}."
-            )
+            raise CheckpointError(f"There is no architecture {variant!r}; known: {', '.join(VARIANTS)}.")
         style = RELEASED_FOLDERS.get(path.resolve().parent.name, (variant, VOCOS))[1]
-        return _Description(
-            variant, replace(VARIANTS[variant], text_num_embeds=entries), style
-        )
+        return _Description(variant, replace(VARIANTS[variant], text_num_embeds=entries), style)
     sidecar = path.parent / SIDECAR
     if sidecar.is_file():
         return _from_sidecar(sidecar, entries)
     for folder in (path.absolute().parent, path.resolve().parent):
         if folder.name in RELEASED_FOLDERS:
             name, style = RELEASED_FOLDERS[folder.name]
-            return _Description(
-                name, replace(VARIANTS[name], text_num_embeds=entries), style
-            )
+            return _Description(name, replace(VARIANTS[name], text_num_embeds=entries), style)
     return None
 
 
@@ -241,26 +213,20 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
             "text_dim",
             "mel_dim",
         ) and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise CheckpointError(
-                f"{sidecar}: model.arch.{name} must be a positive whole number, not {value!r}."
-            )
+            raise CheckpointError(f"{sidecar}: model.arch.{name} must be a positive whole number, not {value!r}.")
     for name in ("dim", "depth", "heads"):
         if name not in arch:
             raise CheckpointError(f"{sidecar}: model.arch lacks {name!r}.")
     mel = model.get("mel_spec") or {}
     mel_style = mel.get("mel_spec_type", VOCOS) if isinstance(mel, dict) else None
     if mel_style not in STYLES:
-        raise CheckpointError(
-            f"{sidecar}: model.mel_spec.mel_spec_type must be one of {', '.join(STYLES)}."
-        )
+        raise CheckpointError(f"{sidecar}: model.mel_spec.mel_spec_type must be one of {', '.join(STYLES)}.")
     if "n_mel_channels" in mel:
         arch = {"mel_dim": mel["n_mel_channels"]} | arch
     arch = {"text_dim": arch.get("mel_dim", 100)} | arch
     return _Description(
         str(model.get("name", sidecar.parent.name)),
-        BackboneConfig.from_official(
-            str(model.get("backbone")), arch, entries, str(sidecar)
-        ),
+        BackboneConfig.from_official(str(model.get("backbone")), arch, entries, str(sidecar)),
         mel_style,
         str(model.get("tokenizer", "pinyin")),
         str(model.get("text_frontend", "characters")),
@@ -270,7 +236,5 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
 def _part(data: object, name: str, where: str) -> dict:
     part = data.get(name) if isinstance(data, dict) else None
     if not isinstance(part, dict):
-        raise CheckpointError(
-            f"{where} lacks the part {name!r}; it should be an official configuration file."
-        )
+        raise CheckpointError(f"{where} lacks the part {name!r}; it should be an official configuration file.")
     return part

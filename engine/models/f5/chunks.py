@@ -20,17 +20,10 @@ def maximum_bytes(transcript: str, prompt_seconds: float, speed: float = 1.0) ->
 
     Zero or less for prompts of 22 s and more, which makes every sentence its own piece.
     """
-    return int(
-        len(transcript.encode())
-        / prompt_seconds
-        * (LONGEST_SECONDS - prompt_seconds)
-        * speed
-    )
+    return int(len(transcript.encode()) / prompt_seconds * (LONGEST_SECONDS - prompt_seconds) * speed)
 
 
-def split(
-    text: str, maximum: int = DEFAULT_MAXIMUM, break_long: bool = False
-) -> list[str]:
+def split(text: str, maximum: int = DEFAULT_MAXIMUM, break_long: bool = False) -> list[str]:
     """Cut ``text`` after punctuation and join what fits into pieces of at most ``maximum`` bytes, stripped.
 
     A clause that alone is longer stays whole, as in the official code, unless ``break_long`` is set: then it is cut
@@ -69,9 +62,7 @@ def _spaced(clause: str) -> str:
 
 def _broken(clause: str, maximum: int) -> Iterable[str]:
     """``clause`` in parts of at most ``maximum`` bytes (at least a character each), cut between words where there are any."""
-    words = (
-        re.findall(r"\S+\s*", clause) if len(clause.encode()) > maximum else [clause]
-    )
+    words = re.findall(r"\S+\s*", clause) if len(clause.encode()) > maximum else [clause]
     part = ""
     for word in words:
         for token in [word] if len(word.encode()) <= maximum else word:
@@ -102,9 +93,7 @@ class CrossFader:
         """Take the next piece, (n,) float32, and return the samples that are final now, (m,) float32."""
         overlap = min(self.fade, len(self._held), len(samples))
         if overlap:
-            mixed = self._held[-overlap:] * np.linspace(1, 0, overlap) + samples[
-                :overlap
-            ] * np.linspace(0, 1, overlap)
+            mixed = self._held[-overlap:] * np.linspace(1, 0, overlap) + samples[:overlap] * np.linspace(0, 1, overlap)
             joined = np.concatenate([self._held[:-overlap], mixed, samples[overlap:]])
         else:
             joined = np.concatenate([self._held, samples])

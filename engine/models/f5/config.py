@@ -50,9 +50,7 @@ class BackboneConfig:
         Raises :class:`CheckpointError` that names an entry which this implementation does not know.
         """
         if backbone not in ("DiT", "UNetT"):
-            raise CheckpointError(
-                f"{where} describes a {backbone!r} backbone; DiT and UNetT are supported."
-            )
+            raise CheckpointError(f"{where} describes a {backbone!r} backbone; DiT and UNetT are supported.")
         known = {one.name for one in fields(cls)} - {"backbone", "text_num_embeds"}
         ignored = {
             "dropout",
@@ -62,32 +60,18 @@ class BackboneConfig:
         }
         unknown = sorted(set(arch) - known - ignored)
         if unknown:
-            raise CheckpointError(
-                f"{where} has an architecture entry {unknown[0]!r} that is not supported."
-            )
+            raise CheckpointError(f"{where} has an architecture entry {unknown[0]!r} that is not supported.")
         if arch.get("attn_mask_enabled"):
             raise CheckpointError(
                 f"{where} enables attn_mask_enabled, which no released model uses and is not supported."
             )
         if arch.get("qk_norm") not in (None, "rms_norm"):
-            raise CheckpointError(
-                f"{where} has qk_norm {arch['qk_norm']!r}; null and rms_norm are supported."
-            )
-        if arch.get("text_embedding_average_upsampling") and not arch.get(
-            "text_mask_padding", True
-        ):
-            raise CheckpointError(
-                f"{where}: text_embedding_average_upsampling needs text_mask_padding."
-            )
+            raise CheckpointError(f"{where} has qk_norm {arch['qk_norm']!r}; null and rms_norm are supported.")
+        if arch.get("text_embedding_average_upsampling") and not arch.get("text_mask_padding", True):
+            raise CheckpointError(f"{where}: text_embedding_average_upsampling needs text_mask_padding.")
         defaults = {"ff_mult": 4, "text_mask_padding": True}
-        values = {
-            name: arch[name]
-            for name in known & set(arch)
-            if arch[name] is not None or name == "pe_attn_head"
-        }
-        return cls(
-            backbone=backbone, text_num_embeds=text_num_embeds, **(defaults | values)
-        )
+        values = {name: arch[name] for name in known & set(arch) if arch[name] is not None or name == "pe_attn_head"}
+        return cls(backbone=backbone, text_num_embeds=text_num_embeds, **(defaults | values))
 
 
 def _f5(dim: int, depth: int, heads: int, first_version: bool) -> BackboneConfig:

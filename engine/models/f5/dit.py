@@ -80,13 +80,9 @@ class DiT(nn.Module):
         )
         self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
-        self.transformer_blocks = nn.ModuleList(
-            DiTBlock(config) for _ in range(config.depth)
-        )
+        self.transformer_blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.depth))
         self.long_skip_connection = (
-            nn.Linear(2 * config.dim, config.dim, bias=False)
-            if config.long_skip_connection
-            else None
+            nn.Linear(2 * config.dim, config.dim, bias=False) if config.long_skip_connection else None
         )
         self.norm_out = AdaptiveNorm(config.dim, 2)
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
@@ -116,10 +112,7 @@ class DiT(nn.Module):
         if durations is not None and len(durations) > 1:
             limits = torch.as_tensor(durations, device=prompt.device)
             mask = torch.arange(frames, device=prompt.device)[None] < limits[:, None]
-        texts = [
-            self.text_embed(ids, frames, drop, mask)
-            for drop in (False, True)[:branches]
-        ]
+        texts = [self.text_embed(ids, frames, drop, mask) for drop in (False, True)[:branches]]
         prompts = [prompt, torch.zeros_like(prompt)][:branches]
         mask = None if mask is None else mask.repeat(branches, 1)
         constant = self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask)
@@ -136,9 +129,7 @@ class DiT(nn.Module):
         weight = self.proj_out.weight
         key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
         if self._tabulated is None or self._tabulated[0] != key:
-            vectors = self.time_embed(
-                torch.from_numpy(times).to(weight.device, weight.dtype)
-            )
+            vectors = self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype))
             layers = torch.stack(
                 [block.attn_norm.table(vectors) for block in self.transformer_blocks],
                 dim=1,
@@ -163,9 +154,7 @@ class DiT(nn.Module):
     ) -> Tensor:
         """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it was."""
         block = self.transformer_blocks[index]
-        shift, scale, gate, shift_forward, scale_forward, gate_forward = (
-            run.modulations[evaluation, index]
-        )
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
 
         def attention(rows: Tensor) -> Tensor:
             normed = modulate(rows, shift, scale)
@@ -199,15 +188,13 @@ class DiT(nn.Module):
             duty.feed_forward,
             forward_memory,
             run.branches,
-            in_place=True,
+            in_place=not hidden.requires_grad,
         )
         if look is not None:
             look(index, "output", hidden)
         return hidden
 
-    def leave(
-        self, hidden: Tensor, entered: Tensor, evaluation: int, run: Conditioning
-    ) -> Tensor:
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Conditioning) -> Tensor:
         """The last layer's output to velocities (rows, frames, bands); ``entered`` is what :meth:`enter` gave."""
         if self.long_skip_connection is not None:
             hidden = self.long_skip_connection(torch.cat([hidden, entered], dim=-1))
@@ -226,27 +213,19 @@ class DiT(nn.Module):
         """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
         entered = hidden = self.enter(x, run)
         for index in range(self.layers):
-            duty, layer_memory = (
-                (COMPUTE, None) if duties is None else (duties[index], memory[index])
-            )
+            duty, layer_memory = (COMPUTE, None) if duties is None else (duties[index], memory[index])
             # The first layer's input is needed again at the end where there is a long skip connection.
             in_place = index > 0 or self.long_skip_connection is None
-            hidden = self.layer(
-                index, hidden, evaluation, run, duty, layer_memory, look, in_place
-            )
+            hidden = self.layer(index, hidden, evaluation, run, duty, layer_memory, look, in_place)
         return self.leave(hidden, entered, evaluation, run)
 
-    def attention_map_inputs(
-        self, index: int, attention_input: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
         """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width):
         what DiTReducio's check phase looks at."""
         attention = self.transformer_blocks[index].attn
         return attention.to_q(attention_input), attention.to_k(attention_input)
 
-    def attention_maps(
-        self, index: int, attention_input: Tensor, run: Conditioning, largest: int
-    ) -> Tensor:
+    def attention_maps(self, index: int, attention_input: Tensor, run: Conditioning, largest: int) -> Tensor:
         """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
 
         Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time, so that
@@ -261,18 +240,9 @@ class DiT(nn.Module):
         counts = torch.full((pooled,), float(width), device=query.device)
         counts[-1] = frames - width * (pooled - 1)
         for head in range(attention.heads):
-            scores = (
-                query[:, head] @ key[:, head].transpose(1, 2) / query.shape[-1] ** 0.5
-            )
-            weights = nn.functional.pad(
-                scores.softmax(dim=-1), (0, pooled * width - frames) * 2
-            )
-            maps += (
-                weights.unflatten(2, (pooled, width))
-                .sum(3)
-                .unflatten(1, (pooled, width))
-                .sum(2)
-            )
+            scores = query[:, head] @ key[:, head].transpose(1, 2) / query.shape[-1] ** 0.5
+            weights = nn.functional.pad(scores.softmax(dim=-1), (0, pooled * width - frames) * 2)
+            maps += weights.unflatten(2, (pooled, width)).sum(3).unflatten(1, (pooled, width)).sum(2)
         return maps / (counts[None, :, None] * attention.heads)
 
     def fuse(self) -> None:
@@ -289,8 +259,7 @@ class DiT(nn.Module):
         return OperationCounts(
             attention=products * 4 * config.dim * inner + 4 * frames * frames * inner,
             feed_forward=products * 2 * config.ff_mult * config.dim**2,
-            fixed=products
-            * (2 * config.mel_dim * config.dim + 2 * 31 * config.dim * group_width),
+            fixed=products * (2 * config.mel_dim * config.dim + 2 * 31 * config.dim * group_width),
             layers=config.depth,
             branches=2 if guided else 1,
         )

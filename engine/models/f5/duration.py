@@ -39,9 +39,7 @@ def total_frames(
     """
     if fixed_seconds is not None:
         if fixed_seconds <= 0:
-            raise SettingError(
-                f"The fixed duration must be positive, not {fixed_seconds:g} s."
-            )
+            raise SettingError(f"The fixed duration must be positive, not {fixed_seconds:g} s.")
         return int(fixed_seconds * SAMPLE_RATE / HOP)
     if speed <= 0:
         raise SettingError(f"The speed must be positive, not {speed:g}.")
@@ -68,9 +66,7 @@ class PromptLevel:
         """Measure mono float samples of any shape. Raises :class:`AudioError` when they are silent or not numbers."""
         level = torch.sqrt(torch.mean(torch.square(samples.float()))).item()
         if not 0.0 < level < float("inf"):
-            raise AudioError(
-                "The reference recording is silent or damaged; choose a recording of speech."
-            )
+            raise AudioError("The reference recording is silent or damaged; choose a recording of speech.")
         return cls(level)
 
     @property

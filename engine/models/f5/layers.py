@@ -25,19 +25,13 @@ class TimeEmbedding(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.time_mlp = nn.Sequential(
-            nn.Linear(self.sinusoid_width, width), nn.SiLU(), nn.Linear(width, width)
-        )
+        self.time_mlp = nn.Sequential(nn.Linear(self.sinusoid_width, width), nn.SiLU(), nn.Linear(width, width))
 
     def forward(self, times: Tensor) -> Tensor:
         half = self.sinusoid_width // 2
-        exponents = torch.arange(half, device=times.device).float() * -(
-            math.log(10000) / (half - 1)
-        )
+        exponents = torch.arange(half, device=times.device).float() * -(math.log(10000) / (half - 1))
         angles = 1000 * times[:, None] * exponents.exp()
-        return self.time_mlp(
-            torch.cat([angles.sin(), angles.cos()], dim=-1).to(times.dtype)
-        )
+        return self.time_mlp(torch.cat([angles.sin(), angles.cos()], dim=-1).to(times.dtype))
 
 
 class GlobalResponseNorm(nn.Module):
@@ -97,28 +91,18 @@ class TextEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.text_embed = nn.Embedding(entries + 1, width)
-        self.text_blocks = nn.Sequential(
-            *(ConvNeXtV2Block(width, 2 * width) for _ in range(conv_layers))
-        )
+        self.text_blocks = nn.Sequential(*(ConvNeXtV2Block(width, 2 * width) for _ in range(conv_layers)))
         self.mask_padding = mask_padding
         self.average_upsampling = average_upsampling
 
-    def forward(
-        self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None) -> Tensor:
         ids = F.pad((ids + 1)[:, :frames], (0, max(0, frames - ids.shape[1])))
         padding = (ids == 0)[..., None]
         embedded = self.text_embed(torch.zeros_like(ids) if drop else ids)
         if len(self.text_blocks):
-            positions = text_positions(
-                min(frames, self.longest), embedded.shape[-1], ids.device
-            )
-            if (
-                frames > self.longest
-            ):  # The official table ends here, and its last row serves all later frames.
-                positions = torch.cat(
-                    [positions, positions[-1:].expand(frames - self.longest, -1)]
-                )
+            positions = text_positions(min(frames, self.longest), embedded.shape[-1], ids.device)
+            if frames > self.longest:  # The official table ends here, and its last row serves all later frames.
+                positions = torch.cat([positions, positions[-1:].expand(frames - self.longest, -1)])
             embedded = embedded + positions.to(embedded.dtype)
             if mask is not None:
                 embedded = embedded.masked_fill(~mask[..., None], 0)
@@ -130,9 +114,7 @@ class TextEmbedding(nn.Module):
                     embedded = embedded.masked_fill(padding, 0)
         if self.average_upsampling:
             lengths = [frames] * len(ids) if mask is None else mask.sum(dim=1).tolist()
-            embedded = torch.stack(
-                list(map(_upsample, embedded, ~padding[..., 0], lengths))
-            )
+            embedded = torch.stack(list(map(_upsample, embedded, ~padding[..., 0], lengths)))
         return embedded
 
 
@@ -170,11 +152,7 @@ class ConvPositionEmbedding(nn.Module):
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """What follows the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
-        x = self.conv1d[3](
-            _masked(
-                _along_frames(self.conv1d[2], self.conv1d[1](_masked(x, mask))), mask
-            )
-        )
+        x = self.conv1d[3](_masked(_along_frames(self.conv1d[2], self.conv1d[1](_masked(x, mask))), mask))
         return x
 
 
@@ -185,9 +163,7 @@ def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tenso
     faster on a CPU than transposing for the one-dimensional ones.
     """
     image = x.transpose(1, 2).unsqueeze(2)
-    kernel = convolution.weight.unsqueeze(2).contiguous(
-        memory_format=torch.channels_last
-    )
+    kernel = convolution.weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
     padding = (0, convolution.padding[0])
     result = F.conv2d(
         image,
@@ -215,30 +191,22 @@ class InputEmbedding(nn.Module):
         self.proj = nn.Linear(2 * mel_bands + text_width, width)
         self.conv_pos_embed = ConvPositionEmbedding(width)
 
-    def constant(
-        self, prompt: Tensor, text: Tensor, mask: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def constant(self, prompt: Tensor, text: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """The constant share of the projection and of its first convolution, each (rows, frames, width)."""
         weight = self.proj.weight[:, self.mel_bands :]
         projected = F.linear(torch.cat([prompt, text], dim=-1), weight, self.proj.bias)
         return projected, self.conv_pos_embed.first(_masked(projected, mask), bias=True)
 
-    def forward(
-        self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None
-    ) -> Tensor:
+    def forward(self, x: Tensor, constant: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
         """``x`` is (batch, frames, bands); the result has as many rows as ``constant``, a multiple of the batch.
 
         The branches' inputs differ in their constant share only, so the share of ``x`` is computed for one of them.
         """
         projected, convolved = constant
         own = F.linear(x, self.proj.weight[:, : self.mel_bands])
-        own_convolved = self.conv_pos_embed.first(
-            _masked(own, None if mask is None else mask[: len(own)]), bias=False
-        )
+        own_convolved = self.conv_pos_embed.first(_masked(own, None if mask is None else mask[: len(own)]), bias=False)
         branches = len(projected) // len(x)
-        return self.conv_pos_embed.rest(
-            _add(own_convolved, convolved, branches), mask
-        ) + _add(own, projected, branches)
+        return self.conv_pos_embed.rest(_add(own_convolved, convolved, branches), mask) + _add(own, projected, branches)
 
 
 def _add(own: Tensor, constant: Tensor, branches: int) -> Tensor:
@@ -289,10 +257,7 @@ class Attention(nn.Module):
         self.heads, self.rotary_heads = heads, rotary_heads
         self.to_q, self.to_k, self.to_v = (nn.Linear(width, inner) for _ in range(3))
         self.to_out = nn.ModuleList([nn.Linear(inner, width)])
-        self.q_norm, self.k_norm = (
-            nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None
-            for _ in range(2)
-        )
+        self.q_norm, self.k_norm = (nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None for _ in range(2))
         self._fused: tuple[Tensor, Tensor] | None = None
 
     def fuse(self) -> None:
@@ -301,18 +266,14 @@ class Attention(nn.Module):
             projections = self.to_q, self.to_k, self.to_v
             weight = torch.cat([one.weight for one in projections])
             bias = torch.cat([one.bias for one in projections])
-            for one, rows, values in zip(
-                projections, weight.chunk(3), bias.chunk(3), strict=True
-            ):
+            for one, rows, values in zip(projections, weight.chunk(3), bias.chunk(3), strict=True):
                 one.weight, one.bias = (
                     nn.Parameter(rows, requires_grad=False),
                     nn.Parameter(values, requires_grad=False),
                 )
         self._fused = weight, bias
 
-    def queries_keys_values(
-        self, x: Tensor, rotary: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
         if self._fused is not None:
             parts = F.linear(x, *self._fused).chunk(3, dim=-1)
@@ -331,9 +292,7 @@ class Attention(nn.Module):
         query, key, value = self.queries_keys_values(x, rotary)
         mixed = F.scaled_dot_product_attention(query, key, value)
         output = self.to_out[0](mixed.transpose(1, 2).flatten(-2))
-        return (
-            output if mask is None else output.masked_fill(~mask[: len(x), :, None], 0)
-        )
+        return output if mask is None else output.masked_fill(~mask[: len(x), :, None], 0)
 
 
 class FeedForward(nn.Module):

@@ -116,10 +116,7 @@ class UNetT(nn.Module):
         self.text_embed.longest = 4096
         self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
-        self.layers = nn.ModuleList(
-            UNetTLayer(config, index >= config.depth // 2)
-            for index in range(config.depth)
-        )
+        self.layers = nn.ModuleList(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
         self.norm_out = RootMeanSquareNorm(config.dim)
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
 
@@ -138,16 +135,12 @@ class UNetT(nn.Module):
         """
         frames = prompt.shape[1]
         branches = 2 if guided else 1
-        texts = [
-            self.text_embed(ids, frames, drop) for drop in (False, True)[:branches]
-        ]
+        texts = [self.text_embed(ids, frames, drop) for drop in (False, True)[:branches]]
         prompts = [prompt, torch.zeros_like(prompt)][:branches]
         mask = None
         if durations is not None and len(durations) > 1:
             limits = torch.as_tensor(durations, device=prompt.device)
-            mask = (
-                torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]
-            ).repeat(branches, 1)
+            mask = (torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]).repeat(branches, 1)
         weight = self.proj_out.weight
         return Conditioning(
             branches,
@@ -160,9 +153,7 @@ class UNetT(nn.Module):
     def enter(self, x: Tensor, evaluation: int, run: Conditioning) -> Tensor:
         """The state (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
         frames = self.input_embed(x, run.constant, None)
-        return torch.cat(
-            [run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1
-        )
+        return torch.cat([run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1)
 
     def layer(
         self,
@@ -193,12 +184,8 @@ class UNetT(nn.Module):
 
         attention_memory = None if memory is None else memory.attention
         forward_memory = None if memory is None else memory.feed_forward
-        hidden = advance(
-            hidden, gate, attention, duty.attention, attention_memory, run.branches
-        )
-        hidden = advance(
-            hidden, gate, feed_forward, duty.feed_forward, forward_memory, run.branches
-        )
+        hidden = advance(hidden, gate, attention, duty.attention, attention_memory, run.branches)
+        hidden = advance(hidden, gate, feed_forward, duty.feed_forward, forward_memory, run.branches)
         if look is not None:
             look(index, "output", hidden)
         return hidden
@@ -227,9 +214,7 @@ class UNetT(nn.Module):
             if duties is None:
                 hidden = self.layer(index, hidden, run, look=look)
             else:
-                hidden = self.layer(
-                    index, hidden, run, duties[index], memory[index], look
-                )
+                hidden = self.layer(index, hidden, run, duties[index], memory[index], look)
         return self.leave(hidden)
 
     def fuse(self) -> None:
@@ -243,14 +228,7 @@ class UNetT(nn.Module):
         inner = config.heads * config.dim_head
         tokens = frames + 1
         joins = config.depth - config.depth // 2
-        ends = (
-            2
-            * frames
-            * (
-                2 * config.mel_dim * config.dim
-                + 2 * 31 * config.dim * (config.dim // 16)
-            )
-        )
+        ends = 2 * frames * (2 * config.mel_dim * config.dim + 2 * 31 * config.dim * (config.dim // 16))
         return OperationCounts(
             attention=2 * tokens * 4 * config.dim * inner + 4 * tokens * tokens * inner,
             feed_forward=2 * tokens * 2 * config.ff_mult * config.dim**2,

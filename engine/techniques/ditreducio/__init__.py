@@ -28,7 +28,8 @@ TECHNIQUE = Technique(
     title="DiTReducio",
     summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
     paper=Paper(
-        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration", "arXiv 2509.09748"
+        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration",
+        "arXiv 2509.09748",
     ),
     families=("flow",),
     prepared_by="calibration",
@@ -82,7 +83,10 @@ TECHNIQUE = Technique(
             default="both",
             effect=Effect.AFTER_CALIBRATION,
             values=BRANCH_SKIP_VARIANTS,
-            titles=("Attention and feed-forward (paper)", "Attention only (official F5 code)"),
+            titles=(
+                "Attention and feed-forward (paper)",
+                "Attention only (official F5 code)",
+            ),
         ),
     ),
 )

@@ -27,8 +27,13 @@ from engine.errors import PlainError
 from engine.knobs import Values
 from engine.models.base import CalibrationObserver
 from engine.sampling.guidance import guided_velocity
-from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, keeping
-from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial
+from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, layer_duty
+from engine.techniques.ditreducio.record import (
+    CALIBRATION,
+    PRE_CALIBRATION,
+    CalibrationRecord,
+    Trial,
+)
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
 
@@ -50,9 +55,13 @@ class Backbone(Protocol):
         look: Callable[[int, str, Tensor], None] | None = None,
     ) -> Tensor: ...
 
-    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: object) -> Tensor: ...
+    def leave(
+        self, hidden: Tensor, entered: Tensor, evaluation: int, run: object
+    ) -> Tensor: ...
 
-    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]: ...
+    def attention_map_inputs(
+        self, index: int, attention_input: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
 
 
 def mean_absolute_error(output: Tensor, changed: Tensor) -> float:
@@ -66,7 +75,10 @@ def relative_error(output: Tensor, changed: Tensor) -> float:
     return quotient.abs().clamp(max=10).mean().item()
 
 
-ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {"mae": mean_absolute_error, "relative": relative_error}
+ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "mae": mean_absolute_error,
+    "relative": relative_error,
+}
 
 
 def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256) -> float:
@@ -81,7 +93,9 @@ def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256) -> float:
     for start in range(0, frames, block):
         rows = query[:, start : start + block] / math.sqrt(width)
         attention = (rows @ key.transpose(1, 2)).softmax(dim=-1)
-        on_diagonal += attention.diagonal(offset=start, dim1=1, dim2=2).sum(dim=-1, dtype=torch.float64)
+        on_diagonal += attention.diagonal(offset=start, dim1=1, dim2=2).sum(
+            dim=-1, dtype=torch.float64
+        )
         squares += attention.square().sum(dim=(1, 2), dtype=torch.float64)
     return (on_diagonal / (squares.sqrt() * math.sqrt(frames))).mean().item()
 
@@ -99,6 +113,8 @@ class Subject:
     guidance: float
     branches: int
     belonging: Belonging
+    prompt_frames: int = 0
+    """Frames in front of the new speech. They are computed like the others and count in the error, as in the official code."""
 
     def guided(self, velocities: Tensor) -> Tensor:
         """The velocity that the sampler follows."""
@@ -106,7 +122,10 @@ class Subject:
 
 
 def calibrate(
-    subject: Subject, knobs: Values, observer: CalibrationObserver, side_by_side: bool | None = None
+    subject: Subject,
+    knobs: Values,
+    observer: CalibrationObserver,
+    side_by_side: bool | None = None,
 ) -> CalibrationRecord:
     """Run the three passes. ``knobs`` are those that the technique declares, checked.
 
@@ -136,7 +155,13 @@ Rows = tuple[tuple[Action, ...], ...]
 class _Passes:
     """The passes over one subject, and what they share."""
 
-    def __init__(self, subject: Subject, knobs: Values, observer: CalibrationObserver, side_by_side: bool) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        knobs: Values,
+        observer: CalibrationObserver,
+        side_by_side: bool,
+    ) -> None:
         self.subject = subject
         self.backbone = subject.backbone
         self.layers, self.steps = subject.backbone.layers, len(subject.times) - 1
@@ -150,7 +175,9 @@ class _Passes:
         # In layer evaluations: check, pre-calibration (an estimate until the marks are known), calibration.
         upper_half = self.layers * (self.layers + 1) // 2
         candidates = len(self._candidates())
-        self.total = self.steps * self.layers * 3 + (self.steps - 1) * upper_half * candidates
+        self.total = (
+            self.steps * self.layers * 3 + (self.steps - 1) * upper_half * candidates
+        )
         self.done = 0
 
     def check(self) -> tuple[np.ndarray, float]:
@@ -161,16 +188,22 @@ class _Passes:
             entered = hidden = self.backbone.enter(state, self.subject.run)
             for index in range(self.layers):
 
-                def look(layer: int, name: str, value: Tensor, step: int = step) -> None:
+                def look(
+                    layer: int, name: str, value: Tensor, step: int = step
+                ) -> None:
                     if name == "attention_input":
                         conditional = value[: len(self.subject.noise)]
                         similarities[layer, step] = diagonal_similarity(
                             *self.backbone.attention_map_inputs(layer, conditional)
                         )
 
-                hidden = self.backbone.layer(index, hidden, step, self.subject.run, look=look)
+                hidden = self.backbone.layer(
+                    index, hidden, step, self.subject.run, look=look
+                )
                 self._worked(1)
-            self._take_step(self.backbone.leave(hidden, entered, step, self.subject.run))
+            self._take_step(
+                self.backbone.leave(hidden, entered, step, self.subject.run)
+            )
             self.observer.similarities(similarities.copy())
         return similarities, float(np.percentile(similarities, 100 - self.marked_share))
 
@@ -181,11 +214,18 @@ class _Passes:
         asked = [step for step in range(1, self.steps) if marked[:, step].any()]
         last = asked[-1] if asked else -1
         if last >= 0:
-            self.observer.status("Pre-calibration: may the most diagonal layers repeat themselves?")
+            self.observer.status(
+                "Pre-calibration: may the most diagonal layers repeat themselves?"
+            )
         plain = [Action.NONE] * self.layers
         for step, memories, state in self._remembering(last + 1):
-            candidates = [(Action.TS,) if step and marked[layer, step] else () for layer in range(self.layers)]
-            decided = self._try_step(step, state, memories, plain, candidates, PRE_CALIBRATION, trials)
+            candidates = [
+                (Action.TS,) if step and marked[layer, step] else ()
+                for layer in range(self.layers)
+            ]
+            decided = self._try_step(
+                step, state, memories, plain, candidates, PRE_CALIBRATION, trials
+            )
             for layer, action in enumerate(decided):
                 table[layer][step] = action
         return tuple(map(tuple, table)), trials
@@ -198,9 +238,12 @@ class _Passes:
         for step, memories, state in self._remembering(self.steps):
             given = [pre_table[layer][step] for layer in range(self.layers)]
             candidates = [
-                self._candidates() if step and given[layer] is Action.NONE else () for layer in range(self.layers)
+                self._candidates() if step and given[layer] is Action.NONE else ()
+                for layer in range(self.layers)
             ]
-            decided = self._try_step(step, state, memories, given, candidates, CALIBRATION, trials)
+            decided = self._try_step(
+                step, state, memories, given, candidates, CALIBRATION, trials
+            )
             for layer, action in enumerate(decided):
                 table[layer][step] = action
         return tuple(map(tuple, table)), trials
@@ -216,10 +259,14 @@ class _Passes:
             yield step, self._state
 
     def _take_step(self, velocities: Tensor) -> None:
-        length = float(self.subject.times[self._step + 1] - self.subject.times[self._step])
+        length = float(
+            self.subject.times[self._step + 1] - self.subject.times[self._step]
+        )
         self._state = self._state + length * self.subject.guided(velocities)
 
-    def _remembering(self, until: int) -> Iterator[tuple[int, list[LayerMemory], Tensor]]:
+    def _remembering(
+        self, until: int
+    ) -> Iterator[tuple[int, list[LayerMemory], Tensor]]:
         memories = [LayerMemory() for _ in range(self.layers)]
         for step, state in self._sampling():
             if step >= until:
@@ -256,7 +303,9 @@ class _Passes:
         hidden, diverged = entered, False
         for layer in range(self.layers):
             accepted = None
-            outcomes = self._outcomes(layer, hidden, entered, step, given, candidates[layer], memories)
+            outcomes = self._outcomes(
+                layer, hidden, entered, step, given, candidates[layer], memories
+            )
             for action, after, memory, changed in outcomes:
                 error = self.error(compared, changed)
                 if not math.isfinite(error):
@@ -281,7 +330,9 @@ class _Passes:
             else:
                 hidden, memories[layer] = inputs[layer + 1], remembered[layer]
             self._worked(max(1, len(candidates[layer]) * (self.layers - layer)))
-        self._take_step(self.backbone.leave(hidden, entered, step, run) if diverged else output)
+        self._take_step(
+            self.backbone.leave(hidden, entered, step, run) if diverged else output
+        )
         return decided
 
     def _outcomes(
@@ -301,14 +352,25 @@ class _Passes:
                 kept.append(memories[layer].copy())
                 afters.append(self._layer(layer, hidden, step, action, kept[-1]))
             entries = torch.cat([entered] * len(candidates))
-            outputs = self._finish(layer, torch.cat(afters), entries, step, given, memories).chunk(len(candidates))
-            for action, after, memory, output in zip(candidates, afters, kept, outputs, strict=True):
+            outputs = self._finish(
+                layer, torch.cat(afters), entries, step, given, memories
+            ).chunk(len(candidates))
+            for action, after, memory, output in zip(
+                candidates, afters, kept, outputs, strict=True
+            ):
                 yield action, after, memory, self._compared(output)
             return
         for action in candidates:
             memory = memories[layer].copy()
             after = self._layer(layer, hidden, step, action, memory)
-            yield action, after, memory, self._compared(self._finish(layer, after, entered, step, given, memories))
+            yield (
+                action,
+                after,
+                memory,
+                self._compared(
+                    self._finish(layer, after, entered, step, given, memories)
+                ),
+            )
 
     def _finish(
         self,
@@ -322,12 +384,17 @@ class _Passes:
         """From the output of ``layer`` to the backbone's output; memories are read, not written."""
         self.observer.check()
         for later in range(layer + 1, self.layers):
-            duty = COMPUTE if given[later] is Action.NONE else keeping(given[later], self.branch_skip)
-            hidden = self.backbone.layer(later, hidden, step, self.subject.run, duty, memories[later])
+            duty = layer_duty(given[later], self.branch_skip, keep=False)
+            hidden = self.backbone.layer(
+                later, hidden, step, self.subject.run, duty, memories[later]
+            )
         return self.backbone.leave(hidden, entered, step, self.subject.run)
 
-    def _layer(self, layer: int, hidden: Tensor, step: int, action: Action, memory: LayerMemory) -> Tensor:
-        return self.backbone.layer(layer, hidden, step, self.subject.run, keeping(action, self.branch_skip), memory)
+    def _layer(
+        self, layer: int, hidden: Tensor, step: int, action: Action, memory: LayerMemory
+    ) -> Tensor:
+        duty = layer_duty(action, self.branch_skip, keep=True)
+        return self.backbone.layer(layer, hidden, step, self.subject.run, duty, memory)
 
     def _compared(self, output: Tensor) -> Tensor:
         return self.subject.guided(output) if self.guided else output

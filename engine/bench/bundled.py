@@ -1,0 +1,83 @@
+"""What the benches of the bundled flow model share: the model, a sentence, a voice, an observer that only listens."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+
+from engine.models import load_model
+from engine.models.base import SpeechModel, StepReport
+from engine.models.catalogue import entry, voice
+from engine.setting import Setting
+from engine.techniques.ditreducio.record import Trial
+
+SENTENCE = "The juice of lemons makes fine punch."
+VOICE = "slt"
+
+
+class Silent:
+    """An observer that lets everything pass."""
+
+    def check(self) -> None: ...
+
+    def step(self, report: StepReport) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+    def trial(self, trial: Trial) -> None: ...
+
+    def similarities(self, similarities: np.ndarray) -> None: ...
+
+    def progress(self, done: int, total: int) -> None: ...
+
+
+def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int) -> None:
+    """The options that these benches have in common."""
+    parser.add_argument(
+        "--model",
+        default="f5-mini",
+        help="model of the catalogue (default: %(default)s)",
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=steps,
+        help="steps of the grid (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=rounds,
+        help="interleaved rounds (default: %(default)s)",
+    )
+    parser.add_argument("--text", default=SENTENCE, help="sentence to speak (default: %(default)s)")
+    parser.add_argument("--voice", default=VOICE, help="shipped voice (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default: %(default)s)")
+
+
+def loaded(arguments: argparse.Namespace) -> SpeechModel:
+    """The model that the options name."""
+    say(f"Loading {arguments.model} …")
+    return load_model(arguments.model, device=arguments.device)
+
+
+def setting(arguments: argparse.Namespace) -> Setting:
+    """The baseline setting that the options describe."""
+    return Setting(
+        arguments.model,
+        entry(arguments.model).options_with(steps=arguments.steps),
+        seed=arguments.seed,
+    )
+
+
+def speaker(arguments: argparse.Namespace):
+    """The voice that the options name."""
+    return voice(arguments.voice)
+
+
+def say(line: str) -> None:
+    """A line of progress, beside the report."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,127 @@
+"""How much of the work that DiTReducio's tables skip is really saved on the clock, and what it costs in fidelity.
+
+At seven thresholds: calibrate, then time the backbone under the table against the backbone without one.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.bench import bundled
+from engine.bench.report import Report
+from engine.errors import PlainError
+from engine.knobs import defaults
+from engine.measure.machine import describe
+from engine.measure.timing import interval, paired_ratio
+from engine.sampling.flow import integrate
+from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.techniques.ditreducio import TECHNIQUE
+from engine.techniques.ditreducio.calibration import Subject, calibrate
+from engine.techniques.ditreducio.table import Action, StrategyTable
+
+NAME = "skipping"
+LEVELS = (0.05, 0.08, 0.12, 0.17, 0.23, 0.30, 0.40)
+"""Thresholds in units of the mean absolute error; on the bundled model they range from hardly any skip to most."""
+COUNTED_FROM = 0.10
+"""Levels whose table saves less than this share of the operations are measured, but do not count in the headline."""
+DEFINITION = (
+    "Realised share: (1 - time ratio of the backbone) / (1 - ops ratio), times paired and interleaved with the backbone "
+    "that skips nothing; median over the thresholds that skip at least 10 % of the operations."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    bundled.add_arguments(parser, steps=16, rounds=9)
+    parser.add_argument(
+        "--thresholds",
+        type=float,
+        nargs="+",
+        default=list(LEVELS),
+        help="thresholds δ to calibrate at (default: seven)",
+    )
+
+
+@torch.inference_mode()
+def run(arguments: argparse.Namespace) -> Report:
+    """Calibrate at every threshold, then time all tables in the same rounds."""
+    model = bundled.loaded(arguments)
+    subject, text = model.subject(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
+    operations = model.operations(text, bundled.speaker(arguments), bundled.setting(arguments))
+    tables: dict[float, StrategyTable] = {}
+    for threshold in arguments.thresholds:
+        bundled.say(f"calibrating at threshold {threshold:g} …")
+        knobs = defaults(TECHNIQUE.knobs).replace(threshold=threshold)
+        tables[threshold] = calibrate(subject, knobs, bundled.Silent()).table
+    ratios = {threshold: table.ops_ratio(operations) for threshold, table in tables.items()}
+    counted = [threshold for threshold in tables if 1 - ratios[threshold] >= COUNTED_FROM]
+    if not counted:
+        raise PlainError("No threshold skips 10 % of the operations; give larger values with --thresholds.")
+
+    bundled.say(f"{arguments.rounds} rounds of each …")
+    comparison = paired_ratio(
+        {"baseline": lambda: sample(subject, None)}
+        | {f"{threshold:g}": lambda table=table: sample(subject, table) for threshold, table in tables.items()},
+        arguments.rounds,
+        device=subject.noise.device.type,
+        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
+    )
+    shares = {
+        threshold: (1 - 1 / np.array(comparison.ratios(f"{threshold:g}"))) / (1 - ratios[threshold])
+        for threshold in tables
+        if ratios[threshold] < 1
+    }
+    baseline = sample(subject, None)
+
+    def distance(mel: Tensor) -> float:
+        return (mel - baseline)[:, subject.prompt_frames :].abs().mean().item()
+
+    rows = []
+    for threshold, table in tables.items():
+        speed_up = comparison.speed_up[f"{threshold:g}"]
+        rows.append(
+            {
+                "threshold": threshold,
+                "computed": table.count(Action.NONE),
+                "TS": table.count(Action.TS),
+                "BS": table.count(Action.BS),
+                "ops ratio": ratios[threshold],
+                "predicted speed-up": 1 / ratios[threshold],
+                "measured speed-up": speed_up.median,
+                "low": speed_up.low,
+                "high": speed_up.high,
+                "realised share": float(np.median(shares[threshold])) if threshold in shares else None,
+                "log-mel distance": (sample(subject, table) - baseline).abs().mean().item(),
+            }
+        )
+    rows.append({"threshold": "A/A", "measured speed-up": comparison.same.median})
+    headline = interval(np.median([shares[threshold] for threshold in counted], axis=0).tolist())
+    return Report(
+        NAME,
+        headline.median,
+        (headline.low, headline.high),
+        DEFINITION,
+        tuple(rows),
+        describe().to_json(),
+    )
+
+
+def sample(subject: Subject, table: StrategyTable | None) -> Tensor:
+    """The backbone's whole work for one sentence: (1, frames, bands) mel, prompt frames included."""
+    if table is None:
+        return integrate(
+            lambda state, step: subject.guided(subject.backbone.velocity(state, step, subject.run)),
+            subject.noise,
+            subject.times,
+        )
+    plan = SkipPlan(table)
+    memory = [LayerMemory() for _ in range(table.layers)]
+    return integrate(
+        lambda state, step: subject.guided(subject.backbone.velocity(state, step, subject.run, plan.at(step), memory)),
+        subject.noise,
+        subject.times,
+    )

@@ -1,0 +1,194 @@
+"""Text to token ids, as the official front end does it (``convert_char_to_pinyin`` and the tokenizers of ``model/utils.py``).
+
+Characters are tokens, and so are the syllables of Chinese in tone-numbered pinyin. The official code first cuts any text
+into words with a Chinese segmenter, and where a word of ASCII letters follows something else it adds a space: "$5" becomes
+"$ 5", "naïve" becomes "naï ve". The released models were trained on that, so it is kept. Texts without Chinese are cut by
+the segmenter's rules for them, written out here; ``rjieba`` and ``pypinyin`` are imported only for texts with Chinese.
+Torch-free.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import CheckpointError, TextError
+
+PADDING = -1
+"""Fills up the shorter rows of a batch."""
+BYTE_ENTRIES = 256
+
+_TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
+_NO_SPACE_AFTER = " :'\""
+_IDEOGRAPH = re.compile("[\u3100-\u9fff]")
+"""What the official code puts a space before."""
+_CHINESE = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff\ue000-\uf8ff\uf900-\ufaff\U00020000-\U0010ffff]")
+"""What the segmenter joins into words or what has a pinyin."""
+_BLOCK = re.compile(r"([a-zA-Z0-9+#&._%-]+|\r\n)")
+_DICTIONARY = re.compile(r"(AT&T|C\+\+|c\+\+|C#|c#)")
+"""The segmenter's only dictionary words that are cut by nothing but the dictionary."""
+_WORD = re.compile(r"([a-zA-Z0-9]+(?:[._-][a-zA-Z0-9]+)*%?)")
+
+
+def finished_transcript(transcript: str) -> str:
+    """A prompt's transcript with an end: ". " is added unless it ends so, or in "。". Raises :class:`TextError` when empty."""
+    if not transcript.strip():
+        raise TextError("The voice has no transcript; write down what the reference recording says.")
+    if transcript.endswith((". ", "。")):
+        return transcript
+    return f"{transcript} " if transcript.endswith(".") else f"{transcript}. "
+
+
+def spaced_transcript(transcript: str) -> str:
+    """The finished transcript as it goes before the text: with one more space after a character of one byte."""
+    return f"{transcript} " if transcript[-1].isascii() else transcript
+
+
+def pinyin_tokens(text: str) -> list[str]:
+    """The official tokens of ``text``.
+
+    Raises :class:`TextError` when it holds Chinese and the packages for that are not installed.
+    """
+    tokens: list[str] = []
+    for word in _words(text.translate(_TRANSLATED)):
+        if word.isascii():
+            if len(word) > 1 and tokens and tokens[-1] not in _NO_SPACE_AFTER:
+                tokens.append(" ")
+            tokens.extend(word)
+        elif len(word.encode()) == 3 * len(word):
+            for character, syllable in zip(word, _syllables(word), strict=True):
+                tokens.extend((" ", syllable) if _IDEOGRAPH.match(character) else (syllable,))
+        else:
+            for character in word:
+                if _IDEOGRAPH.match(character):
+                    tokens.extend((" ", *_syllables(character)))
+                else:
+                    tokens.append(character)
+    return tokens
+
+
+def _words(text: str) -> Iterable[str]:
+    return _chinese_package("rjieba").cut(text) if _CHINESE.search(text) else _words_without_chinese(text)
+
+
+def _words_without_chinese(text: str) -> Iterable[str]:
+    """What the segmenter (jieba-rs 0.11) makes of a text without Chinese; the parts put together are the text."""
+    for index, block in enumerate(_BLOCK.split(text)):
+        if index % 2 == 0:
+            yield from block
+        elif block == "\r\n":
+            yield block
+        else:
+            for number, part in enumerate(_DICTIONARY.split(block)):
+                yield from filter(None, [part] if number % 2 else _WORD.split(part))
+
+
+def _syllables(word: str) -> Sequence[str]:
+    """One token a character: its pinyin with the tone as a digit, or the character itself where it has none."""
+    if not _CHINESE.search(word):
+        return word
+    pinyin = _chinese_package("pypinyin")
+
+    def syllables(part: str) -> list[str]:
+        return pinyin.lazy_pinyin(part, style=pinyin.Style.TONE3, tone_sandhi=True)
+
+    found = syllables(word)
+    return found if len(found) == len(word) else ["".join(syllables(character)) for character in word]
+
+
+def _chinese_package(name: str) -> object:
+    try:
+        return __import__(name)
+    except ImportError:
+        raise TextError(
+            f"The text holds Chinese characters, for which the package {name} is needed; "
+            "install it with: pip install paretone[chinese]"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Token ids of a text, and what of it the vocabulary does not know."""
+
+    tokens: tuple[str, ...]
+    ids: tuple[int, ...]
+    unknown: tuple[str, ...] = ()
+    """Tokens that are spoken as a space, each named once, in order."""
+
+    @property
+    def note(self) -> str:
+        """A sentence for the user about dropped characters, or ``""``."""
+        if not self.unknown:
+            return ""
+        shown = " ".join(self.unknown[:20]) + (" …" if len(self.unknown) > 20 else "")
+        return f"The model does not know {'this character' if len(self.unknown) == 1 else 'these characters'}, dropped: {shown}"
+
+
+class Vocabulary:
+    """Tokens and their ids. Unknown tokens have id 0, which is the space in released vocabularies."""
+
+    def __init__(self, ids: Mapping[str, int]) -> None:
+        self._ids = dict(ids)
+
+    @classmethod
+    def read(cls, path: Path) -> Vocabulary:
+        """Read a ``vocab.txt``: one token a line (a space is one), its number is its id. Raises :class:`CheckpointError`."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise CheckpointError(f"The vocabulary {path} is missing; it belongs beside the checkpoint.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise CheckpointError(f"The vocabulary {path} cannot be read as UTF-8 text: {error}.") from None
+        lines = text.removesuffix("\n").split("\n")
+        if lines == [""]:
+            raise CheckpointError(f"The vocabulary {path} is empty; fetch it again.")
+        return cls({token: number for number, token in enumerate(lines)})
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._ids
+
+    def require_entries(self, entries: int, where: str) -> None:
+        """Raise :class:`CheckpointError` unless the vocabulary has as many entries as the model was made for."""
+        if len(self) != entries or max(self._ids.values()) >= entries:
+            raise CheckpointError(
+                f"{where} has {len(self)} entries, but the checkpoint was made for {entries}; "
+                "use the vocab.txt that belongs to the checkpoint."
+            )
+
+    def encode(self, text: str, tokenizer: str = "pinyin") -> Encoded:
+        """Ids of ``text``: of its pinyin tokens (``pinyin``, ``custom``), or of its characters (``char``)."""
+        tokens = tuple(text) if tokenizer == "char" else tuple(pinyin_tokens(text))
+        unknown = tuple(dict.fromkeys(token for token in tokens if token not in self._ids))
+        return Encoded(tokens, tuple(self._ids.get(token, 0) for token in tokens), unknown)
+
+
+def encode_bytes(text: str) -> Encoded:
+    """Ids of the byte tokenizer: the text in UTF-8."""
+    return Encoded(tuple(text), tuple(text.encode()))
+
+
+def require_speakable(text: str, encoded: Encoded) -> None:
+    """Raise :class:`TextError` when there is nothing in ``text`` that a voice could say."""
+    if not text.strip():
+        raise TextError("There is no text to speak; type a sentence.")
+    unknown = set(encoded.unknown)
+    if not any(token not in unknown and any(map(str.isalnum, token)) for token in encoded.tokens):
+        dropped = f" ({' '.join(encoded.unknown[:10])})" if encoded.unknown else ""
+        raise TextError(
+            f"The model knows no letter or digit of this text{dropped}; type words in a language that it speaks."
+        )
+
+
+def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """Ids of a batch as (rows, longest) int64, filled up with −1."""
+    batch = np.full((len(rows), max(map(len, rows), default=0)), PADDING, np.int64)
+    for index, row in enumerate(rows):
+        batch[index, : len(row)] = row
+    return batch
