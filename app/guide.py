@@ -1,0 +1,74 @@
+"""The guide: the main job as a row of steps, and one sentence that says what to press next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the main job: what it does, whether it is done, and what to tell a newcomer about it."""
+
+    action: QAction
+    title: str
+    hint: str
+
+
+class Guide(QWidget):
+    """Steps as buttons; the next one is highlighted, those that are done carry a tick."""
+
+    def __init__(self, steps: Sequence[Step], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._steps = tuple(steps)
+        self._buttons: list[QToolButton] = []
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        for step in self._steps:
+            button = QToolButton()
+            button.setDefaultAction(step.action)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            button.setProperty("look", "step")
+            self._buttons.append(button)
+            row.addWidget(button)
+        row.addStretch(1)
+        self._hint = QLabel(wordWrap=True)
+        self._hint.setAccessibleName("What to do next")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(2, 2, 2, 2)
+        layout.setSpacing(4)
+        layout.addLayout(row)
+        layout.addWidget(self._hint)
+
+    @property
+    def hint(self) -> str:
+        """The sentence shown."""
+        return self._hint.text()
+
+    def button(self, index: int) -> QToolButton:
+        """The button of one step."""
+        return self._buttons[index]
+
+    def show_progress(self, done: Sequence[bool], instead: str = "") -> None:
+        """Mark what is done and point at the next step; ``instead`` replaces its hint while something else matters."""
+        following = next((index for index, one in enumerate(done) if not one), None)
+        for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
+            shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            button.setText(f"{'✓' if done[index] else index + 1}  {step.title}")
+            button.setAccessibleName(f"Step {index + 1}: {step.title}{', done' if done[index] else ''}")
+            button.setToolTip(f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip())
+            if button.property("next") != (index == following):
+                button.setProperty("next", index == following)
+                button.style().unpolish(button)
+                button.style().polish(button)
+        if instead:
+            self._hint.setText(instead)
+        elif following is None:
+            self._hint.setText("All steps are done. Change anything on the left and run again; every take is kept.")
+        else:
+            self._hint.setText(f"<b>Next:</b> {self._steps[following].hint}")

@@ -1,0 +1,146 @@
+"""Controls for declared knobs: an editor, a reset button and a mark when the knob acts later than at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QLabel,
+    QSpinBox,
+    QToolButton,
+    QWidget,
+)
+
+from engine.knobs import Choice, Effect, Knob, Number, Switch
+
+_FAR = 2**31 - 1
+_MARKS = {Effect.NEXT_SYNTHESIS: "", Effect.AFTER_CALIBRATION: "↻", Effect.AFTER_TRAINING: "⚒"}
+
+
+def decimals(step: float) -> int:
+    """Decimal places that show one ``step`` and one digit more."""
+    places = 0
+    while places < 6 and abs(step * 10**places - round(step * 10**places)) > 1e-9:
+        places += 1
+    return places + 1
+
+
+class KnobControls(QWidget):
+    """One row for each knob, built from the declarations. ``changed`` carries a knob's name and new value."""
+
+    changed = Signal(str, object)
+
+    def __init__(self, owner: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._owner = owner
+        self._knobs: tuple[Knob, ...] = ()
+        self._defaults: dict[str, object] = {}
+        self._editors: dict[str, QWidget] = {}
+        self._resets: dict[str, QToolButton] = {}
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setColumnStretch(1, 1)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """The knobs shown."""
+        return self._knobs
+
+    def editor(self, name: str) -> QWidget:
+        """The control of the knob ``name``."""
+        return self._editors[name]
+
+    def set_knobs(
+        self, knobs: Sequence[Knob], values: Mapping[str, object], defaults: Mapping[str, object] | None = None
+    ) -> None:
+        """Show ``knobs`` at ``values``; ``defaults`` are what the reset buttons restore, in place of the knobs' own."""
+        owners = {knob.name: knob.default for knob in knobs} | dict(defaults or {})
+        if tuple(knobs) != self._knobs or owners != self._defaults:
+            self._defaults = owners
+            self._rebuild(tuple(knobs))
+        for knob in self._knobs:
+            self._show(knob, values.get(knob.name, knob.default))
+
+    def _rebuild(self, knobs: tuple[Knob, ...]) -> None:
+        while self._grid.count():
+            widget = self._grid.takeAt(0).widget()
+            widget.hide()
+            widget.deleteLater()
+        self._knobs = knobs
+        self._editors.clear()
+        self._resets.clear()
+        for row, knob in enumerate(knobs):
+            editor = self._editor(knob)
+            description = f"<b>{knob.label}</b><br>{knob.meaning}<br><i>Takes effect {knob.effect.value}.</i>"
+            label = QLabel(" ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))))
+            label.setBuddy(editor)
+            label.setToolTip(description)
+            editor.setToolTip(description)
+            editor.setAccessibleName(f"{self._owner}: {knob.label}")
+            editor.setAccessibleDescription(f"{knob.meaning} Takes effect {knob.effect.value}.")
+            reset = QToolButton(text="↺", toolTip=f"Reset to {self._default_text(knob)}")
+            reset.setProperty("look", "quiet")
+            reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
+            reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, self._defaults[one.name]))
+            self._grid.addWidget(label, row, 0)
+            self._grid.addWidget(editor, row, 1)
+            self._grid.addWidget(reset, row, 2)
+            self._editors[knob.name] = editor
+            self._resets[knob.name] = reset
+
+    def _editor(self, knob: Knob) -> QWidget:
+        if isinstance(knob, Switch):
+            box = QCheckBox()
+            box.toggled.connect(lambda on, name=knob.name: self.changed.emit(name, on))
+            return box
+        if isinstance(knob, Choice):
+            combo = QComboBox()
+            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            combo.setMinimumContentsLength(10)
+            for value, title in zip(knob.values, knob.titles or knob.values, strict=True):
+                combo.addItem(title, value)
+            combo.activated.connect(lambda _, one=combo, name=knob.name: self.changed.emit(name, one.currentData()))
+            return combo
+        assert isinstance(knob, Number)
+        spin = QSpinBox() if knob.whole else QDoubleSpinBox()
+        if isinstance(spin, QDoubleSpinBox):
+            spin.setDecimals(decimals(knob.step))
+            spin.setLocale(QLocale.c())
+            spin.setSingleStep(knob.step)
+            spin.setRange(max(knob.minimum, -_FAR), min(knob.maximum, _FAR))
+        else:
+            spin.setSingleStep(int(knob.step))
+            spin.setRange(int(max(knob.minimum, -_FAR)), int(min(knob.maximum, _FAR)))
+        spin.setSuffix(f" {knob.unit}" if knob.unit else "")
+        spin.setAlignment(Qt.AlignmentFlag.AlignRight)
+        spin.setKeyboardTracking(False)
+        spin.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        spin.valueChanged.connect(lambda value, name=knob.name: self.changed.emit(name, value))
+        return spin
+
+    def _show(self, knob: Knob, value: object) -> None:
+        editor = self._editors[knob.name]
+        editor.blockSignals(True)
+        if isinstance(editor, QCheckBox):
+            editor.setChecked(bool(value))
+        elif isinstance(editor, QComboBox):
+            editor.setCurrentIndex(editor.findData(value))
+        elif isinstance(editor, QSpinBox):
+            editor.setValue(int(value))
+        elif isinstance(editor, QDoubleSpinBox):
+            editor.setValue(float(value))
+        editor.blockSignals(False)
+        self._resets[knob.name].setEnabled(value != self._defaults[knob.name])
+
+    def _default_text(self, knob: Knob) -> str:
+        default = self._defaults[knob.name]
+        if isinstance(knob, Choice) and knob.titles:
+            return knob.titles[knob.values.index(str(default))]
+        if isinstance(knob, Switch):
+            return "on" if default else "off"
+        return f"{default:g}{' ' + knob.unit if knob.unit else ''}"

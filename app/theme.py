@@ -1,0 +1,262 @@
+"""Colours and type of the application: an own light and dark palette over Qt's Fusion style.
+
+``QStyleHints.setColorScheme`` does nothing on bare X11 and offscreen, and Fusion's disabled text has a contrast of only
+1.6 : 1, so both palettes are our own. Where the platform says which scheme it uses, it is followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
+
+if TYPE_CHECKING:
+    from pyqtgraph import PlotItem
+
+
+class Scheme(Enum):
+    """Which colours to use; ``SYSTEM`` follows the platform where it says, and is light elsewhere."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True)
+class Colours:
+    """The colours of one scheme, as hexadecimal RGB."""
+
+    window: str
+    base: str
+    raised: str
+    border: str
+    text: str
+    muted: str
+    disabled: str
+    accent: str
+    on_accent: str
+    good: str
+    warning: str
+    danger: str
+    baseline: str
+    """Take A, and whatever belongs to it, in every plot."""
+    accelerated: str
+    """Take B, and whatever belongs to it, in every plot."""
+
+
+LIGHT = Colours(
+    window="#f3f5f8",
+    base="#ffffff",
+    raised="#e8ecf2",
+    border="#cfd6e0",
+    text="#18202c",
+    muted="#505b6b",
+    disabled="#6d7786",
+    accent="#1f57c8",
+    on_accent="#ffffff",
+    good="#146c43",
+    warning="#7d5200",
+    danger="#ad1f17",
+    baseline="#1f57c8",
+    accelerated="#b4480b",
+)
+
+DARK = Colours(
+    window="#14171c",
+    base="#1b1f26",
+    raised="#262c36",
+    border="#38414e",
+    text="#e8ebf1",
+    muted="#a9b3c1",
+    disabled="#8d97a6",
+    accent="#82aaff",
+    on_accent="#0b1630",
+    good="#63d39a",
+    warning="#f2bd56",
+    danger="#ff948a",
+    baseline="#82aaff",
+    accelerated="#ffa366",
+)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a hexadecimal colour, 0 to 1 (WCAG 2.2)."""
+    channels = (QColor(colour).redF(), QColor(colour).greenF(), QColor(colour).blueF())
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def palette(colours: Colours) -> QPalette:
+    """The Qt palette for ``colours``."""
+    made = QPalette()
+    role = QPalette.ColorRole
+    roles = {
+        role.Window: colours.window,
+        role.WindowText: colours.text,
+        role.Base: colours.base,
+        role.AlternateBase: colours.window,
+        role.ToolTipBase: colours.raised,
+        role.ToolTipText: colours.text,
+        role.PlaceholderText: colours.muted,
+        role.Text: colours.text,
+        role.Button: colours.raised,
+        role.ButtonText: colours.text,
+        role.BrightText: colours.danger,
+        role.Link: colours.accent,
+        role.LinkVisited: colours.accent,
+        role.Highlight: colours.accent,
+        role.HighlightedText: colours.on_accent,
+        role.Accent: colours.accent,
+        role.Light: colours.base,
+        role.Midlight: colours.raised,
+        role.Mid: colours.border,
+        role.Dark: colours.border,
+        role.Shadow: colours.border,
+    }
+    for one, colour in roles.items():
+        made.setColor(one, QColor(colour))
+    for one in (role.WindowText, role.Text, role.ButtonText, role.PlaceholderText):
+        made.setColor(QPalette.ColorGroup.Disabled, one, QColor(colours.disabled))
+    made.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(colours.border))
+    made.setColor(QPalette.ColorGroup.Disabled, role.HighlightedText, QColor(colours.text))
+    return made
+
+
+def style_sheet(colours: Colours) -> str:
+    """What a palette cannot say: spacing, corners, and the few widgets with a meaning of their own.
+
+    Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``, ``figure``,
+    ``warning``, ``banner`` and ``chip`` labels.
+    """
+    return f"""
+    QToolTip {{ color: {colours.text}; background: {colours.raised}; border: 1px solid {colours.border};
+        padding: 0.3em; }}
+    QMainWindow::separator {{ background: {colours.window}; width: 5px; height: 5px; }}
+    QMainWindow::separator:hover {{ background: {colours.accent}; }}
+    QDockWidget {{ font-weight: 600; }}
+    QDockWidget > QWidget {{ font-weight: 400; }}
+    QDockWidget::title {{ background: {colours.window}; padding: 0.35em 0.6em; text-align: left; }}
+    QToolBar {{ background: {colours.window}; border: none; border-bottom: 1px solid {colours.border};
+        padding: 0.35em 0.5em; spacing: 0.4em; }}
+    QToolBar#message {{ padding: 0; }}
+    QStatusBar {{ background: {colours.window}; border-top: 1px solid {colours.border}; }}
+    QStatusBar::item {{ border: none; }}
+    QGroupBox {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 6px;
+        margin-top: 1.7em; padding: 0.35em 0.25em; }}
+    QGroupBox::title {{ subcontrol-origin: margin; subcontrol-position: top left; left: 0.1em; padding: 0.2em 0.2em;
+        color: {colours.text}; font-weight: 600; }}
+    QPushButton, QToolButton[look="step"] {{ background: {colours.raised}; color: {colours.text};
+        border: 1px solid {colours.border}; border-radius: 5px; padding: 0.32em 0.8em; }}
+    QPushButton:hover, QToolButton[look="step"]:hover {{ border-color: {colours.accent}; }}
+    QPushButton:pressed, QToolButton[look="step"]:pressed {{ background: {colours.border}; }}
+    QPushButton:focus, QToolButton:focus {{ border: 2px solid {colours.accent}; }}
+    QPushButton:disabled, QToolButton[look="step"]:disabled {{ color: {colours.disabled};
+        background: {colours.window}; }}
+    QPushButton:checked {{ background: {colours.accent}; color: {colours.on_accent}; border-color: {colours.accent}; }}
+    QPushButton[look="primary"], QToolButton[look="step"][next="true"] {{ background: {colours.accent};
+        color: {colours.on_accent}; border-color: {colours.accent}; font-weight: 600; }}
+    QPushButton[look="primary"]:focus, QToolButton[look="step"][next="true"]:focus {{
+        border: 2px solid {colours.text}; }}
+    QPushButton[look="primary"]:disabled, QToolButton[look="step"][next="true"]:disabled {{
+        background: {colours.window}; color: {colours.disabled}; border-color: {colours.border}; }}
+    QToolButton[look="quiet"] {{ border: 1px solid transparent; border-radius: 4px; padding: 0.1em 0.2em;
+        color: {colours.muted}; background: transparent; }}
+    QToolButton[look="quiet"]:hover {{ border-color: {colours.border}; color: {colours.text}; }}
+    QToolButton[look="quiet"]:focus {{ border: 1px solid {colours.accent}; }}
+    QToolButton[look="quiet"]:disabled {{ color: transparent; }}
+    QLabel[look="title"] {{ font-weight: 600; }}
+    QLabel[look="muted"] {{ color: {colours.muted}; }}
+    QLabel[look="figure"] {{ font-size: 22pt; font-weight: 600; }}
+    QLabel[look="warning"] {{ color: {colours.warning}; }}
+    QLabel[look="good"] {{ color: {colours.good}; }}
+    QLabel[look="chip"] {{ background: {colours.accent}; color: {colours.on_accent}; border-radius: 4px;
+        padding: 0.1em 0.6em; font-weight: 700; }}
+    QFrame[look="banner"] {{ background: {colours.base}; border: 1px solid {colours.border};
+        border-left: 5px solid {colours.accent}; border-radius: 4px; }}
+    QFrame[look="banner"][level="warning"] {{ border-left-color: {colours.warning}; }}
+    QFrame[look="banner"][level="error"] {{ border-left-color: {colours.danger}; }}
+    QProgressBar {{ border: 1px solid {colours.border}; border-radius: 4px; background: {colours.base};
+        color: {colours.text}; text-align: center; }}
+    QProgressBar::chunk {{ background: {colours.accent}; border-radius: 3px; }}
+    QTabBar::tab {{ background: {colours.window}; color: {colours.muted}; padding: 0.4em 0.9em;
+        border: none; border-bottom: 3px solid transparent; }}
+    QTabBar::tab:hover {{ color: {colours.text}; }}
+    QTabBar::tab:selected {{ color: {colours.text}; border-bottom-color: {colours.accent}; font-weight: 600; }}
+    QTabBar::tab:focus {{ border-bottom-color: {colours.text}; }}
+    QTableView {{ background: {colours.base}; alternate-background-color: {colours.window}; border: none;
+        gridline-color: {colours.border}; }}
+    QHeaderView::section {{ background: {colours.window}; color: {colours.muted}; border: none;
+        border-bottom: 1px solid {colours.border}; padding: 0.35em 0.5em; }}
+    QPlainTextEdit, QLineEdit {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px;
+        padding: 0.2em; selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
+    QPlainTextEdit:focus, QLineEdit:focus {{ border-color: {colours.accent}; }}
+    QScrollArea {{ border: none; }}
+    """
+
+
+class Theme(QObject):
+    """The scheme in use; ``changed`` is emitted after the application's palette and style sheet were replaced."""
+
+    changed = Signal()
+
+    def __init__(self, application: QApplication) -> None:
+        super().__init__(application)
+        self._application = application
+        self._scheme = Scheme.SYSTEM
+        application.setStyle("Fusion")
+        application.styleHints().colorSchemeChanged.connect(self._follow_system)
+        self.apply(Scheme.SYSTEM)
+
+    @property
+    def scheme(self) -> Scheme:
+        """What the user chose."""
+        return self._scheme
+
+    @property
+    def dark(self) -> bool:
+        """Whether the dark colours are in use."""
+        if self._scheme is Scheme.SYSTEM:
+            return self._application.styleHints().colorScheme() is Qt.ColorScheme.Dark
+        return self._scheme is Scheme.DARK
+
+    @property
+    def colours(self) -> Colours:
+        """The colours in use."""
+        return DARK if self.dark else LIGHT
+
+    def apply(self, scheme: Scheme) -> None:
+        """Use ``scheme`` from now on."""
+        self._scheme = scheme
+        self._application.setPalette(palette(self.colours))
+        self._application.setStyleSheet(style_sheet(self.colours))
+        self.changed.emit()
+
+    def _follow_system(self) -> None:
+        if self._scheme is Scheme.SYSTEM:
+            self.apply(Scheme.SYSTEM)
+
+
+def set_look(widget: QWidget, look: str) -> None:
+    """Give ``widget`` one of the looks of :func:`style_sheet`, also after it was shown."""
+    if widget.property("look") != look:
+        widget.setProperty("look", look)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def style_plot(plot: PlotItem, colours: Colours) -> None:
+    """Give a pyqtgraph plot the colours of the scheme; pyqtgraph does not follow palettes by itself."""
+    for side in ("left", "bottom", "right", "top"):
+        axis = plot.getAxis(side)
+        axis.setPen(QColor(colours.border))
+        axis.setTextPen(QColor(colours.muted))
