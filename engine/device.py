@@ -1,4 +1,4 @@
-"""Where models run: which devices there are, which one to take, and how to tell that one is full."""
+"""Where models run: which devices there are, which one to take, how many threads, and what they keep."""
 
 from __future__ import annotations
 
@@ -11,16 +11,6 @@ from engine.measure.machine import usable_cores
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """What a device may be asked for as; ``auto`` takes the first of the others that is there."""
-
-_FULL = (
-    "out of memory",
-    "not enough memory",
-    "can't allocate memory",
-    "failed to allocate",
-    "alloc_failed",
-    "invalid buffer size",
-)
-"""What torch's errors say when memory is short: allocators of CPU, CUDA and MPS, and cuBLAS."""
 
 
 def available() -> tuple[str, ...]:
@@ -77,10 +67,3 @@ def release_memory() -> None:
         torch.cuda.empty_cache()
     if torch.backends.mps.is_available():
         torch.mps.empty_cache()
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` says that memory was short, whichever device and library it comes from."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)

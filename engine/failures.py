@@ -1,0 +1,72 @@
+"""From an exception to a sentence that a user can act on. Torch-free: failing to import torch is one of them."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+
+from engine.errors import PlainError
+
+_FULL = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "failed to allocate",
+    "alloc_failed",
+    "invalid buffer size",
+)
+"""What torch's errors say when memory is short: allocators of CPU, CUDA and MPS, and cuBLAS."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that memory was short, whichever device and library it comes from."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)
+
+
+def sentence(error: BaseException, activity: str, device: str = "cpu") -> str:
+    """What went wrong while ``activity`` (such as ``calibrating``) on ``device``, and what to do."""
+    if isinstance(error, PlainError):
+        return str(error)
+    if is_out_of_memory(error):
+        return _out_of_memory(activity, device)
+    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "torch":
+        return f"PyTorch could not be loaded ({error}); install Paretone again."
+    if isinstance(error, OSError):
+        return _system_error(error, activity)
+    return (
+        f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}. "
+        "The engine goes on; details are in the log."
+    )
+
+
+def details(error: BaseException) -> str:
+    """The traceback for the log; ``""`` for problems that the sentence tells in full."""
+    return "" if isinstance(error, PlainError) else "".join(traceback.format_exception(error))
+
+
+def _out_of_memory(activity: str, device: str) -> str:
+    if device.startswith("cpu"):
+        where, remedies = "This machine", ["close other programs"]
+    else:
+        where, remedies = "The graphics card", ["close other programs that use it", "load the model on the CPU"]
+    if activity.startswith("loading"):
+        remedies.insert(0, "unload the current model first")
+    else:
+        remedies.insert(0, "use a shorter text")
+    return f"{where} ran out of memory while {activity}; {', '.join(remedies[:-1])} or {remedies[-1]}."
+
+
+def _system_error(error: OSError, activity: str) -> str:
+    name = str(error.filename or "")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"The disk is full{f' at {name}' if name else ''}; free some space and try again."
+    if isinstance(error, FileNotFoundError) and name:
+        return f"The file {name} is missing, which is needed for {activity}; put it back or choose another."
+    if isinstance(error, PermissionError) and name:
+        return f"{name} may not be opened; change its permissions or choose another place."
+    if isinstance(error, ConnectionError | TimeoutError):
+        return f"The connection broke while {activity} ({error}); check the network and try again."
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"The system refused {name or 'an operation'} while {activity}: {reason}. Try again or choose another place."

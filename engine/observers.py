@@ -1,0 +1,133 @@
+"""What running jobs report to: each report becomes an event, and each is a chance to stop.
+
+They implement :class:`engine.models.base.Observer` and :class:`engine.models.base.CalibrationObserver`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.errors import Cancelled
+from engine.measure.memory import PeakMemory
+from engine.messages import EngineStatus, Event, Progress, SimilarityMeasured, Telemetry, TrialDone
+from engine.models.base import StepReport
+from engine.progress import RemainingTime
+from engine.techniques.ditreducio.record import Trial
+
+Post = Callable[[Event], None]
+
+
+class JobObserver:
+    """Common to all jobs. Every method raises :class:`Cancelled` once ``cancelled`` is set."""
+
+    def __init__(self, job: int, post: Post, cancelled: threading.Event) -> None:
+        self.job = job
+        self.post = post
+        self._cancelled = cancelled
+        self._remaining = RemainingTime()
+
+    def check(self) -> None:
+        """Raise when the job was cancelled."""
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def status(self, text: str) -> None:
+        """Show a line."""
+        self.check()
+        self.post(EngineStatus(self.job, text))
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far a sampling loop is; chunks and steps count from 0."""
+        self.check()
+        done = report.chunk * report.steps + report.step + 1
+        self.advance(done, report.chunks * report.steps, _position(report))
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how much is done, in units of the job's own."""
+        self.check()
+        self.advance(done, total, text)
+
+    def advance(self, done: int, total: int, text: str) -> None:
+        """Post progress with an estimate."""
+        self.post(Progress(self.job, done, total, self._remaining.update(done, total), text))
+
+
+class SynthesisObserver(JobObserver):
+    """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
+
+    def __init__(self, job: int, post: Post, cancelled: threading.Event, device: str) -> None:
+        super().__init__(job, post, cancelled)
+        self.memory = PeakMemory(device)
+        self.first_audio_seconds: float | None = None
+        """Seconds from the start of the job to its first piece; the wait behind other jobs is not counted."""
+        self._started = time.perf_counter()
+        self._report: StepReport | None = None
+        self._audio_seconds = 0.0
+        self._factor: float | None = None
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far the sampling loop is, how fast, and in how much memory."""
+        super().step(report)
+        self._report = report
+        self._tell()
+
+    def delivered(self, seconds: float) -> None:
+        """Take note of ``seconds`` of audio that can be played from now on."""
+        elapsed = time.perf_counter() - self._started
+        if self.first_audio_seconds is None:
+            self.first_audio_seconds = elapsed
+        self._audio_seconds += seconds
+        # Time counts up to the audio it made: a chunk that is under way would spoil the figure until it is done.
+        self._factor = elapsed / self._audio_seconds if self._audio_seconds else None
+        if self._report is not None:
+            self._tell()
+
+    def _tell(self) -> None:
+        report = self._report
+        self.post(
+            Telemetry(
+                self.job,
+                report.chunk,
+                report.chunks,
+                report.step,
+                report.steps,
+                report.seconds,
+                self._remaining.units_per_second,
+                time.perf_counter() - self._started,
+                self._audio_seconds,
+                self._factor,
+                self.first_audio_seconds,
+                self.memory.sample(),
+            )
+        )
+
+
+class CalibrationJobObserver(JobObserver):
+    """Follows a calibration: its trials and the similarities of the check phase."""
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop: a calibration's progress is counted in layer evaluations, not in steps."""
+        self.check()
+
+    def trial(self, trial: Trial) -> None:
+        """Show a trial."""
+        self.check()
+        self.post(TrialDone(self.job, trial))
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        """Show the similarities known so far."""
+        self.check()
+        self.post(SimilarityMeasured(self.job, np.array(similarities)))
+
+    def progress(self, done: int, total: int, text: str = "Calibrating") -> None:
+        """Tell how much is done, in layer evaluations."""
+        super().progress(done, total, text)
+
+
+def _position(report: StepReport) -> str:
+    step = f"step {report.step + 1} of {report.steps}"
+    return step.capitalize() if report.chunks == 1 else f"Chunk {report.chunk + 1} of {report.chunks}, {step}"

@@ -1,0 +1,204 @@
+"""The engine thread: the one thread that owns the models and the device.
+
+Commands wait in a queue and are carried out one at a time. Cancelling and shutting down do not wait: they set a token
+that the running job checks at least once per step, layer trial or token. Every job ends with exactly one of
+``JobFinished``, ``JobFailed`` and ``JobCancelled``; a failure never ends the thread.
+
+Importing this module does not import torch: the thread does, once it runs.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from engine import failures
+from engine.errors import Cancelled
+from engine.messages import (
+    Calibrate,
+    Cancel,
+    CaptureAttention,
+    Command,
+    DownloadModel,
+    EngineStatus,
+    EngineStopped,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    LoadModel,
+    ShutDown,
+    Synthesise,
+    UnloadModel,
+)
+
+if TYPE_CHECKING:
+    from engine.models.base import SpeechModel
+    from engine.workshop import Workshop
+
+ACTIVITIES: dict[type[Command], str] = {
+    LoadModel: "loading the model",
+    UnloadModel: "unloading the model",
+    DownloadModel: "downloading the model",
+    Synthesise: "synthesising",
+    Calibrate: "calibrating",
+    CaptureAttention: "capturing attention",
+}
+"""What each kind of job does, as failures name it."""
+
+_log = logging.getLogger(__name__)
+
+
+class Engine:
+    """Takes commands from any thread and posts events.
+
+    ``post`` is called from the engine thread, and from the thread that cancels or submits when the job therefore never
+    starts; it must be safe to call from any thread and should return soon. ``load`` replaces
+    :func:`engine.models.load_model`.
+    """
+
+    def __init__(self, post: Callable[[Event], None], load: Callable[..., SpeechModel] | None = None) -> None:
+        self._sink = post
+        self._load = load
+        self._changed = threading.Condition()
+        # Guarded by the condition:
+        self._waiting: deque[Command] = deque()
+        self._running: int | None = None
+        self._cancelled = threading.Event()
+        self._shut_down: ShutDown | None = None
+
+        self._workshop: Workshop | None = None
+        # A daemon, so that a front end that dies without shutting down does not leave a process behind.
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread. It posts ``EngineReady`` once torch is there."""
+        self._thread.start()
+
+    def submit(self, command: Command) -> None:
+        """Hand over ``command``. After :class:`ShutDown`, jobs are cancelled at once.
+
+        Raises :class:`TypeError` for what is no command, and :class:`ValueError` for a job number that is taken or 0.
+        """
+        if isinstance(command, Cancel):
+            self.cancel(command.target)
+        elif isinstance(command, ShutDown):
+            self._stop(command)
+        elif type(command) not in ACTIVITIES:
+            raise TypeError(f"{type(command).__name__} is not a command.")
+        else:
+            self._enqueue(command)
+
+    def cancel(self, job: int) -> None:
+        """Cancel ``job``, running or waiting; without effect when it has ended."""
+        with self._changed:
+            if job == self._running:
+                self._cancelled.set()
+                return
+            found = next((one for one in self._waiting if one.job == job), None)
+            if found is None:
+                return
+            self._waiting.remove(found)
+        self._post(JobCancelled(job))
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait up to ``timeout`` seconds for the thread to end; whether it has."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _enqueue(self, command: Command) -> None:
+        with self._changed:
+            if command.job <= 0 or command.job == self._running or any(one.job == command.job for one in self._waiting):
+                raise ValueError(f"The job number {command.job} is taken; jobs are numbered from 1.")
+            too_late = self._shut_down is not None
+            if not too_late:
+                self._waiting.append(command)
+                self._changed.notify()
+        if too_late:
+            self._post(JobCancelled(command.job))
+
+    def _stop(self, command: ShutDown) -> None:
+        with self._changed:
+            self._shut_down = self._shut_down or command
+            self._cancelled.set()
+            self._changed.notify()
+
+    # --- On the engine thread from here on ---------------------------------------------------------------------------
+    def _run(self) -> None:
+        try:
+            self._prepare()
+            while (command := self._next()) is not None:
+                outcome = self._outcome(command)
+                self._forget_running()
+                self._post(outcome)
+                if self._workshop is not None and not isinstance(outcome, JobFinished):
+                    # Only now has the traceback let go of what the job had allocated.
+                    self._workshop.tidy()
+        finally:
+            self._workshop = None
+            gc.collect()
+            for command in self._left_waiting():
+                self._post(JobCancelled(command.job))
+            self._post(EngineStopped(self._shut_down.job if self._shut_down else 0))
+
+    def _prepare(self) -> None:
+        """Import torch and look at the machine; on failure every job tries again and says why it cannot run."""
+        try:
+            self._open_workshop()
+        except Exception as error:
+            self._post(EngineStatus(0, failures.sentence(error, "starting the engine")))
+            _log.exception("The engine could not start.")
+
+    def _open_workshop(self) -> Workshop:
+        if self._workshop is None:
+            self._post(EngineStatus(0, "Loading PyTorch…"))
+            workshop = import_module("engine.workshop")
+            load = self._load or import_module("engine.models").load_model
+            self._workshop = workshop.Workshop(load)
+            self._post(self._workshop.ready)
+        return self._workshop
+
+    def _next(self) -> Command | None:
+        """The next job, once there is one; ``None`` to end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._shut_down)
+            if self._shut_down:
+                return None
+            command = self._waiting.popleft()
+            self._running = command.job
+            self._cancelled = threading.Event()
+            return command
+
+    def _forget_running(self) -> None:
+        with self._changed:
+            self._running = None
+
+    def _left_waiting(self) -> list[Command]:
+        with self._changed:
+            left = list(self._waiting)
+            self._waiting.clear()
+            return left
+
+    def _outcome(self, command: Command) -> Event:
+        """Carry ``command`` out and say how it ended."""
+        activity = ACTIVITIES[type(command)]
+        try:
+            self._open_workshop().carry_out(command, self._post, self._cancelled)
+            return JobFinished(command.job)
+        except Cancelled:
+            return JobCancelled(command.job)
+        except BaseException as error:  # Not even SystemExit in some library may end the thread.
+            device = self._workshop.device if self._workshop else "cpu"
+            return JobFailed(command.job, failures.sentence(error, activity, device), failures.details(error))
+
+    def _post(self, event: Event) -> None:
+        try:
+            self._sink(event)
+        except Exception:
+            _log.exception("The front end failed to take %s.", type(event).__name__)

@@ -1,0 +1,215 @@
+"""What the engine thread owns, the loaded model and its device, and how each command is carried out with it.
+
+Only this module and what it calls touch torch, and only the engine thread calls it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import torch
+
+from engine import device
+from engine.errors import PlainError, SettingError
+from engine.measure.machine import describe
+from engine.messages import (
+    AttentionCaptured,
+    AudioReady,
+    Calibrate,
+    CalibrationReady,
+    CaptureAttention,
+    Command,
+    DownloadModel,
+    EngineReady,
+    LoadModel,
+    ModelLoaded,
+    Synthesise,
+    TakeReady,
+    UnloadModel,
+)
+from engine.models.base import SpeechModel, Synthesis
+from engine.observers import CalibrationJobObserver, JobObserver, Post, SynthesisObserver
+from engine.setting import Setting
+from engine.take import Take
+
+Load = Callable[..., SpeechModel]
+"""See :func:`engine.models.load_model`."""
+
+
+class Workshop:
+    """Carries out commands, one at a time. ``load`` is how models are loaded."""
+
+    def __init__(self, load: Load) -> None:
+        torch.set_num_threads(device.thread_count())
+        self._load = load
+        self._model: SpeechModel | None = None
+        self._machine = describe()
+        self.device = str(device.choose())
+
+    @property
+    def ready(self) -> EngineReady:
+        """What the engine has to offer."""
+        return EngineReady(0, self.device, device.available(), self._machine.line)
+
+    def carry_out(self, command: Command, post: Post, cancelled: threading.Event) -> None:
+        """Do what ``command`` says. Raises what goes wrong, and :class:`Cancelled` soon after ``cancelled`` is set."""
+        match command:
+            case LoadModel():
+                self._load_model(command, JobObserver(command.job, post, cancelled))
+            case UnloadModel():
+                self.unload()
+            case DownloadModel():
+                self._download(command, JobObserver(command.job, post, cancelled))
+            case Synthesise():
+                self._synthesise(command, SynthesisObserver(command.job, post, cancelled, self.device))
+            case Calibrate():
+                self._calibrate(command, CalibrationJobObserver(command.job, post, cancelled))
+            case CaptureAttention():
+                self._capture_attention(command, JobObserver(command.job, post, cancelled))
+
+    def unload(self) -> None:
+        """Free the loaded model's memory."""
+        self._model = None
+        self.tidy()
+
+    @staticmethod
+    def tidy() -> None:
+        """Give memory back that nothing uses any more."""
+        gc.collect()
+        device.release_memory()
+
+    def _load_model(self, command: LoadModel, observer: JobObserver) -> None:
+        started = time.perf_counter()
+        observer.check()
+        chosen = str(device.choose(command.device))
+        # A model that cannot be loaded leaves the present one in use.
+        model = self._load(
+            command.model,
+            folder=command.folder,
+            variant=command.variant,
+            device=chosen,
+            status=observer.status,
+            check=observer.check,
+        )
+        observer.check()
+        self._model, self.device = model, chosen
+        self.tidy()
+        observer.post(ModelLoaded(command.job, model.info, time.perf_counter() - started))
+
+    def _download(self, command: DownloadModel, observer: JobObserver) -> None:
+        raise NotImplementedError
+
+    def _synthesise(self, command: Synthesise, observer: SynthesisObserver) -> None:
+        model = self._model_for(command.setting)
+        pieces = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
+        synthesis: Synthesis | None = None
+        number = 0
+        with contextlib.closing(pieces):
+            while synthesis is None:
+                try:
+                    piece = next(pieces)
+                except StopIteration as end:
+                    synthesis = end.value
+                    continue
+                observer.check()
+                number += 1
+                samples = self._audible(piece.samples, f"piece {number}", command.setting)
+                observer.delivered(len(samples) / model.info.sample_rate)
+                observer.post(AudioReady(command.job, samples, model.info.sample_rate))
+        observer.check()
+        take = self._take(command, synthesis, observer)
+        operations = model.operations(command.text, command.voice, command.setting)
+        observer.post(TakeReady(command.job, take, operations))
+
+    def _take(self, command: Synthesise, synthesis: Synthesis, observer: SynthesisObserver) -> Take:
+        measurements = replace(
+            synthesis.measurements,
+            first_audio_seconds=observer.first_audio_seconds or synthesis.measurements.seconds,
+            peak_memory_bytes=observer.memory.peak_bytes,
+            device=self.device,
+        )
+        return Take(
+            id=uuid.uuid4().hex,
+            created=_now(),
+            text=command.text,
+            voice=command.voice.id,
+            setting=command.setting,
+            sample_rate=synthesis.sample_rate,
+            samples=self._audible(synthesis.samples, "the whole", command.setting),
+            measurements=measurements,
+            trace=synthesis.trace,
+            label=command.label,
+            notes=synthesis.notes,
+            machine=self._machine.line,
+        )
+
+    def _calibrate(self, command: Calibrate, observer: CalibrationJobObserver) -> None:
+        started = time.perf_counter()
+        model = self._model_for(command.setting)
+        record = model.calibrate(command.text, command.voice, command.setting, observer)
+        observer.check()
+        record = replace(record, created=_now(), machine=self._machine.line)
+        operations = model.operations(command.text, command.voice, command.setting)
+        observer.post(CalibrationReady(command.job, record, operations, time.perf_counter() - started))
+
+    def _capture_attention(self, command: CaptureAttention, observer: JobObserver) -> None:
+        model = self._model_for(command.setting)
+        found = model.capture_attention(
+            command.text,
+            command.voice,
+            command.setting,
+            command.artefacts,
+            command.layer,
+            command.step,
+            observer,
+        )
+        observer.check()
+        if not np.isfinite(found.maps).all():
+            raise PlainError(self._invalid(f"the attention of layer {found.layer + 1}", command.setting))
+        observer.post(
+            AttentionCaptured(
+                command.job,
+                found.layer,
+                found.step,
+                found.frames,
+                found.prompt_frames,
+                found.maps,
+                found.similarities,
+            )
+        )
+
+    def _model_for(self, setting: Setting) -> SpeechModel:
+        if self._model is None:
+            raise SettingError(f"No model is loaded; load {setting.model!r} first.")
+        if self._model.info.id != setting.model:
+            raise SettingError(
+                f"The setting is for the model {setting.model!r}, but {self._model.info.id!r} is loaded; "
+                f"load {setting.model!r} first."
+            )
+        return self._model
+
+    def _audible(self, samples: np.ndarray, what: str, setting: Setting) -> np.ndarray:
+        """``samples`` as float32. Raises :class:`PlainError` when they cannot be played."""
+        if not np.isfinite(samples).all():
+            raise PlainError(self._invalid(what, setting))
+        return np.ascontiguousarray(samples, dtype=np.float32)
+
+    def _invalid(self, what: str, setting: Setting) -> str:
+        steps = setting.options.get("steps")
+        at = f" at {steps} steps" if steps is not None else ""
+        return (
+            f"The model put out invalid numbers (NaN) for {what}{at} in {self._model.info.precision}; "
+            "use more steps, less guidance or full precision (float32), or fetch the checkpoint again."
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,75 @@
+"""Reports and the registry of benches."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from engine import bench
+from engine.bench.report import Report, table
+from engine.errors import SettingError
+
+REPORT = Report(
+    "addition",
+    2.5,
+    (2.4, 2.625),
+    "How many times faster adding is than counting.",
+    ({"numbers": 10, "way": "count", "seconds": 0.25}, {"numbers": 1000, "way": "add", "seconds": None}),
+    {"processor": "abacus", "graphics": [], "cores": 1},
+)
+
+
+def test_json_has_exactly_the_agreed_keys() -> None:
+    data = json.loads(REPORT.to_json())
+    assert list(data) == ["bench", "headline", "interval", "definition", "rows", "machine"]
+    assert data["headline"] == 2.5 and data["interval"] == [2.4, 2.625]
+    assert data["rows"][1] == {"numbers": 1000, "way": "add", "seconds": None}
+    assert data["machine"] == {"processor": "abacus", "graphics": [], "cores": 1}
+
+
+def test_text_shows_headline_rows_and_machine() -> None:
+    assert REPORT.to_text().splitlines() == [
+        "addition: 2.5 (95 % interval 2.4 to 2.62)",
+        "How many times faster adding is than counting.",
+        "",
+        "numbers  way    seconds",
+        "-------  -----  -------",
+        "     10  count     0.25",
+        "   1000  add          -",
+        "",
+        "Machine: processor abacus, cores 1",
+    ]
+
+
+def test_table_of_uneven_rows() -> None:
+    assert table([{"a": 1}, {"b": "two"}]) == ["a  b", "-  ---", "1", "   two"]
+    assert table([]) == []
+
+
+def test_headline_must_be_a_number() -> None:
+    with pytest.raises(ValueError, match="no finite headline"):
+        Report("addition", math.nan, (1.0, 2.0), "", (), {})
+
+
+def test_unknown_bench_lists_the_known_ones() -> None:
+    with pytest.raises(SettingError, match="no bench named 'guessing'; known benches: calibration, skipping"):
+        bench.main(["guessing"])
+
+
+def test_bench_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(bench.BENCHES, "counting", "tests.engine.bench.counting")
+    assert bench.main(["counting", "--upto", "4", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["headline"] == 4 and len(data["rows"]) == 4
+    assert bench.main(["counting"]) == 0
+    assert capsys.readouterr().out.startswith("counting: 2 ")
+
+
+def test_list_names_every_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in list(bench.BENCHES):
+        monkeypatch.delitem(bench.BENCHES, name)
+    monkeypatch.setitem(bench.BENCHES, "counting", "tests.engine.bench.counting")
+    assert bench.main([]) == 0
+    assert capsys.readouterr().out == "counting      Counts, to show what a bench looks like.\n"

@@ -1,0 +1,77 @@
+"""Keeps what the engine posts, and lets a test wait for it or hold the engine at it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from engine.messages import Event, JobCancelled, JobFailed, JobFinished
+
+ENDS = (JobFinished, JobFailed, JobCancelled)
+PATIENCE_SECONDS = 120
+"""When a test gives up; never what it measures."""
+
+
+class Recorder:
+    """Hand :meth:`post` to an engine."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.threads: set[str] = set()
+        """Names of the threads that posted."""
+        self.react: Callable[[Event], None] = lambda event: None
+        """Called with every event on the thread that posts it."""
+        self._changed = threading.Condition()
+
+    def post(self, event: Event) -> None:
+        """Take note of ``event``."""
+        with self._changed:
+            self.events.append(event)
+            self.threads.add(threading.current_thread().name)
+            self._changed.notify_all()
+        self.react(event)
+
+    def wait_for(self, wanted: Callable[[Event], bool]) -> Event:
+        """The first event that is ``wanted``, past or future."""
+
+        def found() -> Event | None:
+            return next(filter(wanted, self.events), None)
+
+        with self._changed:
+            event = self._changed.wait_for(found, PATIENCE_SECONDS)
+        assert event is not None, f"never posted; instead: {[type(one).__name__ for one in self.events]}"
+        return event
+
+    def wait_for_kind(self, kind: type[Event], job: int | None = None) -> Event:
+        """The first event of ``kind`` (of ``job``)."""
+        return self.wait_for(lambda event: isinstance(event, kind) and job in (None, event.job))
+
+    def end_of(self, job: int) -> Event:
+        """How ``job`` ended, once it has."""
+        return self.wait_for(lambda event: isinstance(event, ENDS) and event.job == job)
+
+    def of(self, job: int, kind: type[Event] = Event) -> list[Event]:
+        """What was posted for ``job``."""
+        return [event for event in self.events if event.job == job and isinstance(event, kind)]
+
+
+class Gate:
+    """A place where the engine thread waits until the test lets it go on."""
+
+    def __init__(self, recorder: Recorder, kind: type[Event]) -> None:
+        self._kind = kind
+        self._reached, self._open = threading.Event(), threading.Event()
+        recorder.react = self._wait
+
+    def reached(self) -> None:
+        """Return once the engine has posted an event of the kind and waits."""
+        assert self._reached.wait(PATIENCE_SECONDS)
+
+    def open(self) -> None:
+        """Let the engine go on, now and later."""
+        self._open.set()
+
+    def _wait(self, event: Event) -> None:
+        if isinstance(event, self._kind) and threading.current_thread().name == "engine":
+            self._reached.set()
+            assert self._open.wait(PATIENCE_SECONDS)

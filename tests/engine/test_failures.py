@@ -1,0 +1,87 @@
+"""Sentences for what can go wrong."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import AudioError
+from engine.failures import details, is_out_of_memory, sentence
+
+
+def caught(action: object) -> BaseException:
+    try:
+        action()
+    except BaseException as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_memory_of_the_cpu() -> None:
+    error = caught(lambda: torch.empty(10**14))
+    assert isinstance(error, RuntimeError) and is_out_of_memory(error)
+    assert sentence(error, "synthesising") == (
+        "This machine ran out of memory while synthesising; use a shorter text or close other programs."
+    )
+
+
+def test_memory_of_a_graphics_card() -> None:
+    error = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+    assert is_out_of_memory(error)
+    text = sentence(error, "loading the model", "cuda:0")
+    assert text.startswith(
+        "The graphics card ran out of memory while loading the model; unload the current model first"
+    )
+    assert text.endswith("or load the model on the CPU.")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.ENOMEM, "Cannot allocate memory")])
+def test_memory_of_the_interpreter(error: BaseException) -> None:
+    assert is_out_of_memory(error)
+
+
+def test_other_errors_of_torch_are_not_about_memory() -> None:
+    assert not is_out_of_memory(caught(lambda: torch.ones(2, 3) @ torch.ones(2, 3)))
+
+
+def test_foreseen_problem_speaks_for_itself() -> None:
+    error = AudioError("The recording is empty.")
+    assert sentence(error, "synthesising") == "The recording is empty."
+    assert details(error) == ""
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "voice.wav"
+    text = sentence(caught(path.read_bytes), "synthesising")
+    assert text == f"The file {path} is missing, which is needed for synthesising; put it back or choose another."
+
+
+def test_folder_instead_of_a_file(tmp_path: Path) -> None:
+    text = sentence(caught(tmp_path.read_bytes), "loading the model")
+    assert str(tmp_path) in text and "Is a directory" in text
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's always full device")
+def test_full_disk() -> None:
+    def write() -> None:
+        with open("/dev/full", "wb", buffering=0) as file:
+            file.write(b"speech")
+
+    assert sentence(caught(write), "downloading the model") == "The disk is full; free some space and try again."
+
+
+def test_unforeseen_error() -> None:
+    error = caught(lambda: {}["key"])
+    assert sentence(error, "calibrating") == (
+        "Something unexpected went wrong while calibrating: KeyError: 'key'. "
+        "The engine goes on; details are in the log."
+    )
+    assert "Traceback" in details(error)
+
+
+def test_torch_that_cannot_be_imported() -> None:
+    error = ImportError("libgomp.so.1: cannot open shared object file", name="torch._C")
+    assert sentence(error, "starting the engine").startswith("PyTorch could not be loaded (libgomp")
