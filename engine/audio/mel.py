@@ -1,7 +1,7 @@
 """The two log-mel front ends of flow-matching models: the one that Vocos decodes and the one that BigVGAN decodes.
 
-Both take 24 kHz audio to natural-logarithm mel magnitudes, floored at 1e-5; they differ in padding, in the mel scale and
-in how the magnitude is taken. They are the front ends of F5-TTS (``model/modules.py`` of the official code).
+Both take 24 kHz audio to natural-logarithm mel magnitudes, floored at 1e-5; they differ in padding, in the mel scale
+and in how the magnitude is taken. They are the front ends of F5-TTS (``model/modules.py`` of the official code).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class MelFrontEnd:
     """Audio to log-mel frames.
 
     ``vocos``: centred frames (reflected by half a window), magnitudes, 100 triangles on the HTK mel scale.
-    ``bigvgan``: frames reflected by (window - hop) / 2, root of power + 1e-9, area-normalised triangles on Slaney's scale.
+    ``bigvgan``: frames padded by (window - hop) / 2, root of power + 1e-9, triangles of equal area on Slaney's scale.
     """
 
     style: str = VOCOS
@@ -102,8 +102,8 @@ def htk_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu
 
 @functools.lru_cache(maxsize=8)
 def slaney_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu") -> Tensor:
-    """(window // 2 + 1, bands) triangles of area two (in Hz, per band) from 0 Hz to half the rate, equally spaced on the
-    scale of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default filters."""
+    """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to half the rate, equally spaced on the scale
+    of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default filters."""
     frequencies = torch.linspace(0, sample_rate / 2, window // 2 + 1, dtype=torch.float64)
     linear_step, break_frequency, log_step = 200.0 / 3, 1000.0, math.log(6.4) / 27.0
     break_mel = break_frequency / linear_step

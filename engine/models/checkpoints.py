@@ -43,7 +43,9 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
 def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
     """Everything a checkpoint holds: ``.safetensors``, or a file of ``torch.save`` that holds only data.
 
-    ``check`` is called between tensors where the format allows, and may raise to cancel. Raises :class:`CheckpointError`.
+    ``check`` is called between tensors where the format allows, and may raise to cancel.
+
+    Raises :class:`CheckpointError`.
     """
     if not path.is_file():
         raise CheckpointError(f"The checkpoint {path} is missing; choose another file or download the model.")
@@ -98,7 +100,7 @@ def _torch_file(path: Path) -> object:
 
 
 def _first_import(path: Path) -> str | None:
-    """What a bare pickle, read without being executed, would import first; ``None`` when it is none or imports nothing."""
+    """What a bare pickle, read without being executed, would import first; ``None`` when it is none or harmless."""
     names: list[str] = []
     try:
         with path.open("rb") as file:
@@ -146,7 +148,7 @@ def check_shapes(
         problems.append(f"{_counted(wrong, 'weight')} of another shape: {_shown(shapes)}")
     if problems:
         raise CheckpointError(
-            f"{where} does not fit this architecture: {'; '.join(problems)}. Choose the architecture that it was made for."
+            f"{where} does not fit this architecture: {'; '.join(problems)}. Choose the one that it was made for."
         )
 
 

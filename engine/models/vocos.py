@@ -1,7 +1,7 @@
 """Vocos: log-mel frames to audio by a ConvNeXt stack and an inverse short-time Fourier transform.
 
 Siuzdak, "Vocos: Closing the gap between time-domain and Fourier-based neural vocoders" (arXiv 2306.00814). Loads
-``charactr/vocos-mel-24khz`` by its own key names: ``config.yaml`` beside ``pytorch_model.bin`` (or ``model.safetensors``).
+``charactr/vocos-mel-24khz`` by its own names: ``config.yaml`` beside ``pytorch_model.bin`` or ``model.safetensors``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class VocosConfig:
 
     @classmethod
     def read(cls, path: Path) -> VocosConfig:
-        """Read an official ``config.yaml``. Raises :class:`CheckpointError` that names what is missing or unsupported."""
+        """Read an official ``config.yaml``.
+
+        Raises :class:`CheckpointError` that names what is missing or unsupported.
+        """
         try:
             data = yaml.safe_load(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -158,7 +161,7 @@ class Vocos(nn.Module):
         return self.head(self.backbone(mel.float()))
 
     def load_official(self, weights: dict[str, Tensor], where: str) -> None:
-        """Take official weights, strictly; those of the feature extractor, which decoding does not use, are left out."""
+        """Take official weights, strictly; those of the feature extractor, not needed for decoding, are left out."""
         needed = {key: value for key, value in weights.items() if not key.startswith("feature_extractor.")}
         load_strictly(self, needed, where)
 

@@ -1,8 +1,8 @@
 """Golden fixtures: what official code computed, as ``.json`` (configuration) and ``.safetensors`` (numbers).
 
-They are read from ``tests/golden``, or from the folder that ``PARETONE_GOLDEN`` names, with the same subfolders. A test asks
-for all fixtures of its kind (what the JSON describes); those that ship with the repository but that the other folder lacks
-are skipped.
+They are read from ``tests/golden``, or from the folder that ``PARETONE_GOLDEN`` names, with the same subfolders. A
+test asks for all fixtures of its kind (what the JSON describes); those that ship with the repository but that the other
+folder lacks are skipped.
 """
 
 from __future__ import annotations

@@ -107,10 +107,13 @@ def find_checkpoint(place: Path) -> Path:
 
 
 def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None] = lambda: None) -> F5Checkpoint:
-    """Read a checkpoint, a file or its folder. ``variant`` names one of :data:`VARIANTS` and overrides what the folder says.
+    """Read a checkpoint, a file or its folder.
 
-    ``check`` is called now and then and may raise to cancel. Raises :class:`CheckpointError` that names what is missing, too
-    much or of the wrong shape, and :class:`VariantUnknown` when nothing says the architecture.
+    ``variant`` names one of :data:`VARIANTS` and overrides what the folder says.
+    ``check`` is called now and then and may raise to cancel.
+
+    Raises :class:`CheckpointError` that names what is missing, too much or of the wrong shape, and
+    :class:`VariantUnknown` when nothing says the architecture.
     """
     path = find_checkpoint(place)
     weights = backbone_weights(read_checkpoint(path, check), str(path))
@@ -140,8 +143,8 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
 def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Tensor]:
     """The backbone's weights out of an official checkpoint's content, by names without their prefixes.
 
-    The moving average is taken where there is one; its counters and the keys of an old mel front end are left out. Raises
-    :class:`CheckpointError` for anything else that is not the backbone's.
+    The moving average is taken where there is one; its counters and the keys of an old mel front end are left out.
+    Raises :class:`CheckpointError` for anything else that is not the backbone's.
     """
     for name in ("ema_model_state_dict", "model_state_dict"):
         if isinstance(content.get(name), Mapping):
@@ -155,7 +158,8 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
     if strange or not kept:
         example = f", but for example {strange[0]!r}" if strange else ""
         raise CheckpointError(
-            f"{where} is no F5-TTS or E2-TTS checkpoint: it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
+            f"{where} is no F5-TTS or E2-TTS checkpoint: "
+            f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
         )
     return {key.removeprefix(_WEIGHTS_PREFIX): value for key, value in kept.items()}
 

@@ -61,7 +61,7 @@ def _spaced(clause: str) -> str:
 
 
 def _broken(clause: str, maximum: int) -> Iterable[str]:
-    """``clause`` in parts of at most ``maximum`` bytes (at least a character each), cut between words where there are any."""
+    """``clause`` in parts of at most ``maximum`` bytes (at least a character each), cut between words if it has any."""
     words = re.findall(r"\S+\s*", clause) if len(clause.encode()) > maximum else [clause]
     part = ""
     for word in words:

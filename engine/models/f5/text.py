@@ -1,10 +1,10 @@
-"""Text to token ids, as the official front end does it (``convert_char_to_pinyin`` and the tokenizers of ``model/utils.py``).
+"""Text to token ids, as the official front end does it (``convert_char_to_pinyin``, ``get_tokenizer``).
 
-Characters are tokens, and so are the syllables of Chinese in tone-numbered pinyin. The official code first cuts any text
-into words with a Chinese segmenter, and where a word of ASCII letters follows something else it adds a space: "$5" becomes
-"$ 5", "naïve" becomes "naï ve". The released models were trained on that, so it is kept. Texts without Chinese are cut by
-the segmenter's rules for them, written out here; ``rjieba`` and ``pypinyin`` are imported only for texts with Chinese.
-Torch-free.
+Characters are tokens, and so are the syllables of Chinese in tone-numbered pinyin. The official code first cuts any
+text into words with a Chinese segmenter, and where a word of ASCII letters follows something else it adds a space:
+"$5" becomes "$ 5", "naïve" becomes "naï ve". The released models were trained on that, so it is kept. Texts without
+Chinese are cut by the segmenter's rules for them, written out here; ``rjieba`` and ``pypinyin`` are imported only for
+texts with Chinese. Torch-free.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _WORD = re.compile(r"([a-zA-Z0-9]+(?:[._-][a-zA-Z0-9]+)*%?)")
 
 
 def finished_transcript(transcript: str) -> str:
-    """A prompt's transcript with an end: ". " is added unless it ends so, or in "。". Raises :class:`TextError` when empty."""
+    """A prompt's transcript with an end: ". " is added unless it ends so, or in "。".
+
+    Raises :class:`TextError` when it is empty.
+    """
     if not transcript.strip():
         raise TextError("The voice has no transcript; write down what the reference recording says.")
     if transcript.endswith((". ", "。")):
@@ -72,7 +75,13 @@ def pinyin_tokens(text: str) -> list[str]:
 
 
 def _words(text: str) -> Iterable[str]:
-    return _chinese_package("rjieba").cut(text) if _CHINESE.search(text) else _words_without_chinese(text)
+    if not _CHINESE.search(text):
+        return _words_without_chinese(text)
+    try:
+        import rjieba
+    except ImportError:
+        raise TextError(_lacking("rjieba")) from None
+    return rjieba.cut(text)
 
 
 def _words_without_chinese(text: str) -> Iterable[str]:
@@ -91,23 +100,23 @@ def _syllables(word: str) -> Sequence[str]:
     """One token a character: its pinyin with the tone as a digit, or the character itself where it has none."""
     if not _CHINESE.search(word):
         return word
-    pinyin = _chinese_package("pypinyin")
+    try:
+        from pypinyin import Style, lazy_pinyin
+    except ImportError:
+        raise TextError(_lacking("pypinyin")) from None
 
     def syllables(part: str) -> list[str]:
-        return pinyin.lazy_pinyin(part, style=pinyin.Style.TONE3, tone_sandhi=True)
+        return lazy_pinyin(part, style=Style.TONE3, tone_sandhi=True)
 
     found = syllables(word)
     return found if len(found) == len(word) else ["".join(syllables(character)) for character in word]
 
 
-def _chinese_package(name: str) -> object:
-    try:
-        return __import__(name)
-    except ImportError:
-        raise TextError(
-            f"The text holds Chinese characters, for which the package {name} is needed; "
-            "install it with: pip install paretone[chinese]"
-        ) from None
+def _lacking(package: str) -> str:
+    return (
+        f"The text holds Chinese characters, for which the package {package} is needed; "
+        "install it with: pip install paretone[chinese]"
+    )
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,8 @@ class Encoded:
         if not self.unknown:
             return ""
         shown = " ".join(self.unknown[:20]) + (" …" if len(self.unknown) > 20 else "")
-        return f"The model does not know {'this character' if len(self.unknown) == 1 else 'these characters'}, dropped: {shown}"
+        characters = "this character" if len(self.unknown) == 1 else "these characters"
+        return f"The model does not know {characters}, dropped: {shown}"
 
 
 class Vocabulary:
@@ -136,7 +146,10 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path: Path) -> Vocabulary:
-        """Read a ``vocab.txt``: one token a line (a space is one), its number is its id. Raises :class:`CheckpointError`."""
+        """Read a ``vocab.txt``: one token a line (a space is one), the line's number is its id.
+
+        Raises :class:`CheckpointError`.
+        """
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""E2-TTS's flat UNet transformer: the time is a token of its own, and late layers also see what early layers were given.
+"""E2-TTS's flat UNet transformer: the time is a token of its own, and late layers also see what early ones were given.
 
-Offers what the sampler needs of :class:`engine.models.f5.dit.DiT`: begin, velocity, fuse, operations. Source: the official
-``f5_tts/model/backbones/unett.py`` (1.1.20).
+Offers what the sampler needs of :class:`engine.models.f5.dit.DiT`: begin, velocity, fuse, operations. Source: the
+official ``f5_tts/model/backbones/unett.py`` (1.1.20).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
 
 @dataclass(frozen=True)
 class Conditioning:
-    """What one sampling run's evaluations share. Rows are branch-major: all conditional items, then all unconditional."""
+    """What one sampling run's evaluations share. Rows are branch-major: conditional items, then unconditional."""
 
     branches: int
     constant: tuple[Tensor, Tensor]
@@ -130,8 +130,8 @@ class UNetT(nn.Module):
     ) -> Conditioning:
         """Prepare a sampling run.
 
-        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times`` those of
-        all evaluations, in order; ``durations`` the items' frames when they differ.
+        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
+        those of all evaluations, in order; ``durations`` the items' frames when they differ.
         """
         frames = prompt.shape[1]
         branches = 2 if guided else 1
