@@ -11,7 +11,10 @@ import torch
 from engine.errors import PlainError
 from engine.paths import resource
 from engine.training.corpora import Corpus, prepare_corpus
+from engine.training.export import PROMPT
+from engine.training.f5_mini import F5Mini, F5Options
 from engine.training.session import LOG, Budget, Recipe, Session
+from engine.training.vocos_mini import VocosMini, VocosOptions
 
 RECIPES = ("f5-mini", "vocos-mini")
 
@@ -50,7 +53,7 @@ def _train(options: argparse.Namespace) -> int:
     corpus = prepare_corpus(
         options.corpus or options.work.parent / "corpus",
         options.sentences,
-        excluded=resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines(),
+        excluded=[PROMPT, *resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()],
         progress=lambda done, total: print(f"corpus: {done} of {total} clips", flush=True),
     )
     recipe = _recipe(options, corpus, device)
@@ -67,9 +70,6 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _recipe(options: argparse.Namespace, corpus: Corpus, device: torch.device) -> Recipe:
-    from engine.training.f5_mini import F5Mini, F5Options
-    from engine.training.vocos_mini import VocosMini, VocosOptions
-
     if options.recipe == "vocos-mini":
         return VocosMini(corpus, device, VocosOptions(half_precision=options.half), options.initial)
     if options.initial:

@@ -1,0 +1,181 @@
+"""The training objective of F5-TTS: fill a masked span of speech by conditional flow matching.
+
+The straight path from noise x₀ to speech x₁ is xₜ = (1 − t)·x₀ + t·x₁, its velocity x₁ − x₀; the model sees xₜ, the
+speech outside the span, the text, and t, and is scored by the squared error of its velocity inside the span (Chen et al.,
+"F5-TTS", arXiv 2410.06885, section 3.1; dropping of the conditions as in the official ``model/cfm.py``).
+
+Drawing, predicting and scoring are apart, so that training for guidance-free sampling can put another target between
+them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine.models.f5.dit import DiT
+from engine.models.f5.layers import NORM_EPSILON
+
+
+@dataclass(frozen=True)
+class SpeechBatch:
+    """Items of several lengths, padded at the end."""
+
+    mel: Tensor
+    """(B, frames, bands), zero in the padding."""
+    ids: Tensor
+    """(B, frames) one token a frame, −1 in the padding."""
+    lengths: Tensor
+    """(B,) frames of every item."""
+    joins: Tensor
+    """(B,) the frame at which a second clip of the same voice begins, 0 where the item is one clip."""
+
+    @property
+    def mask(self) -> Tensor:
+        """(B, frames) true within the items."""
+        return torch.arange(self.mel.shape[1], device=self.mel.device)[None] < self.lengths[:, None]
+
+
+@dataclass(frozen=True)
+class FlowMatchingOptions:
+    """How spans, times and dropped conditions are drawn."""
+
+    shortest_span: float = 0.7
+    """The masked span is between this share of an item and all of it."""
+    whole_second_clip: float = 0.6
+    """Share of joined items in which exactly the second clip is masked: the shape of synthesis after a prompt."""
+    drop_audio: float = 0.25
+    """Share of batches without the surrounding speech but with text."""
+    drop_both: float = 0.15
+    """Share of batches without both; these train the unconditional branch of guidance."""
+    uniform_times: float = 0.5
+    """Share of times that are uniform; the others are bent towards the noise as sway sampling bends them."""
+
+
+@dataclass(frozen=True)
+class FlowMatchingDraw:
+    """One random training problem for a batch."""
+
+    noised: Tensor
+    """xₜ, (B, frames, bands)."""
+    condition: Tensor
+    """The speech outside the span, zero inside and where it is dropped; (B, frames, bands)."""
+    target: Tensor
+    """x₁ − x₀, (B, frames, bands)."""
+    times: Tensor
+    """(B,)."""
+    span: Tensor
+    """(B, frames) true where the model is scored."""
+    mask: Tensor
+    """(B, frames) true within the items."""
+    drops_text: bool
+    drops_audio: bool
+
+    def to(self, device: torch.device) -> FlowMatchingDraw:
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(self, **{name: part.to(device) for name, part in parts.items() if isinstance(part, Tensor)})
+
+
+def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> FlowMatchingDraw:
+    """Everything random about a training step, from one generator."""
+    choice = float(_uniform((1,), generator))
+    return _problem(
+        batch,
+        _spans(batch, options, generator),
+        _times(len(batch.mel), options, generator),
+        generator,
+        drops_text=choice < options.drop_both,
+        drops_audio=choice < options.drop_both + options.drop_audio,
+    )
+
+
+def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generator) -> FlowMatchingDraw:
+    """The problem of validation: the second clip of joined items is unknown, at one time, with all conditions."""
+    times = torch.full((len(batch.mel),), time)
+    return _problem(batch, _after_join(batch), times, generator, drops_text=False, drops_audio=False)
+
+
+def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
+    """The model's velocity (B, frames, bands). Unlike in sampling, every item has a time of its own, and gradients flow."""
+    mask = problem.mask
+    frames = mask.shape[1]
+    text = model.text_embed(ids, frames, problem.drops_text, mask)
+    constant = model.input_embed.constant(problem.condition, text, mask)
+    entered = hidden = model.input_embed(problem.noised, constant, mask)
+    rotary = model.rotary_embed.table(frames)
+    times = model.time_embed(problem.times)
+    for block in model.transformer_blocks:
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = block.attn_norm.table(times).unbind(1)
+        attended = block.attn(_modulated(hidden, shift, scale), rotary, mask)
+        hidden = hidden + gate[:, None] * attended
+        fed = block.ff(_modulated(hidden, shift_forward, scale_forward))
+        hidden = hidden + gate_forward[:, None] * fed
+    if model.long_skip_connection is not None:
+        hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
+    scale, shift = model.norm_out.table(times).unbind(1)
+    return model.proj_out(_modulated(hidden, shift, scale))
+
+
+def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
+    """Mean squared error over the frames of the span; a scalar in float32."""
+    return (velocity.float() - target)[span].square().mean()
+
+
+def _modulated(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """Layer norm, scaled and shifted for every item; ``shift`` and ``scale`` are (B, width)."""
+    return functional.layer_norm(x, x.shape[-1:], eps=NORM_EPSILON) * (1 + scale[:, None]) + shift[:, None]
+
+
+def _problem(
+    batch: SpeechBatch,
+    span: Tensor,
+    times: Tensor,
+    generator: torch.Generator,
+    drops_text: bool,
+    drops_audio: bool,
+) -> FlowMatchingDraw:
+    noise = torch.randn(batch.mel.shape, generator=generator)
+    weights = times[:, None, None]
+    return FlowMatchingDraw(
+        noised=(1 - weights) * noise + weights * batch.mel,
+        condition=torch.zeros_like(batch.mel) if drops_audio else batch.mel.masked_fill(span[..., None], 0),
+        target=batch.mel - noise,
+        times=times,
+        span=span,
+        mask=batch.mask,
+        drops_text=drops_text,
+        drops_audio=drops_audio,
+    )
+
+
+def _after_join(batch: SpeechBatch) -> Tensor:
+    positions = torch.arange(batch.mel.shape[1])[None]
+    return (positions >= batch.joins[:, None]) & batch.mask
+
+
+def _spans(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> Tensor:
+    """(B, frames): somewhere in the item, or exactly the second clip."""
+    count = len(batch.mel)
+    shares = options.shortest_span + (1 - options.shortest_span) * _uniform((count,), generator)
+    sizes = (shares * batch.lengths).long()
+    starts = ((batch.lengths - sizes + 1) * _uniform((count,), generator)).long()
+    positions = torch.arange(batch.mel.shape[1])[None]
+    somewhere = (positions >= starts[:, None]) & (positions < (starts + sizes)[:, None])
+    second = (batch.joins > 0) & (_uniform((count,), generator) < options.whole_second_clip)
+    return torch.where(second[:, None], _after_join(batch), somewhere)
+
+
+def _times(count: int, options: FlowMatchingOptions, generator: torch.Generator) -> Tensor:
+    """(count,) times spread evenly over the batch, so that every step sees early and late ones."""
+    strata = torch.randperm(count, generator=generator)
+    times = (strata + _uniform((count,), generator)) / count
+    swayed = 1 - torch.cos(math.pi / 2 * times)
+    return torch.where(_uniform((count,), generator) < options.uniform_times, times, swayed)
+
+
+def _uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.rand(shape, generator=generator)
