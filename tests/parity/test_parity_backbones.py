@@ -142,7 +142,7 @@ def test_parity_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
     found: dict[str, Tensor] = {}
 
     def look(index: int, what: str, value: Tensor) -> None:
-        found[f"{index}.{what}"] = value
+        found[f"{index}.{what}"] = value.clone()  # the layers that follow may reuse the memory
 
     if isinstance(backbone, DiT):
         backbone.proj_out.register_forward_pre_hook(lambda module, given: found.update(norm_out=given[0]))
