@@ -1,0 +1,403 @@
+"""Set Paretone up and run it, or test it, with one command each, on Linux, macOS and Windows:
+
+    python3 packaging/dev.py run  [arguments of the application]
+    python3 packaging/dev.py test [arguments of pytest]
+
+``run`` opens the application; where there is no display it makes the headless tour instead. ``test`` runs the style
+checks, the import contracts and every test; with arguments of its own it runs only pytest, with these. Both first bring
+``.venv`` and the system's libraries up to date, which takes minutes the first time and nothing after that.
+
+Needs nothing but the standard library, and starts on any Python 3.8 or newer to say so when a newer one is missing.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
+OLDEST, NEWEST = (3, 11), (3, 13)
+EXTRAS = {"run": ("chinese", "download"), "test": ("dev",)}
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""PyTorch's own index of builds without CUDA; asked only where no other place that pip knows has one."""
+
+
+class SetUpError(Exception):
+    """Something that the person at the keyboard must do; the text is the sentence to show."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something of the system: the Debian package that brings it, and how to see that it is there."""
+
+    package: str
+    probe: str
+    """A shared library's file name, a program's name, or the pattern of a path."""
+
+    def present(self, libraries: str) -> bool:
+        """Whether it is there; ``libraries`` is what ``ldconfig -p`` lists."""
+        if "/" in self.probe:
+            return bool(glob.glob(self.probe))
+        return self.probe in libraries if ".so" in self.probe else shutil.which(self.probe) is not None
+
+
+_QT = (
+    Need("libdbus-1-3", "libdbus-1.so.3"),
+    Need("libegl1", "libEGL.so.1"),
+    Need("libfontconfig1", "libfontconfig.so.1"),
+    Need("libgl1", "libGL.so.1"),
+    Need("libglib2.0-0", "libglib-2.0.so.0"),
+    Need("libxcb-cursor0", "libxcb-cursor.so.0"),
+    Need("libxcb-icccm4", "libxcb-icccm.so.4"),
+    Need("libxcb-image0", "libxcb-image.so.0"),
+    Need("libxcb-keysyms1", "libxcb-keysyms.so.1"),
+    Need("libxcb-randr0", "libxcb-randr.so.0"),
+    Need("libxcb-render-util0", "libxcb-render-util.so.0"),
+    Need("libxcb-shape0", "libxcb-shape.so.0"),
+    Need("libxcb-xinerama0", "libxcb-xinerama.so.0"),
+    Need("libxcb-xkb1", "libxcb-xkb.so.1"),
+    Need("libxkbcommon-x11-0", "libxkbcommon-x11.so.0"),
+)
+_SOUND = (
+    Need("libportaudio2", "libportaudio.so.2"),
+    Need("libasound2-plugins", "/usr/lib/*/alsa-lib/libasound_module_pcm_pulse.so"),
+)
+_FONTS = (Need("fonts-dejavu-core", "/usr/share/fonts/*/*/DejaVuSans.ttf"),)
+_FOR_TESTS = (
+    Need("flite", "flite"),
+    Need("fonts-noto-cjk", "/usr/share/fonts/*/*/NotoSansCJK-Regular.ttc"),
+    Need("pulseaudio", "pulseaudio"),
+    Need("pulseaudio-utils", "parec"),
+    Need("xauth", "xauth"),
+    Need("xvfb", "Xvfb"),
+)
+NEEDS: dict[str, tuple[Need, ...]] = {
+    "run": (*_QT, *_SOUND, *_FONTS),
+    "test": (*_QT, *_SOUND, *_FONTS, *_FOR_TESTS),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what ``arguments`` say; the process's exit code."""
+    if not arguments or arguments[0] not in ("run", "test"):
+        print(__doc__)
+        return 0 if arguments and arguments[0] in ("-h", "--help") else 2
+    command, rest = arguments[0], list(arguments[1:])
+    try:
+        prepare_system(NEEDS[command])
+        prepare_environment(EXTRAS[command])
+        return run(rest) if command == "run" else test(rest)
+    except SetUpError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def say(text: str) -> None:
+    """Show one line of progress."""
+    print(f"• {text}", flush=True)
+
+
+# --- The system's libraries -------------------------------------------------------------------------------------------
+def prepare_system(needs: Sequence[Need]) -> None:
+    """Install what is missing where that is possible, else say how."""
+    if not sys.platform.startswith("linux"):
+        return
+    absent = missing(needs, shared_libraries())
+    if not absent:
+        return
+    packages = [need.package for need in absent]
+    if shutil.which("apt-get") is None:
+        say("This system lacks " + ", ".join(need.probe.rpartition("/")[2] for need in absent) + ".")
+        say("Install the packages that bring them, then run this again; going on without.")
+        return
+    if os.geteuid() != 0:
+        say("These system packages are missing; going on without, but sound or window may not work. Install them with")
+        print(f"    sudo apt-get install {' '.join(packages)}", flush=True)
+        return
+    say(f"Installing {len(packages)} system packages: {' '.join(packages)}")
+    quietly(["apt-get", "update", "-qq"], "The list of system packages could not be fetched; check the network.")
+    quietly(
+        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages],
+        "The system packages could not be installed.",
+        {**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+    )
+
+
+def missing(needs: Sequence[Need], libraries: str) -> list[Need]:
+    """Those of ``needs`` that are not there."""
+    return [need for need in needs if not need.present(libraries)]
+
+
+def shared_libraries() -> str:
+    """What the dynamic linker knows."""
+    program = shutil.which("ldconfig") or "/sbin/ldconfig"
+    try:
+        return subprocess.run([program, "-p"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    except OSError:
+        return ""
+
+
+# --- The Python environment -------------------------------------------------------------------------------------------
+def prepare_environment(extras: Sequence[str]) -> None:
+    """Bring ``.venv`` up to date: create it when it cannot be used, install when what it must hold changed."""
+    python = environment_python()
+    if python_version(python) is None:
+        create_environment()
+    wanted = stamp(extras)
+    if read_stamp() == wanted:
+        return
+    # Without its stamp an environment counts as outdated, so that an interrupted installation is done again.
+    stamp_file().unlink(missing_ok=True)
+    started = time.monotonic()
+    for text, packages in installations(wanted["extras"], python):
+        say(text)
+        command = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+        quietly(
+            [*command, "--progress-bar", "off", "--constraint", str(CONSTRAINTS), *packages],
+            f"pip could not install {packages[-1]}; what it said stands above. Check the network and run this again.",
+        )
+    stamp_file().write_text(json.dumps(wanted), encoding="utf-8")
+    say(f"The environment is ready after {time.monotonic() - started:.0f} s.")
+
+
+def create_environment() -> None:
+    """Make an empty virtual environment, in place of one that cannot be used."""
+    base = find_python()
+    if ENVIRONMENT.exists():
+        if not (ENVIRONMENT / "pyvenv.cfg").exists():
+            raise SetUpError(f"{ENVIRONMENT} is no virtual environment; move it away and run this again.")
+        say("Removing an environment of another Python version")
+        shutil.rmtree(ENVIRONMENT)
+    version = ".".join(map(str, python_version(base) or ()))
+    say(f"Creating {ENVIRONMENT.name} with Python {version}")
+    quietly([str(base), "-m", "venv", str(ENVIRONMENT)], f"{base} could not create a virtual environment.")
+
+
+def environment_python() -> Path:
+    """The interpreter of ``.venv``."""
+    return ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def find_python() -> Path:
+    """An interpreter that can carry Paretone: this one if possible. Raises :class:`SetUpError` when there is none."""
+    unfit = ""
+    for candidate in candidates():
+        version = python_version(candidate)
+        if version is None:
+            continue
+        if can_create_environments(candidate):
+            return candidate
+        unfit = unfit or f"{candidate} (Python {version[0]}.{version[1]}) lacks the modules venv and ensurepip"
+    if unfit and shutil.which("apt-get"):
+        if os.geteuid() != 0:
+            raise SetUpError(f"{unfit}. Install them with: sudo apt-get install python3-venv")
+        say("Installing the system package python3-venv")
+        quietly(["apt-get", "update", "-qq"], "The list of system packages could not be fetched; check the network.")
+        quietly(["apt-get", "install", "-y", "-qq", "python3-venv"], "python3-venv could not be installed.")
+        for candidate in candidates():
+            if python_version(candidate) is not None and can_create_environments(candidate):
+                return candidate
+    running = ".".join(map(str, sys.version_info[:2]))
+    raise SetUpError(
+        f"{unfit or f'No Python from 3.{OLDEST[1]} to 3.{NEWEST[1]} was found (this one is {running})'}. "
+        "Install Python 3.12 or 3.11 (https://www.python.org/downloads) and run this again with it."
+    )
+
+
+def candidates() -> list[Path]:
+    """Interpreters to consider, the preferred one first."""
+    found = [Path(sys.executable)]
+    names = [f"python3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)] + ["python3", "python"]
+    found += [Path(path) for path in map(shutil.which, names) if path]
+    if os.name == "nt":
+        local = os.environ.get("LOCALAPPDATA", "")
+        found += [Path(path) for path in glob.glob(f"{local}/Programs/Python/Python31[1-3]/python.exe")]
+    else:
+        versions = os.path.join(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")), "versions")
+        found += [Path(path) for path in sorted(glob.glob(f"{versions}/3.1[1-3].*/bin/python"))]
+    return found
+
+
+def python_version(python: Path) -> tuple[int, int] | None:
+    """Major and minor version of an interpreter that works and suits Paretone, else ``None``."""
+    version = answer(python, "import sys; print(sys.version_info[0], sys.version_info[1])").split()
+    if len(version) != 2:
+        return None
+    numbers = int(version[0]), int(version[1])
+    return numbers if OLDEST <= numbers <= NEWEST else None
+
+
+def can_create_environments(python: Path) -> bool:
+    """Whether an interpreter has what making a virtual environment takes; Debian packs that apart."""
+    return answer(python, "import ensurepip, venv; print('yes')") == "yes"
+
+
+def answer(python: Path, code: str) -> str:
+    """What ``code`` prints, or ``""`` when it fails."""
+    try:
+        done = subprocess.run(
+            [str(python), "-c", code],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def installations(extras: Sequence[str], python: Path) -> list[tuple[str, list[str]]]:
+    """What to install, in order: a line to show, and pip's arguments.
+
+    Paretone itself comes last and without build isolation: its build then uses the pinned setuptools.
+    """
+    torch, where = torch_build(python)
+    return [
+        (f"Installing PyTorch ({torch}), the largest part", ["setuptools", *where, torch]),
+        ("Installing Paretone and what it needs", ["--no-build-isolation", "--editable", f".[{','.join(extras)}]"]),
+    ]
+
+
+def torch_build(python: Path) -> tuple[str, list[str]]:
+    """The torch requirement, and pip's arguments that say where it comes from.
+
+    The registry's builds for Linux bring gigabytes of CUDA, which only machines with an NVIDIA card want.
+    """
+    version = pinned("torch")
+    if not sys.platform.startswith("linux") or shutil.which("nvidia-smi"):
+        return f"torch=={version}", []
+    plain = f"torch=={version}+cpu"
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    known = subprocess.run(
+        [*command, "--dry-run", "--no-deps", "--ignore-installed", "--only-binary", ":all:", plain],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return plain, [] if known.returncode == 0 else ["--extra-index-url", CPU_INDEX]
+
+
+def pinned(package: str) -> str:
+    """The version that the constraints give to ``package``."""
+    for line in CONSTRAINTS.read_text(encoding="utf-8").splitlines():
+        name, found, version = line.partition("==")
+        if found and name.strip() == package:
+            return version.partition(";")[0].strip()
+    raise SetUpError(f"{CONSTRAINTS} does not pin {package}; restore that file from the repository.")
+
+
+def stamp(extras: Sequence[str]) -> dict[str, object]:
+    """What the environment must have been made of to be up to date."""
+    inputs = hashlib.sha256()
+    for path in (ROOT / "pyproject.toml", CONSTRAINTS):
+        inputs.update(path.read_bytes())
+    kept = read_stamp().get("extras", [])
+    # Testing adds to what running needs: an environment that has both serves both.
+    return {"inputs": inputs.hexdigest(), "extras": sorted({*extras, *(kept if isinstance(kept, list) else [])})}
+
+
+def stamp_file() -> Path:
+    """Where the environment says what it was made of."""
+    return ENVIRONMENT / "paretone-stamp.json"
+
+
+def read_stamp() -> dict[str, object]:
+    """What the environment was made of; empty when that is unknown."""
+    try:
+        found = json.loads(stamp_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def quietly(command: Sequence[str], failure: str, environment: Mapping[str, str] | None = None) -> None:
+    """Run ``command`` and show nothing of it unless it fails. Raises :class:`SetUpError` with ``failure`` then."""
+    try:
+        done = subprocess.run(
+            list(command),
+            cwd=ROOT,
+            env=None if environment is None else dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        raise SetUpError(f"{failure} ({command[0]}: {error})") from error
+    if done.returncode != 0:
+        print("\n".join(done.stdout.rstrip().splitlines()[-40:]), file=sys.stderr)
+        raise SetUpError(failure)
+
+
+# --- Running ----------------------------------------------------------------------------------------------------------
+def run(arguments: list[str]) -> int:
+    """Open the application, or make the headless tour where there is no display; the exit code."""
+    command = [str(environment_python()), "-m", "app", *arguments]
+    environment = dict(os.environ)
+    if not has_display(environment) and "--headless-tour" not in arguments:
+        folder = ROOT / "runs" / f"tour-{datetime.now():%Y%m%d-%H%M%S}"
+        say(f"There is no display: making the headless tour, which leaves speech, profile and picture in {folder}")
+        folder.mkdir(parents=True, exist_ok=True)
+        command += ["--headless-tour", str(folder)]
+        environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+
+
+def has_display(environment: Mapping[str, str]) -> bool:
+    """Whether a window can be shown; only Linux has machines without."""
+    if not sys.platform.startswith("linux"):
+        return True
+    return any(environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+# --- Testing ----------------------------------------------------------------------------------------------------------
+def checks(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """What to check: a name, and the command. With arguments for pytest, only pytest."""
+    python = str(environment_python())
+    tests = ("Tests", [python, "-m", "pytest", *arguments])
+    if arguments:
+        return [tests]
+    scripts = environment_python().parent
+    return [
+        ("Style", [python, "-m", "ruff", "check", "."]),
+        ("Format", [python, "-m", "ruff", "format", "--check", "."]),
+        ("Import contracts", [str(scripts / "lint-imports")]),
+        tests,
+    ]
+
+
+def test(arguments: Sequence[str]) -> int:
+    """Run every check, whatever the earlier ones said; the exit code is 0 when all passed."""
+    # Torch counts a machine's processors, not the share of them that a container may use, and then crawls.
+    environment = {"OMP_NUM_THREADS": "2", "QT_QPA_PLATFORM": "offscreen", **os.environ}
+    environment["PYTHONUNBUFFERED"] = "1"
+    results = []
+    for name, command in checks(arguments):
+        say(name)
+        started = time.monotonic()
+        code = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode
+        results.append((name, code, time.monotonic() - started))
+    print()
+    for name, code, seconds in results:
+        print(f"{name:<18}{'passed' if code == 0 else f'FAILED (exit code {code})':<24}{seconds:7.1f} s")
+    return 0 if all(code == 0 for _, code, _ in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
