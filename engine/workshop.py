@@ -134,7 +134,7 @@ class Workshop:
             synthesis.measurements,
             first_audio_seconds=observer.first_audio_seconds or synthesis.measurements.seconds,
             peak_memory_bytes=observer.memory.peak_bytes,
-            device=self.device,
+            device=synthesis.measurements.device or device.title(self.device),
         )
         return Take(
             id=uuid.uuid4().hex,
@@ -203,11 +203,14 @@ class Workshop:
         return np.ascontiguousarray(samples, dtype=np.float32)
 
     def _invalid(self, what: str, setting: Setting) -> str:
-        steps = setting.options.get("steps")
+        steps, precision = setting.options.get("steps"), self._model.info.precision
+        remedies = ["more steps" if steps is not None else "other options", "less guidance"]
+        if precision != "float32":
+            remedies.append("full precision (float32)")
         at = f" at {steps} steps" if steps is not None else ""
         return (
-            f"The model put out invalid numbers (NaN) for {what}{at} in {self._model.info.precision}; "
-            "use more steps, less guidance or full precision (float32), or fetch the checkpoint again."
+            f"The model put out invalid numbers (NaN) for {what}{at} in {precision}; "
+            f"try {' or '.join(remedies)}, or fetch the checkpoint again."
         )
 
 

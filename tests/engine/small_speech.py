@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from engine.knobs import Values
@@ -33,6 +34,14 @@ def setting(steps: int = 4, **options: object) -> Setting:
     return Setting("small", Values({"steps": steps, "spacing": "uniform", "cross_fade": 0.0, **options}))
 
 
+class Careless(F5Speech):
+    """An adapter that does not look at what it made."""
+
+    @torch.inference_mode()
+    def _decode(self, mel: torch.Tensor, prompt: Prompt) -> np.ndarray:
+        return self._vocoder.decode(mel.T[None])[0].numpy()
+
+
 class _Reader:
     """One passage per sentence, twelve frames each."""
 
@@ -51,7 +60,8 @@ def load(
     status: Callable[[str], None],
     check: Callable[[], None],
 ) -> F5Speech:
-    """Make the model; ``variant`` ``damaged`` has a weight that is not a number, ``huge`` does not fit into memory.
+    """Make the model; variants ``damaged`` and ``careless`` (see :class:`Careless`) have a weight that is not a number,
+    ``huge`` does not fit into memory, ``strange`` fails.
 
     With a ``folder`` it reads ``weights`` there, which need not exist.
     """
@@ -70,7 +80,7 @@ def load(
         vocoder = Vocos(VocosConfig(BANDS, 16, 16, 1)).eval()
         torch.nn.init.normal_(backbone.proj_out.weight, std=0.1)
         mel = torch.randn(1, PROMPT_FRAMES, BANDS)
-    if variant == "damaged":
+    if variant in ("damaged", "careless"):
         with torch.no_grad():
             backbone.proj_out.bias[0] = torch.nan
     info = ModelInfo(
@@ -91,4 +101,5 @@ def load(
         knobs=OPTIONS,
     )
     prompt = Prompt(VOICE, mel, PROMPT_FRAMES, PromptLevel(1.0))
-    return F5Speech(info, backbone, vocoder, _Reader(), lambda voice: prompt)
+    speech = Careless if variant == "careless" else F5Speech
+    return speech(info, backbone, vocoder, _Reader(), lambda voice: prompt)

@@ -22,7 +22,8 @@ def caught(action: object) -> BaseException:
 
 def test_memory_of_the_cpu() -> None:
     error = caught(lambda: torch.empty(10**14))
-    assert isinstance(error, RuntimeError) and is_out_of_memory(error)
+    assert isinstance(error, RuntimeError)
+    assert is_out_of_memory(error)
     assert sentence(error, "synthesising") == (
         "This machine ran out of memory while synthesising; use a shorter text or close other programs."
     )
@@ -61,7 +62,8 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_folder_instead_of_a_file(tmp_path: Path) -> None:
     text = sentence(caught(tmp_path.read_bytes), "loading the model")
-    assert str(tmp_path) in text and "Is a directory" in text
+    assert str(tmp_path) in text
+    assert "Is a directory" in text
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's always full device")

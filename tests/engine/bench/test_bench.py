@@ -24,7 +24,8 @@ REPORT = Report(
 def test_json_has_exactly_the_agreed_keys() -> None:
     data = json.loads(REPORT.to_json())
     assert list(data) == ["bench", "headline", "interval", "definition", "rows", "machine"]
-    assert data["headline"] == 2.5 and data["interval"] == [2.4, 2.625]
+    assert data["headline"] == 2.5
+    assert data["interval"] == [2.4, 2.625]
     assert data["rows"][1] == {"numbers": 1000, "way": "add", "seconds": None}
     assert data["machine"] == {"processor": "abacus", "graphics": [], "cores": 1}
 
@@ -62,7 +63,8 @@ def test_bench_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setitem(bench.BENCHES, "counting", "tests.engine.bench.counting")
     assert bench.main(["counting", "--upto", "4", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["headline"] == 4 and len(data["rows"]) == 4
+    assert data["headline"] == 4
+    assert len(data["rows"]) == 4
     assert bench.main(["counting"]) == 0
     assert capsys.readouterr().out.startswith("counting: 2 ")
 
