@@ -17,7 +17,7 @@ from engine.techniques.ditreducio.calibration import Subject, calibrate
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures
-from tests.parity.test_parity_backbone import WHOLE_RUN, Task, build, is_backbone
+from tests.parity.test_parity_backbones import WHOLE_RUN, Task, build, is_backbone
 
 METRICS = {"rel": "relative", "mae": "mae"}
 VARIANTS = {"out_none": None, "out_bs_ff": "both", "out_bs_attn_only": "attention"}

@@ -213,6 +213,7 @@ class F5Speech:
             guidance,
             run.branches,
             self.belonging(setting),
+            prompt.frames,
         )
         return subject, passage.text
 

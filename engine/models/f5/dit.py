@@ -214,8 +214,8 @@ class DiT(nn.Module):
         entered = hidden = self.enter(x, run)
         for index in range(self.layers):
             duty, layer_memory = (COMPUTE, None) if duties is None else (duties[index], memory[index])
-            # The first layer's input is needed again at the end where there is a long skip connection.
-            in_place = index > 0 or self.long_skip_connection is None
+            # Nobody may hold on to what is overwritten: those who look do, and so does a long skip connection.
+            in_place = look is None and (index > 0 or self.long_skip_connection is None)
             hidden = self.layer(index, hidden, evaluation, run, duty, layer_memory, look, in_place)
         return self.leave(hidden, entered, evaluation, run)
 

@@ -1,0 +1,44 @@
+"""The official way of reading: characters and pinyin for ids, UTF-8 bytes for the duration."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.models.f5.chunks import maximum_bytes, split_for_streaming
+from engine.models.f5.config import HOP, SAMPLE_RATE
+from engine.models.f5.duration import sampled_frames, total_frames
+from engine.models.f5.passages import Passage, Passages, Prompt
+from engine.models.f5.text import (
+    Encoded,
+    Vocabulary,
+    encode_bytes,
+    finished_transcript,
+    require_speakable,
+    spaced_transcript,
+)
+
+
+class CharacterFrontEnd:
+    """Reads as the official package does. ``vocabulary`` is ``None`` for the byte tokenizer."""
+
+    def __init__(self, vocabulary: Vocabulary | None, tokenizer: str) -> None:
+        self._vocabulary = vocabulary
+        self._tokenizer = tokenizer
+
+    def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
+        """Cut and encode ``text``. The first passage is made shorter than the official rule says, so that it is heard sooner."""
+        whole = self._encode(text)
+        require_speakable(text, whole)
+        finished = finished_transcript(prompt.voice.transcript)
+        transcript = spaced_transcript(finished)
+        budget = maximum_bytes(finished, prompt.frames * HOP / SAMPLE_RATE, speed)
+        passages = []
+        for piece in split_for_streaming(text, budget, break_long=True):
+            ids = self._encode(transcript + piece).ids
+            requested = total_frames(prompt.frames, transcript, piece, speed)
+            frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
+            passages.append(Passage(piece, torch.tensor([ids]), frames))
+        return Passages(tuple(passages), (whole.note,) if whole.note else ())
+
+    def _encode(self, text: str) -> Encoded:
+        return encode_bytes(text) if self._vocabulary is None else self._vocabulary.encode(text, self._tokenizer)

@@ -1,0 +1,84 @@
+"""From a catalogue entry, a folder and a device to a model that speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from engine import device as devices
+from engine.errors import CheckpointError
+from engine.models.base import ModelInfo, SpeechModel
+from engine.models.catalogue import CatalogueEntry, entry
+from engine.models.checkpoints import fingerprint
+from engine.models.f5.adapter import F5Speech
+from engine.models.f5.characters import CharacterFrontEnd
+from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.config import SAMPLE_RATE
+from engine.models.f5.passages import TextFrontEnd
+from engine.models.f5.phones import PhoneFrontEnd
+from engine.models.f5.prompts import PromptReader
+from engine.models.f5.text import Vocabulary
+from engine.models.vocos import Vocos
+
+
+def load(
+    model: str, folder: str, variant: str, device: str, status: Callable[[str], None], check: Callable[[], None]
+) -> SpeechModel:
+    """See :func:`engine.models.load_model`."""
+    chosen = entry(model)
+    place = Path(folder) if folder else chosen.folder
+    if not place.exists():
+        raise CheckpointError(
+            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
+        )
+    target = devices.choose(device)
+    torch.set_num_threads(devices.thread_count())
+
+    status(f"Reading {chosen.title} …")
+    # A folder of the user's own is described by its name or sidecar, and only then by the catalogue.
+    checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
+    vocoder_folder = _vocoder_folder(chosen, place)
+    status(f"Reading the vocoder in {vocoder_folder.name} …")
+    vocoder = Vocos.load(vocoder_folder, target, check)
+    status(f"Moving {chosen.title} to {devices.title(target)} …")
+    backbone = checkpoint.build().to(target)
+    backbone.fuse()
+    check()
+    front_end = _front_end(checkpoint)
+    info = ModelInfo(
+        id=chosen.id,
+        title=chosen.title,
+        family=chosen.family,
+        variant=checkpoint.variant,
+        checkpoint=str(checkpoint.path),
+        fingerprint=fingerprint(checkpoint.path, check),
+        licence=chosen.licence,
+        device=devices.title(target),
+        precision="float32",
+        sample_rate=SAMPLE_RATE,
+        layers=checkpoint.config.depth,
+        branches=2,
+        parameters=sum(one.numel() for one in backbone.parameters()),
+        text_front_end=checkpoint.text_front_end,
+        knobs=chosen.options,
+    )
+    return F5Speech(info, backbone, vocoder, front_end, PromptReader(checkpoint, front_end))
+
+
+def _vocoder_folder(chosen: CatalogueEntry, place: Path) -> Path:
+    """Beside the model where it was put there, else where the catalogue's lies."""
+    beside = (place if place.is_dir() else place.parent).parent / chosen.vocoder
+    return beside if beside.is_dir() else chosen.vocoder_folder
+
+
+def _front_end(checkpoint: F5Checkpoint) -> TextFrontEnd:
+    folder = checkpoint.path.parent
+    if checkpoint.text_front_end == "phones":
+        return PhoneFrontEnd(folder)
+    if checkpoint.tokenizer == "byte":
+        return CharacterFrontEnd(None, "byte")
+    vocabulary = Vocabulary.read(folder / "vocab.txt")
+    vocabulary.require_entries(checkpoint.config.text_num_embeds, str(folder / "vocab.txt"))
+    return CharacterFrontEnd(vocabulary, checkpoint.tokenizer)
