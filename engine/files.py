@@ -1,0 +1,85 @@
+"""Writing files so that a crash or a full disk never leaves half of one. Torch-free."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+TEMPORARY = ".part-"
+"""How the names of files under way begin."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``, whole or not at all.
+
+    Whoever reads meanwhile, or after a crash, finds the old file or the new one. Raises :class:`OSError`; then nothing
+    has changed and nothing is left behind.
+    """
+    # In the same folder, because a file can be renamed only within its file system.
+    handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, _permissions(path))
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    _sync_folder(path.parent)
+
+
+def wav(samples: np.ndarray, sample_rate: int) -> bytes:
+    """A mono WAV file of 32-bit floats: exactly the given float32 ``samples``, (n,)."""
+    import soundfile  # Imported here: it takes longer than a window may.
+
+    buffer = io.BytesIO()
+    soundfile.write(buffer, np.asarray(samples, dtype=np.float32), sample_rate, format="WAV", subtype="FLOAT")
+    return buffer.getvalue()
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be written, as the end of a sentence."""
+    reasons = {
+        errno.ENOSPC: "the disk is full; free some space",
+        errno.EDQUOT: "your share of the disk is used up; free some space",
+        errno.EFBIG: "the file would be larger than is allowed here",
+        errno.EACCES: "you may not write there; choose another folder",
+        errno.EPERM: "you may not write there; choose another folder",
+        errno.EROFS: "that disk can only be read; choose another folder",
+        errno.ENOENT: "its folder does not exist; create it or choose another",
+        errno.ENOTDIR: "its folder is a file; choose another",
+        errno.EISDIR: "it is a folder; choose a file's name",
+    }
+    return reasons.get(error.errno or 0, f"the system says: {error.strerror or error}")
+
+
+def _permissions(path: Path) -> int:
+    """Those of the file that is replaced, or what a new file gets by the user's mask."""
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a renaming last. Windows does that by itself and cannot open folders."""
+    if os.name == "nt":
+        return
+    # The file is in place by now, so a file system that cannot do this is no reason to report a failure.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
