@@ -125,6 +125,8 @@ class State:
     loop: tuple[int, int] | None = None
     starving: bool = False
     """Whether a stream's next samples are being waited for."""
+    obeyed: int = 0
+    """Commands carried out so far."""
 
 
 class _Head(NamedTuple):
@@ -150,6 +152,8 @@ class Mixer:
         """What went wrong inside :meth:`render`, which then played silence; empty as a rule."""
         self.state = State()
         self._commands: deque[tuple[Callable[..., None], tuple]] = deque()
+        self._sent = 0
+        self._obeyed = 0
         self._programme = Programme()
         self._choice = 0
         self._position = 0
@@ -167,31 +171,35 @@ class Mixer:
 
     def load(self, programme: Programme, choice: int = 0, position: int = 0, keep_playing: bool = False) -> None:
         """Replace everything that can be heard. Paused unless ``keep_playing`` and something is playing."""
-        self._commands.append((self._obey_load, (programme, choice, position, keep_playing)))
+        self._send(self._obey_load, programme, choice, position, keep_playing)
 
     def choose(self, index: int) -> None:
         """Hear another take: at the same position if synchronous, else from its start (or the loop's)."""
-        self._commands.append((self._obey_choose, (index,)))
+        self._send(self._obey_choose, index)
 
     def play(self) -> None:
         """Play on; from the start (or the loop's) when at the end."""
-        self._commands.append((self._obey_play, ()))
+        self._send(self._obey_play)
 
     def pause(self) -> None:
         """Fall silent and keep the position."""
-        self._commands.append((self._obey_pause, ()))
+        self._send(self._obey_pause)
 
     def seek(self, position: int) -> None:
         """Go to a position in samples; kept within the loop when there is one."""
-        self._commands.append((self._obey_seek, (position,)))
+        self._send(self._obey_seek, position)
 
     def set_loop(self, loop: tuple[int, int] | None) -> None:
         """Repeat ``start <= position < end``; at least 0.1 s long. ``None`` repeats nothing."""
-        self._commands.append((self._obey_loop, (loop,)))
+        self._send(self._obey_loop, loop)
 
     def set_gains(self, gains: Sequence[float]) -> None:
         """Linear gains, one per take."""
-        self._commands.append((self._obey_gains, (tuple(gains),)))
+        self._send(self._obey_gains, tuple(gains))
+
+    def _send(self, command: Callable[..., None], *arguments: object) -> None:
+        self._sent += 1
+        self._commands.append((command, arguments))
 
     def settle(self) -> None:
         """Carry out what was sent, without a sound. Only while nobody calls :meth:`render`."""
@@ -199,8 +207,14 @@ class Mixer:
         while self._commands:
             command, arguments = self._commands.popleft()
             command(*arguments)
+            self._obeyed += 1
             self._faded = self.fade_length
         self._publish()
+
+    @property
+    def settled(self) -> bool:
+        """Whether :attr:`state` reflects every command that was sent."""
+        return self.state.obeyed == self._sent
 
     # The audio thread.
 
@@ -226,6 +240,7 @@ class Mixer:
         while self._commands and self._faded >= self.fade_length:
             command, arguments = self._commands.popleft()
             command(*arguments)
+            self._obeyed += 1
 
     def _render_some(self, out: np.ndarray) -> int:
         """Render until something changes; the number of frames, which is 0 when it changes at once."""
@@ -395,7 +410,13 @@ class Mixer:
 
     def _publish(self) -> None:
         self.state = State(
-            self._clock, self._choice, self._position, self._playing, self._loop, self._playing and self._starving
+            self._clock,
+            self._choice,
+            self._position,
+            self._playing,
+            self._loop,
+            self._playing and self._starving,
+            self._obeyed,
         )
 
 

@@ -244,7 +244,10 @@ class Player:
     @property
     def streaming(self) -> bool:
         """Whether a stream is being received or still being heard."""
-        return self._incoming is not None or (self.comparison.mode is Mode.STREAM and self.playing)
+        if self.comparison.mode is not Mode.STREAM:
+            return False
+        # Right after the end the callback may not even have begun to play what was sent.
+        return self._incoming is not None or self.playing or not (self._finished or self.mixer.settled)
 
     # Transport. Without a device these move the position, but nothing sounds.
 

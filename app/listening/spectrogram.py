@@ -1,6 +1,8 @@
-"""The log-mel spectrogram that is shown: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands), in numpy.
+"""The log-mel spectrogram that is shown: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands) in numpy.
 
-For takes whose trace has no mel of its own. Torch-free, because the application never imports torch.
+Always computed from the samples, also for takes whose trace has a mel: that one is what the backbone drew, before the
+vocoder and the cross-fades, and takes of different families could not be subtracted. Torch-free, because the
+application never imports torch.
 """
 
 from __future__ import annotations

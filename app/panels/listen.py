@@ -1,0 +1,627 @@
+"""Listen: can I hear the difference? A and B switched in the middle of a word, seen side by side, equally loud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QButtonGroup,
+    QCheckBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.icons import icon, pixmap
+from app.listening.device import Sound, probe
+from app.listening.player import Comparison, Mode, Player, comparison
+from app.listening.plots import ComparisonPlots, Picture
+from app.listening.spectrogram import log_mel
+from app.theme import Colours, set_look
+from engine.errors import DeviceError
+from engine.take import Take
+
+SIDES = ("A", "B")
+STEP_SECONDS = 0.25
+SMALL_STEP_SECONDS = 0.02
+_POLL_MILLISECONDS = 33
+_ZOOM = 1.5
+
+GainRule = Callable[[Sequence[tuple[np.ndarray, int]]], Sequence[float]]
+"""From (samples, rate) of each take to the linear gains that make them equally loud."""
+
+
+@dataclass(frozen=True)
+class _Analysis:
+    """What the worker thread found out about the takes that were set."""
+
+    takes: tuple[Take | None, Take | None]
+    mels: tuple[np.ndarray | None, np.ndarray | None]
+    gains: tuple[float, float]
+
+
+class ListenPanel(QWidget):
+    """Player and plots for two takes. Takes come in by :meth:`set_take`, streams by :meth:`begin_stream`.
+
+    Keys: A and B choose, X switches, Space plays and pauses, L loops, ``[`` and ``]`` set the loop's ends at the
+    playhead, the arrow keys seek (Shift: finely), Home goes to the start, + and - zoom, 0 shows all.
+    """
+
+    switched = Signal(str)
+    """The take that is heard from now on: ``"A"`` or ``"B"``."""
+    position_changed = Signal(float)
+    """Seconds into the take."""
+    playing_changed = Signal(bool)
+    loop_changed = Signal(object)
+    """``(start, end)`` in seconds, or ``None``."""
+    problem_changed = Signal(str)
+    """Why nothing can be heard, or ``""``."""
+    underruns_changed = Signal(int)
+    analysed = Signal()
+    """Takes that were set are drawn and can be played."""
+
+    _analysis_done = Signal(int, object)
+    _probe_done = Signal(object)
+
+    def __init__(
+        self, player: Player, colours: Colours, gain_rule: GainRule | None = None, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.player = player
+        self._colours = colours
+        self._gain_rule = gain_rule if gain_rule is not None else _equally_loud
+        self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
+        self._analysis = _Analysis((None, None), (None, None), (1.0, 1.0))
+        self._aligned = True
+        self._heard = "A"
+        self._loaded: tuple[tuple[str, Take], ...] = ()
+        self._load_pending = False
+        self._loop: tuple[float, float] | None = None
+        self._region: tuple[float, float] | None = None
+        self._serial = 0
+        self._shown: tuple[bool, float, int] = (False, 0.0, 0)
+        self._problem: str | None = None
+        self._probing = False
+        self._looked = False
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="listen")
+        self.setAccessibleName("Listen")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._make_widgets()
+        self._lay_out()
+        self._make_shortcuts()
+        self._analysis_done.connect(self._take_over)
+        self._probe_done.connect(self._open_device)
+        self._submission = QTimer(self, singleShot=True, interval=0)
+        self._submission.timeout.connect(self._analyse)
+        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
+        self._poll.timeout.connect(self._refresh)
+        self._poll.start()
+        self.set_colours(colours)
+        self._show_gains()
+        self._show_choice()
+        self._refresh()
+
+    # --- What comes in ----------------------------------------------------------------------------------------------
+    def set_take(self, side: str, take: Take | None) -> None:
+        """Put ``take`` on side ``"A"`` or ``"B"``. It is analysed in a worker thread; ``analysed`` tells when."""
+        if side not in SIDES:
+            raise ValueError(f"a side is A or B, not {side!r}")
+        self._takes[side] = take
+        self._submission.start()
+
+    def set_aligned(self, aligned: bool) -> None:
+        """Whether the models of A and B keep the timing from take to take (autoregressive ones do not)."""
+        self._aligned = aligned
+        self._submission.start()
+
+    def set_warning(self, text: str) -> None:
+        """A sentence of caution about the comparison, or ``""``."""
+        self._warning.setText(text)
+        self._warning_row.setVisible(bool(text))
+
+    def set_difference(self, text: str) -> None:
+        """What differs between A and B, or ``""``."""
+        self._difference.setText(text)
+        self._difference.setVisible(bool(text))
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.plots.set_colours(colours)
+        for button, name in ((self._start, "start"), (self._play, "play"), (self._loop_button, "loop")):
+            button.setIcon(icon(name))
+        self._switch.setIcon(icon("switch"))
+        size = self.fontMetrics().height()
+        ratio = self.devicePixelRatioF()
+        self._warning_icon.setPixmap(pixmap("warning", colours.warning, size, ratio))
+        self._problem_icon.setPixmap(pixmap("speaker-off", colours.warning, size, ratio))
+        for button, colour in ((self._buttons["A"], colours.baseline), (self._buttons["B"], colours.accelerated)):
+            button.setStyleSheet(
+                f"QPushButton {{ font-weight: 700; min-width: 2.2em; color: {colour}; }}"
+                f"QPushButton:disabled {{ color: {colours.disabled}; }}"
+                f"QPushButton:checked {{ background: {colour}; border-color: {colour}; color: {colours.on_accent}; }}"
+            )
+        self._show_playing(self._shown[0])
+        self._show_choice()
+
+    def connect_device(self) -> None:
+        """Look for the audio device in the background and open it; again after it was lost."""
+        if not self._probing:
+            self._probing = self._looked = True
+            self._retry.setEnabled(False)
+            self._submit(probe, lambda sound: self._probe_done.emit(sound))
+
+    # --- Streams ----------------------------------------------------------------------------------------------------
+    def begin_stream(self, rate: int) -> None:
+        """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
+        self._set_loop(None)
+        self.player.begin_stream(rate)
+        self._loaded, self._load_pending = (), True
+        self._show_mode()
+
+    def append(self, samples: np.ndarray) -> None:
+        """More of the stream."""
+        self.player.append(samples)
+
+    def end_stream(self) -> None:
+        """The stream is complete."""
+        self.player.end_stream()
+
+    # --- Transport --------------------------------------------------------------------------------------------------
+    @property
+    def heard(self) -> str:
+        """The chosen side."""
+        return self._heard
+
+    @Slot(str)
+    def choose(self, side: str) -> None:
+        """Hear side ``"A"`` or ``"B"``; nothing happens when it is empty."""
+        self._load_if_pending()
+        index = self._index(side)
+        if index is None:
+            self._show_choice()
+            return
+        if side != self._heard:
+            self._heard = side
+            self.player.choose(index)
+            self.switched.emit(side)
+        self._show_choice()
+
+    @Slot()
+    def switch(self) -> None:
+        """Hear the other one."""
+        self.choose("B" if self._heard == "A" else "A")
+
+    @Slot()
+    def toggle_play(self) -> None:
+        """Play or pause."""
+        if self.player.playing:
+            self.player.pause()
+        else:
+            self._load_if_pending()
+            self.player.play()
+        self._refresh()
+
+    @Slot()
+    def go_to_start(self) -> None:
+        """Go to the start, or to the loop's; goes on playing."""
+        self.seek(self._loop[0] if self._loop else 0.0)
+
+    def seek(self, seconds: float) -> None:
+        """Go to a time."""
+        if not self.player.streaming:
+            self._load_if_pending()
+        self.player.seek(max(0.0, min(seconds, self._duration)))
+        self._refresh()
+
+    @Slot()
+    def toggle_loop(self) -> None:
+        """Repeat the region drawn last, or what is in view; or stop repeating."""
+        if self._loop is not None:
+            self._set_loop(None)
+        else:
+            start, end = self._region or self.plots.seen
+            self._set_loop((max(0.0, start), min(end, self._duration)))
+
+    def set_loop(self, start: float, end: float) -> None:
+        """Repeat from ``start`` to ``end`` seconds."""
+        self._set_loop((start, end))
+
+    # --- Building ---------------------------------------------------------------------------------------------------
+    def _make_widgets(self) -> None:
+        self._start = self._button("Go to the start", "Home", self.go_to_start)
+        self._play = self._button("Play", "Space", self.toggle_play)
+        self._loop_button = self._button("Loop", "L", self.toggle_loop, checkable=True)
+        self._buttons = {side: QPushButton(side, checkable=True) for side in SIDES}
+        group = QButtonGroup(self)
+        for side, button in self._buttons.items():
+            group.addButton(button)
+            button.setAccessibleName(f"Hear take {side}")
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.clicked.connect(lambda _=False, side=side: self.choose(side))
+        self._switch = self._button("Switch between A and B", "X", self.switch)
+        self._time = QLabel()
+        self._time.setAccessibleName("Position")
+        self._mode = QLabel()
+        self._mode.setAccessibleName("What a switch does")
+        self._match = QCheckBox("&Match loudness", checked=True)
+        self._match.setToolTip("Make A and B equally loud (ITU-R BS.1770): the louder one always sounds better")
+        self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._match.toggled.connect(self._apply_gains)
+        self._gains = QLabel()
+        self._gains.setAccessibleName("Gains")
+        self._underruns = QLabel()
+        self._underruns.setAccessibleName("Underruns")
+        self._read_out = QLabel()
+        self._read_out.setAccessibleName("Under the mouse")
+        self._difference = QLabel(wordWrap=True, visible=False)
+        self._difference.setAccessibleName("What differs")
+        self._warning = QLabel(wordWrap=True)
+        self._warning.setAccessibleName("Warning")
+        self._warning_icon, self._problem_icon = QLabel(), QLabel()
+        self._problem_text = QLabel(wordWrap=True)
+        self._problem_text.setAccessibleName("Audio device")
+        self._retry = QPushButton("&Reconnect")
+        self._retry.setToolTip("Look for an audio device again")
+        self._retry.clicked.connect(self.connect_device)
+        for label in (self._mode, self._gains, self._underruns, self._read_out, self._difference):
+            set_look(label, "muted")
+        set_look(self._warning, "warning")
+        self.plots = ComparisonPlots(self._colours)
+        self.plots.sought.connect(self.seek)
+        self.plots.region_drawn.connect(self.set_loop)
+        self.plots.read_out.connect(self._read_out.setText)
+
+    def _button(self, name: str, key: str, slot: Callable[[], None], checkable: bool = False) -> QPushButton:
+        button = QPushButton(checkable=checkable)
+        button.setAccessibleName(name)
+        button.setToolTip(f"{name} ({key})")
+        # A click leaves the focus where it is, so that Space goes on to play and pause.
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.clicked.connect(lambda _=False: slot())
+        return button
+
+    def _lay_out(self) -> None:
+        transport = QHBoxLayout()
+        for widget in (self._start, self._play, self._loop_button):
+            transport.addWidget(widget)
+        transport.addSpacing(10)
+        for widget in (self._buttons["A"], self._switch, self._buttons["B"]):
+            transport.addWidget(widget)
+        transport.addSpacing(10)
+        transport.addWidget(self._time)
+        transport.addStretch(1)
+        transport.addWidget(self._match)
+        transport.addWidget(self._gains)
+        facts = QHBoxLayout()
+        facts.addWidget(self._mode)
+        facts.addStretch(1)
+        facts.addWidget(self._read_out)
+        facts.addSpacing(16)
+        facts.addWidget(self._underruns)
+        self._warning_row = QWidget(visible=False)
+        warning = QHBoxLayout(self._warning_row)
+        warning.setContentsMargins(0, 0, 0, 0)
+        warning.addWidget(self._warning_icon)
+        warning.addWidget(self._warning, 1)
+        self._problem_row = QFrame(visible=False)
+        self._problem_row.setProperty("look", "banner")
+        self._problem_row.setProperty("level", "warning")
+        problem = QHBoxLayout(self._problem_row)
+        problem.setContentsMargins(10, 4, 6, 4)
+        problem.addWidget(self._problem_icon)
+        problem.addWidget(self._problem_text, 1)
+        problem.addWidget(self._retry)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 6)
+        layout.setSpacing(5)
+        layout.addWidget(self._problem_row)
+        layout.addLayout(transport)
+        layout.addWidget(self._difference)
+        layout.addWidget(self._warning_row)
+        layout.addWidget(self.plots, 1)
+        layout.addLayout(facts)
+
+    def _make_shortcuts(self) -> None:
+        for key, slot in (
+            ("A", lambda: self.choose("A")),
+            ("B", lambda: self.choose("B")),
+            ("X", self.switch),
+            ("Space", self._press_space),
+            ("L", self.toggle_loop),
+            ("[", lambda: self._set_loop_end(0)),
+            ("]", lambda: self._set_loop_end(1)),
+            ("Left", lambda: self._step(-STEP_SECONDS)),
+            ("Right", lambda: self._step(STEP_SECONDS)),
+            ("Shift+Left", lambda: self._step(-SMALL_STEP_SECONDS)),
+            ("Shift+Right", lambda: self._step(SMALL_STEP_SECONDS)),
+            ("Home", self.go_to_start),
+            ("+", lambda: self.plots.zoom(1 / _ZOOM, self.player.position)),
+            ("-", lambda: self.plots.zoom(_ZOOM, self.player.position)),
+            ("0", self.plots.show_all),
+        ):
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(slot)
+
+    def _press_space(self) -> None:
+        # Whoever tabbed to a button expects Space to press that button.
+        focus = QApplication.focusWidget()
+        if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
+            focus.click()
+        else:
+            self.toggle_play()
+
+    # --- Takes ------------------------------------------------------------------------------------------------------
+    @property
+    def _duration(self) -> float:
+        return max((take.seconds for take in self._takes.values() if take is not None), default=0.0)
+
+    def _index(self, side: str) -> int | None:
+        return next((index for index, (name, _) in enumerate(self._loaded) if name == side), None)
+
+    def _submit(self, work: Callable[[], object], report: Callable[[object], None]) -> None:
+        def done(future: Future) -> None:
+            if not future.cancelled():
+                with suppress(RuntimeError):  # The panel was deleted meanwhile.
+                    report(future.result())
+
+        self._worker.submit(work).add_done_callback(done)
+
+    @Slot()
+    def _analyse(self) -> None:
+        self._serial += 1
+        serial, previous = self._serial, self._analysis
+        takes = self._takes["A"], self._takes["B"]
+        self._submit(
+            lambda: _analyse(takes, previous, self.player, self._gain_rule),
+            lambda analysis: self._analysis_done.emit(serial, analysis),
+        )
+
+    @Slot(int, object)
+    def _take_over(self, serial: int, analysis: _Analysis) -> None:
+        if serial != self._serial:
+            return
+        self._analysis = analysis
+        self.plots.set_names(*(_name(take) for take in analysis.takes))
+        for side, take in zip(SIDES, analysis.takes, strict=True):
+            self._buttons[side].setEnabled(take is not None)
+            self._buttons[side].setToolTip(f"{_name(take)} ({side})" if take is not None else f"No take {side} yet")
+        if self._loop is not None and self._loop[1] > self._duration:
+            self._set_loop(None)
+        self._region = None if self._loop is None else self._region
+        if self.player.streaming:
+            self._load_pending = True
+        else:
+            self._load()
+        self._draw()
+        self.analysed.emit()
+
+    def _load(self) -> None:
+        self._load_pending = False
+        before = dict(self._loaded).get(self._heard)
+        loaded = tuple((side, take) for side, take in zip(SIDES, self._analysis.takes, strict=True) if take is not None)
+        sides = [side for side, _ in loaded]
+        if self._heard not in sides and sides:
+            self._heard = sides[0]
+            self.switched.emit(self._heard)
+        self._loaded = loaded
+        # A take goes on when the other one changes; so does the stream when the finished take replaces it.
+        kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
+        self.player.load(
+            [(take.samples, take.sample_rate) for _, take in loaded],
+            self._player_gains(),
+            aligned=self._aligned,
+            choice=self._index(self._heard) or 0,
+            keep_place=kept,
+        )
+        if self._loop is not None:
+            self.player.set_loop(*self._loop)
+        self._show_gains()
+        self._show_mode()
+        self._show_choice()
+        self._refresh()
+
+    def _load_if_pending(self) -> None:
+        if self._load_pending:
+            self._load()
+
+    def _matched_gains(self) -> tuple[float, float]:
+        return self._analysis.gains if self._match.isChecked() else (1.0, 1.0)
+
+    def _player_gains(self) -> list[float]:
+        gains = dict(zip(SIDES, self._matched_gains(), strict=True))
+        return [gains[side] for side, _ in self._loaded]
+
+    @Slot()
+    def _apply_gains(self) -> None:
+        if not self._load_pending:
+            self.player.set_gains(self._player_gains())
+        self._show_gains()
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the takes as loud as they are heard."""
+        pictures = [
+            None if take is None else Picture(take.samples * np.float32(gain), take.sample_rate, mel + np.log(gain))
+            for take, mel, gain in zip(self._analysis.takes, self._analysis.mels, self._matched_gains(), strict=True)
+        ]
+        take_a, take_b = self._analysis.takes
+        reason = ""
+        if take_a is not None and take_b is not None:
+            if self._comparison().mode is Mode.RESTART:
+                reason = "The takes have different timing: their difference would say nothing."
+            elif take_a.sample_rate != take_b.sample_rate:
+                reason = "The takes have different sample rates: there is no difference to show."
+        self.plots.set_pictures(*pictures, reason)
+        self.plots.set_loop(self._loop)
+
+    def _comparison(self) -> Comparison:
+        return comparison([take.seconds for take in self._analysis.takes if take is not None], self._aligned)
+
+    # --- Loop and position ------------------------------------------------------------------------------------------
+    def _set_loop(self, loop: tuple[float, float] | None) -> None:
+        if loop is not None and loop[1] <= loop[0]:
+            loop = None
+        self._loop = loop
+        self._region = loop or self._region
+        if loop is None:
+            self.player.clear_loop()
+        else:
+            self.player.set_loop(*loop)
+        self.plots.set_loop(loop)
+        self._loop_button.setChecked(loop is not None)
+        said = "Loop" if loop is None else f"Loop from {loop[0]:.2f} to {loop[1]:.2f} s"
+        self._loop_button.setToolTip(f"{said} (L)")
+        self._loop_button.setAccessibleDescription(said)
+        self.loop_changed.emit(loop)
+
+    def _set_loop_end(self, which: int) -> None:
+        ends = list(self._loop or (0.0, self._duration))
+        ends[which] = self.player.position
+        if ends[0] < ends[1]:
+            self._set_loop((ends[0], ends[1]))
+
+    def _step(self, seconds: float) -> None:
+        self.seek(self.player.position + seconds)
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    @Slot()
+    def _refresh(self) -> None:
+        """Follow the player. Called 30 times a second."""
+        problem = self.player.problem
+        if problem != self._problem and not self._probing:
+            self._show_problem(problem)
+        if self._load_pending and not self.player.streaming:
+            self._load()
+        playing, position, underruns = self.player.playing, self.player.position, self.player.underruns
+        was_playing, was_at, had_underruns = self._shown
+        self._shown = playing, position, underruns
+        if playing != was_playing:
+            self._show_playing(playing)
+            self.playing_changed.emit(playing)
+        if position != was_at:
+            self.position_changed.emit(position)
+        streaming = self.player.streaming
+        if self.isVisible() and position != was_at and not streaming:
+            self.plots.set_position(position)
+        waits = self.player.starvations
+        plural = "" if underruns == 1 else "s"
+        self._set(
+            self._underruns, f"{underruns} underrun{plural}" + (f", {waits} waits for the model" if waits else "")
+        )
+        self._set(self._time, f"{position:.2f} s" if streaming else f"{position:.2f} / {self._duration:.2f} s")
+        if underruns != had_underruns:
+            set_look(self._underruns, "warning" if underruns else "muted")
+            self.underruns_changed.emit(underruns)
+
+    @staticmethod
+    def _set(label: QLabel, text: str) -> None:
+        if label.text() != text:
+            label.setText(text)
+
+    def _show_problem(self, problem: str) -> None:
+        if problem and self.player.mixer.state.playing:
+            self.player.pause()
+        self._problem = problem
+        self._problem_text.setText(problem)
+        # Before anyone looked for a device there is nothing to complain about.
+        self._problem_row.setVisible(bool(problem) and self._looked)
+        self._play.setEnabled(not problem)
+        self.problem_changed.emit(problem)
+
+    def _show_playing(self, playing: bool) -> None:
+        self._play.setIcon(icon("pause" if playing else "play"))
+        self._play.setAccessibleName("Pause" if playing else "Play")
+        self._play.setToolTip(f"{self._play.accessibleName()} (Space)")
+
+    def _show_choice(self) -> None:
+        for side, button in self._buttons.items():
+            button.setChecked(side == self._heard)
+            button.setEnabled(self._takes[side] is not None)
+        self._switch.setEnabled(all(take is not None for take in self._takes.values()))
+        self.plots.set_heard(SIDES.index(self._heard) if self._takes[self._heard] is not None else None)
+
+    def _show_gains(self) -> None:
+        parts = [
+            f"{side} {_decibels(gain)}"
+            for side, take, gain in zip(SIDES, self._analysis.takes, self._matched_gains(), strict=True)
+            if take is not None
+        ]
+        self._gains.setText("   ".join(parts))
+
+    def _show_mode(self) -> None:
+        active = self.player.comparison
+        titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming"}
+        both = len(self._loaded) == len(SIDES) or active.mode is Mode.STREAM
+        self._mode.setText(f"{titles[active.mode]}: {active.reason}" if both else "")
+
+    # --- The device -------------------------------------------------------------------------------------------------
+    @Slot(object)
+    def _open_device(self, sound: Sound) -> None:
+        self._probing = False
+        self._retry.setEnabled(True)
+        try:
+            self.player.open(sound)
+        except DeviceError as error:
+            self._show_problem(str(error))
+        self._refresh()
+
+    def shut_down(self) -> None:
+        """Close the device and end the worker thread."""
+        self._poll.stop()
+        self._submission.stop()
+        self.player.close()
+        self._worker.shutdown(wait=not self._probing, cancel_futures=True)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.shut_down()
+        super().closeEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
+            self.player.pause()
+        super().changeEvent(event)
+
+
+def _analyse(
+    takes: tuple[Take | None, Take | None], previous: _Analysis, player: Player, gain_rule: GainRule
+) -> _Analysis:
+    """Everything about the takes that takes time; runs in the worker thread."""
+    mels = []
+    for take in takes:
+        known = next((mel for one, mel in zip(previous.takes, previous.mels, strict=True) if one is take), None)
+        if take is None or known is not None:
+            mels.append(known)
+            continue
+        player.prepare(take.samples, take.sample_rate)
+        mels.append(log_mel(take.samples, take.sample_rate))
+    present = [take for take in takes if take is not None]
+    gains = iter(gain_rule([(take.samples, take.sample_rate) for take in present]) if present else ())
+    return _Analysis(takes, tuple(mels), tuple(1.0 if take is None else float(next(gains)) for take in takes))
+
+
+def _equally_loud(takes: Sequence[tuple[np.ndarray, int]]) -> Sequence[float]:
+    from engine.measure.loudness import matching_gains
+
+    return matching_gains(takes)
+
+
+def _name(take: Take | None) -> str:
+    return "" if take is None else take.label or take.text
+
+
+def _decibels(gain: float) -> str:
+    level = round(20 * np.log10(gain), 1)
+    return "0.0 dB" if level == 0 else f"{level:+.1f} dB".replace("-", "−")

@@ -1,0 +1,302 @@
+"""The Listen panel as people use it: real key presses and clicks on the real widget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+import soundfile
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+
+from app.listening.player import Mode, Player
+from app.panels.listen import STEP_SECONDS, ListenPanel
+from app.theme import DARK, LIGHT
+from engine.paths import resource
+from engine.setting import Setting
+from engine.take import Take
+from tests.sound import NullSink, null_sink  # noqa: F401
+
+RATE = 24000
+
+
+def same_power(takes: Sequence[tuple[np.ndarray, int]]) -> list[float]:
+    powers = [float(np.sqrt(np.mean(samples**2))) for samples, _ in takes]
+    return [min(powers) / power for power in powers]
+
+
+def take(samples: np.ndarray, label: str) -> Take:
+    return Take(label, "2026-01-01T00:00:00Z", "Text", "voice", Setting("f5-mini"), RATE, samples, label=label)
+
+
+@pytest.fixture(scope="module")
+def speech() -> np.ndarray:
+    samples, rate = soundfile.read(resource("models", "f5-mini", "voices", "slt.wav"), dtype="float32")
+    assert rate == RATE
+    return samples
+
+
+@pytest.fixture
+def empty(qtbot) -> Iterator[ListenPanel]:
+    panel = ListenPanel(Player(), LIGHT, same_power)
+    qtbot.addWidget(panel)
+    panel.resize(900, 600)
+    panel.show()
+    panel.activateWindow()
+    qtbot.waitExposed(panel)
+    panel.setFocus()
+    yield panel
+    panel.shut_down()
+
+
+@pytest.fixture
+def panel(empty: ListenPanel, speech: np.ndarray, qtbot) -> ListenPanel:
+    set_takes(empty, qtbot, take(speech, "baseline"), take(0.5 * speech, "accelerated"))
+    return empty
+
+
+def set_takes(panel: ListenPanel, qtbot, take_a: Take | None, take_b: Take | None) -> None:
+    with qtbot.waitSignal(panel.analysed, timeout=20000):
+        panel.set_take("A", take_a)
+        panel.set_take("B", take_b)
+
+
+def press(panel: QWidget, keys: str) -> None:
+    for key in keys:
+        QTest.keyClick(QApplication.focusWidget() or panel, key)
+
+
+def named(panel: QWidget, name: str) -> QWidget:
+    return next(one for one in panel.findChildren(QWidget) if one.accessibleName() == name)
+
+
+def text(panel: QWidget, name: str) -> str:
+    return named(panel, name).text()
+
+
+def test_keys_choose_and_switch(panel: ListenPanel, qtbot) -> None:
+    heard = []
+    panel.switched.connect(heard.append)
+    press(panel, "b")
+    press(panel, "b")
+    press(panel, "a")
+    press(panel, "x")
+    press(panel, "x")
+    assert heard == ["B", "A", "B", "A"]
+    press(panel, "b")
+    assert panel.heard == "B"
+    assert panel.player.choice == 1
+    assert named(panel, "Hear take B").isChecked()
+    assert not named(panel, "Hear take A").isChecked()
+
+
+def test_buttons_do_what_keys_do(panel: ListenPanel) -> None:
+    QTest.mouseClick(named(panel, "Hear take B"), Qt.MouseButton.LeftButton)
+    assert panel.player.choice == 1
+    QTest.mouseClick(named(panel, "Switch between A and B"), Qt.MouseButton.LeftButton)
+    assert panel.heard == "A"
+
+
+def test_an_empty_side_cannot_be_heard(empty: ListenPanel, speech: np.ndarray, qtbot) -> None:
+    set_takes(empty, qtbot, take(speech, "only"), None)
+    press(empty, "b")
+    assert empty.heard == "A"
+    assert named(empty, "Hear take A").isChecked()
+    assert not named(empty, "Hear take B").isEnabled()
+    set_takes(empty, qtbot, None, take(speech, "only"))
+    assert empty.heard == "B"
+
+
+def test_arrows_seek_and_home_returns(panel: ListenPanel) -> None:
+    for _ in range(3):
+        QTest.keyClick(panel, Qt.Key.Key_Right)
+    assert panel.player.position == pytest.approx(3 * STEP_SECONDS, abs=1e-4)
+    QTest.keyClick(panel, Qt.Key.Key_Left)
+    assert panel.player.position == pytest.approx(2 * STEP_SECONDS, abs=1e-4)
+    QTest.keyClick(panel, Qt.Key.Key_Home)
+    QTest.keyClick(panel, Qt.Key.Key_Left)
+    assert panel.player.position == 0
+    assert text(panel, "Position").startswith("0.00 / ")
+
+
+def test_the_loop_by_keyboard(panel: ListenPanel) -> None:
+    loops = []
+    panel.loop_changed.connect(loops.append)
+    panel.seek(1.0)
+    press(panel, "[")
+    panel.seek(2.0)
+    press(panel, "]")
+    assert loops[-1] == pytest.approx((1.0, 2.0), abs=1e-3)
+    assert panel.player.mixer.state.loop == pytest.approx((48000, 96000), abs=48)
+    press(panel, "l")
+    assert loops[-1] is None
+    assert panel.player.mixer.state.loop is None
+    press(panel, "l")
+    assert loops[-1] == pytest.approx((1.0, 2.0), abs=1e-3)
+    assert named(panel, "Loop").isChecked()
+
+
+def test_the_loop_by_mouse_and_a_click_that_seeks(panel: ListenPanel, qtbot) -> None:
+    plot = named(panel, "Waveform of take A")
+    across = plot.view.sceneBoundingRect()
+
+    def at(seconds: float) -> QPoint:
+        duration = panel.plots.seen[1]
+        scene = across.left() + across.width() * seconds / duration
+        return plot.mapFromScene(scene, across.center().y())
+
+    view = plot.viewport()
+    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=at(0.5))
+    for seconds in (0.7, 1.0, 1.5):
+        QTest.mouseMove(view, at(seconds))
+        qtbot.wait(20)
+    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=at(1.5))
+    assert panel.player.mixer.state.loop is not None
+    start, end = (one / panel.player.rate for one in panel.player.mixer.state.loop)
+    assert (start, end) == pytest.approx((0.5, 1.5), abs=0.02)
+    press(panel, "l")
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=at(2.2))
+    qtbot.waitUntil(lambda: panel.player.position == pytest.approx(2.2, abs=0.02), timeout=5000)
+
+
+def test_the_plots_share_their_time_axis(panel: ListenPanel) -> None:
+    press(panel, "+")
+    names = [f"{kind} of {what}" for kind in ("Waveform", "Mel spectrogram") for what in ("take A", "take B")]
+    names += ["Waveform of the difference A minus B", "Mel spectrogram of the difference A minus B"]
+    ranges = {tuple(np.round(named(panel, name).viewRange()[0], 6)) for name in names}
+    assert len(ranges) == 1
+    assert next(iter(ranges))[1] < panel.plots._duration
+    heights = {tuple(named(panel, name).viewRange()[1]) for name in names if name.startswith("Waveform")}
+    assert len(heights) == 1
+    press(panel, "0")
+    assert panel.plots.seen == pytest.approx((0, panel.plots._duration))
+
+
+def test_loudness_is_matched_and_shown(panel: ListenPanel) -> None:
+    assert text(panel, "Gains") == "A −6.0 dB   B 0.0 dB"
+    assert panel.player.mixer._programme.gains == pytest.approx((0.5, 1.0))
+    level = named(panel, "Mel spectrogram of the difference A minus B").image.image
+    assert np.abs(level).max() < 0.01
+    match = next(one for one in panel.findChildren(QAbstractButton) if "loudness" in one.text())
+    match.setFocus()
+    QTest.keyClick(match, Qt.Key.Key_Space)
+    assert not match.isChecked()
+    assert text(panel, "Gains") == "A 0.0 dB   B 0.0 dB"
+    assert panel.player.mixer._programme.gains == (1.0, 1.0)
+    assert np.median(named(panel, "Mel spectrogram of the difference A minus B").image.image) == pytest.approx(
+        6.02, abs=1
+    )
+
+
+def test_the_mode_is_shown_with_its_reason(panel: ListenPanel, speech: np.ndarray, qtbot) -> None:
+    assert text(panel, "What a switch does").startswith("In sync: ")
+    set_takes(panel, qtbot, take(speech, "a"), take(speech[: -RATE // 2], "b"))
+    assert text(panel, "What a switch does") == (
+        "Restart: The takes differ by 0.50 s in length, so a switch starts from the beginning."
+    )
+    assert panel.player.comparison.mode is Mode.RESTART
+    assert named(panel, "Mel spectrogram of the difference A minus B").image.image is None
+    with qtbot.waitSignal(panel.analysed, timeout=20000):
+        panel.set_aligned(False)
+    assert "from take to take" in text(panel, "What a switch does")
+
+
+def test_texts_are_shown_and_hidden(panel: ListenPanel) -> None:
+    assert not named(panel, "Warning").isVisible()
+    panel.set_warning("A and B have different seeds.")
+    panel.set_difference("δ: 0.2 → 0.3")
+    assert named(panel, "Warning").isVisible()
+    assert text(panel, "What differs") == "δ: 0.2 → 0.3"
+    panel.set_warning("")
+    panel.set_difference("")
+    assert not named(panel, "Warning").isVisible()
+    assert not named(panel, "What differs").isVisible()
+
+
+def test_without_a_device_everything_but_sound_works(panel: ListenPanel, qtbot, monkeypatch) -> None:
+    monkeypatch.setenv("PULSE_SERVER", "unix:/nowhere/at/all")
+    monkeypatch.setenv("ALSA_CONFIG_PATH", "/nowhere/at/all")
+    with qtbot.waitSignal(panel.problem_changed, timeout=30000):
+        panel.connect_device()
+    qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible(), timeout=30000)
+    assert "everything else works" in text(panel, "Audio device")
+    assert not named(panel, "Play").isEnabled()
+    press(panel, " ")
+    assert not panel.player.playing
+    press(panel, "b")
+    QTest.keyClick(panel, Qt.Key.Key_Right)
+    assert panel.heard == "B"
+    assert panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
+
+
+def test_everything_that_takes_the_focus_or_shows_data_has_a_name(panel: ListenPanel) -> None:
+    nameless = [
+        one
+        for one in panel.findChildren(QWidget)
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus
+        and not one.accessibleName()
+        and not (isinstance(one, QAbstractButton) and one.text())
+        and not one.objectName().startswith("qt_")
+    ]
+    assert not nameless
+
+
+def test_the_theme_can_change(panel: ListenPanel) -> None:
+    light = panel.grab().toImage()
+    panel.set_colours(DARK)
+    dark = panel.plots.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    panel.set_colours(LIGHT)
+    again = panel.grab().toImage()
+    middle = dark.pixelColor(dark.width() // 2, 3)
+    assert middle.lightness() < 60
+    assert light == again
+
+
+@pytest.mark.slow
+def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_sink: NullSink) -> None:  # noqa: F811
+    panel.connect_device()
+    qtbot.waitUntil(lambda: panel.player.usable, timeout=30000)
+    assert not named(panel, "Audio device").isVisible()
+    press(panel, " ")
+    qtbot.waitUntil(lambda: panel.player.position > 0.4, timeout=30000)
+    assert named(panel, "Pause").isEnabled()
+    press(panel, "x")
+    qtbot.waitUntil(lambda: panel.player.choice == 1, timeout=30000)
+    assert panel.player.position > 0.4
+    press(panel, " ")
+    qtbot.waitUntil(lambda: not panel.player.playing, timeout=30000)
+
+    # Another take for the other side does not move what is being heard.
+    before = panel.player.mixer.state.position
+    set_takes(panel, qtbot, take(speech[::-1].copy(), "new"), panel._takes["B"])
+    qtbot.wait(100)
+    assert (panel.heard, panel.player.mixer.state.position) == ("B", before)
+
+    # A stream is heard while it comes; the takes come back after it.
+    with null_sink.recording() as recording:
+        panel.begin_stream(RATE)
+        for piece in np.array_split(speech[:RATE], 5):
+            panel.append(piece)
+        panel.end_stream()
+        set_takes(panel, qtbot, take(speech[:RATE], "streamed"), take(speech[:RATE], "old"))
+        assert text(panel, "What a switch does").startswith("Streaming")
+        qtbot.waitUntil(lambda: text(panel, "What a switch does").startswith("In sync"), timeout=30000)
+        qtbot.wait(500)
+    assert np.count_nonzero(recording.samples) > 40000
+
+    press(panel, " ")
+    qtbot.waitUntil(lambda: panel.player.playing, timeout=30000)
+    null_sink.kill()
+    qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible(), timeout=30000)
+    assert "went away" in text(panel, "Audio device")
+    null_sink.start()
+    retry = next(one for one in panel.findChildren(QAbstractButton) if "Reconnect" in one.text())
+    QTest.mouseClick(retry, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: panel.player.usable, timeout=30000)
+    qtbot.waitUntil(lambda: not named(panel, "Audio device").isVisible(), timeout=30000)
+    panel.setFocus()
+    press(panel, " ")
+    qtbot.waitUntil(lambda: panel.player.playing, timeout=30000)
