@@ -1,4 +1,4 @@
-"""From an exception to a sentence that a user can act on. Torch-free: failing to import torch is one of them."""
+"""From an exception to a sentence that a user can act on. Torch-free."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ def sentence(error: BaseException, activity: str, device: str = "cpu") -> str:
         return str(error)
     if is_out_of_memory(error):
         return _out_of_memory(activity, device)
-    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "torch":
-        return f"PyTorch could not be loaded ({error}); install Paretone again."
     if isinstance(error, OSError):
         return _system_error(error, activity)
     return (

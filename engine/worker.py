@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine import failures
-from engine.errors import Cancelled
+from engine.errors import Cancelled, DeviceError
 from engine.messages import (
     Calibrate,
     Cancel,
@@ -73,6 +73,7 @@ class Engine:
         self._shut_down: ShutDown | None = None
 
         self._workshop: Workshop | None = None
+        self._closed = DeviceError("The engine has not started yet.")
         # A daemon, so that a front end that dies without shutting down does not leave a process behind.
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -132,7 +133,7 @@ class Engine:
     # --- On the engine thread from here on ---------------------------------------------------------------------------
     def _run(self) -> None:
         try:
-            self._prepare()
+            self._open_workshop()
             while (command := self._next()) is not None:
                 outcome = self._outcome(command)
                 self._forget_running()
@@ -147,22 +148,20 @@ class Engine:
                 self._post(JobCancelled(command.job))
             self._post(EngineStopped(self._shut_down.job if self._shut_down else 0))
 
-    def _prepare(self) -> None:
-        """Import torch and look at the machine; on failure every job tries again and says why it cannot run."""
+    def _open_workshop(self) -> None:
+        """Import torch and look at the machine. On failure the thread lives on, and every job says why it cannot run."""
+        self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
-            self._open_workshop()
-        except Exception as error:
-            self._post(EngineStatus(0, failures.sentence(error, "starting the engine")))
-            _log.exception("The engine could not start.")
-
-    def _open_workshop(self) -> Workshop:
-        if self._workshop is None:
-            self._post(EngineStatus(0, "Loading PyTorch…"))
             workshop = import_module("engine.workshop")
-            load = self._load or import_module("engine.models").load_model
-            self._workshop = workshop.Workshop(load)
+            self._workshop = workshop.Workshop(self._load or import_module("engine.models").load_model)
+        except Exception as error:
+            _log.exception("The engine could not start.")
+            self._closed = DeviceError(
+                f"PyTorch could not be started ({type(error).__name__}: {error}); set Paretone up again."
+            )
+            self._post(EngineStatus(0, str(self._closed)))
+        else:
             self._post(self._workshop.ready)
-        return self._workshop
 
     def _next(self) -> Command | None:
         """The next job, once there is one; ``None`` to end."""
@@ -189,7 +188,9 @@ class Engine:
         """Carry ``command`` out and say how it ended."""
         activity = ACTIVITIES[type(command)]
         try:
-            self._open_workshop().carry_out(command, self._post, self._cancelled)
+            if self._workshop is None:
+                raise self._closed
+            self._workshop.carry_out(command, self._post, self._cancelled)
             return JobFinished(command.job)
         except Cancelled:
             return JobCancelled(command.job)

@@ -82,8 +82,3 @@ def test_unforeseen_error() -> None:
         "The engine goes on; details are in the log."
     )
     assert "Traceback" in details(error)
-
-
-def test_torch_that_cannot_be_imported() -> None:
-    error = ImportError("libgomp.so.1: cannot open shared object file", name="torch._C")
-    assert sentence(error, "starting the engine").startswith("PyTorch could not be loaded (libgomp")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -462,6 +463,27 @@ def run_python(code: str) -> None:
 
 def test_importing_the_worker_imports_no_torch() -> None:
     run_python("import sys, engine.worker; assert 'torch' not in sys.modules")
+
+
+def test_engine_without_torch_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / "torch"
+    broken.mkdir()
+    (broken / "__init__.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')\n")
+    run_python(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from engine.messages import JobFailed, ShutDown, UnloadModel\n"
+        "from engine.worker import Engine\n"
+        "events = []\n"
+        "engine = Engine(events.append)\n"
+        "engine.start()\n"
+        "engine.submit(UnloadModel(1))\n"
+        "while not any(isinstance(one, JobFailed) for one in events): engine.join(0.01)\n"
+        "engine.submit(ShutDown(2))\n"
+        "assert engine.join(60)\n"
+        "failed = next(one for one in events if isinstance(one, JobFailed))\n"
+        "assert failed.sentence == 'PyTorch could not be started (OSError: libgomp.so.1: cannot open shared object '"
+        "'file); set Paretone up again.', failed.sentence\n"
+    )
 
 
 def test_engine_at_work_imports_no_qt() -> None:
