@@ -1,0 +1,85 @@
+"""Reading a reference recording, with everything that can be wrong with one. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import AudioError
+
+SHORTEST_SECONDS = 0.3
+LONGEST_SECONDS = 60.0
+SILENT_PEAK = 1e-3
+"""Peaks below this, −60 dB of full scale, are silence."""
+USUAL_RATES = 16000
+"""Recordings below this rate sound muffled, and so will the speech."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A mono recording: ``samples`` float32, about −1 to 1."""
+
+    samples: np.ndarray = field(repr=False)
+    sample_rate: int
+    notes: tuple[str, ...] = ()
+    """What was changed on reading or should be known, as sentences."""
+
+    @property
+    def seconds(self) -> float:
+        """Length in seconds."""
+        return len(self.samples) / self.sample_rate
+
+
+def read_recording(path: Path | str) -> Recording:
+    """Read any file that libsndfile knows (WAV, FLAC, OGG, MP3, AIFF …), mixed to mono.
+
+    Raises :class:`AudioError` when it is missing, no audio, empty, shorter than 0.3 s, longer than 60 s, silent, or
+    holds values that are not numbers.
+    """
+    import soundfile  # loads a shared library: only when a file is read
+
+    path = Path(path)
+    if not path.is_file():
+        raise AudioError(f"The recording {path} is missing; choose another file.")
+    try:
+        with soundfile.SoundFile(path) as file:
+            rate, frames = file.samplerate, file.frames
+            _require_length(path, frames, rate)
+            channels = file.read(dtype="float32", always_2d=True)
+    except (soundfile.LibsndfileError, OSError) as error:
+        reason = getattr(error, "error_string", None) or error
+        raise AudioError(
+            f"{path} is not a recording that can be read ({str(reason).rstrip('.')}); "
+            "choose a WAV, FLAC, OGG or MP3 file."
+        ) from None
+    _require_length(path, len(channels), rate)
+    if not np.isfinite(channels).all():
+        raise AudioError(f"The recording {path} holds values that are not numbers; export it again from your editor.")
+    if np.abs(channels).max() < SILENT_PEAK:
+        raise AudioError(f"The recording {path} is silent; choose a recording of speech.")
+    notes = []
+    samples = channels[:, 0]
+    if channels.shape[1] > 1:
+        samples = channels.mean(axis=1)
+        notes.append(f"{path.name}: {channels.shape[1]} channels were mixed to one.")
+        if np.abs(samples).max() < SILENT_PEAK:
+            raise AudioError(f"The channels of {path} cancel each other out; export one of them alone.")
+    if rate < USUAL_RATES:
+        notes.append(f"{path.name}: recorded at {rate / 1000:g} kHz, so the speech will sound muffled.")
+    if np.abs(samples).max() > 1.0:
+        notes.append(f"{path.name}: louder than full scale.")
+    return Recording(np.ascontiguousarray(samples), rate, tuple(notes))
+
+
+def _require_length(path: Path, frames: int, rate: int) -> None:
+    if frames <= 0:
+        raise AudioError(f"The recording {path} is empty; choose another file.")
+    seconds = frames / rate
+    if seconds < SHORTEST_SECONDS:
+        raise AudioError(f"The recording {path} lasts {seconds:.2f} s; at least {SHORTEST_SECONDS} s are needed.")
+    if seconds > LONGEST_SECONDS:
+        raise AudioError(
+            f"The recording {path} lasts {seconds:.0f} s; cut it to {LONGEST_SECONDS:.0f} s or less, best 5 to 12 s."
+        )

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+from engine.audio.prompt import LONG_PAUSES, Track, prepare_prompt, silent_ranges, spoken_ranges
+from engine.audio.recording import Recording
+from engine.errors import AudioError
+
+
+def recording(rate: int, parts: list[tuple[float, int]]) -> Recording:
+    """Square waves of (seconds, 16-bit level), one after the other."""
+    waves = [np.where(np.arange(int(seconds * rate)) % 4 < 2, level, -level) for seconds, level in parts]
+    return Recording((np.concatenate(waves) / 32768).astype(np.float32), rate)
+
+
+# Lengths and checksums are those that pydub 0.25.1 gives with the official steps.
+OFFICIAL = [
+    (24000, [(0.5, 0), (2.0, 3000), (0.4, 0)], 49198, 2357893373),
+    (16000, [(0.217, 40), (3.0, 5000), (2.5, 60), (3.0, 2000), (0.3, 300), (0.123, 150)], 133871, 1615617531),
+    (44100, [(7.0, 3000), (1.5, 20), (6.0, 3000), (1.5, 20), (2.0, 3000)], 310856, 134675929),
+    (22050, [(9.0, 3000), (0.3, 200), (9.0, 3000)], 199528, 202516193),
+    (24000, [(14.0, 3000)], 289198, 3989300603),
+    (48000, [(5.0, 4000), (0.2, 100), (5.0, 4000), (0.2, 100), (5.0, 4000)], 491995, 2765305974),
+    (11025, [(1.0, 255), (0.5, 265), (0.5, 255)], 6052, 2973313982),
+    (24000, [(3.0, 104), (2.0, 103), (3.0, 1000)], 73198, 1497969676),
+]
+
+
+@pytest.mark.parametrize(("rate", "parts", "length", "checksum"), OFFICIAL)
+def test_gives_the_official_samples(rate: int, parts: list, length: int, checksum: int) -> None:
+    prepared = prepare_prompt(recording(rate, parts))
+    samples = np.round(prepared.samples * 32768).astype(np.int16)
+    assert (len(samples), zlib.crc32(samples.tobytes())) == (length, checksum)
+    assert prepared.sample_rate == rate
+    assert prepared.samples.dtype == np.float32
+
+
+def test_cutting_is_said_and_keeping_all_is_not() -> None:
+    cut = prepare_prompt(recording(24000, [(14.0, 3000)]))
+    assert cut.notes == ("The reference recording was cut to its first 12.0 s.",)
+    assert prepare_prompt(recording(24000, [(3.0, 3000)])).notes == ()
+
+
+def test_pauses_and_what_is_spoken() -> None:
+    one = recording(24000, [(2.0, 3000), (3.0, 0), (2.0, 3000)])
+    track = Track(one.samples, one.sample_rate)
+    assert silent_ranges(track, LONG_PAUSES) == [(2000, 5000)]
+    assert spoken_ranges(track, LONG_PAUSES) == [(0, 3000), (4000, 7000)]
+
+
+def test_neighbouring_pieces_share_a_short_pause() -> None:
+    one = recording(24000, [(2.0, 3000), (1.2, 0), (2.0, 3000)])
+    assert spoken_ranges(Track(one.samples, one.sample_rate), LONG_PAUSES) == [(0, 2600), (2600, 5200)]
+
+
+@pytest.mark.parametrize("level", [0, 50, 200])
+def test_nothing_loud_enough_is_refused(level: int) -> None:
+    with pytest.raises(AudioError, match="silent throughout"):
+        prepare_prompt(recording(24000, [(3.0, level)]))

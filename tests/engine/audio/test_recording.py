@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.audio.recording import read_recording
+from engine.errors import AudioError
+
+
+def tone(seconds: float, rate: int = 24000, level: float = 0.3) -> np.ndarray:
+    return (level * np.sin(2 * np.pi * 220 * np.arange(int(seconds * rate)) / rate)).astype(np.float32)
+
+
+def written(path: Path, samples: np.ndarray, rate: int = 24000, subtype: str | None = None) -> Path:
+    soundfile.write(path, samples, rate, subtype=subtype)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "subtype", "tolerance"),
+    [("a.wav", "PCM_16", 1e-4), ("a.wav", "PCM_24", 1e-6), ("a.wav", "FLOAT", 0), ("a.flac", "PCM_24", 1e-6)],
+)
+def test_reads_every_depth(tmp_path: Path, name: str, subtype: str, tolerance: float) -> None:
+    found = read_recording(written(tmp_path / name, tone(1), subtype=subtype))
+    assert (found.sample_rate, found.seconds, found.notes) == (24000, 1.0, ())
+    assert found.samples.dtype == np.float32
+    assert np.abs(found.samples - tone(1)).max() <= tolerance
+
+
+def test_stereo_is_mixed_and_said(tmp_path: Path) -> None:
+    stereo = np.stack([tone(1), tone(1, level=0.1)], axis=1)
+    found = read_recording(str(written(tmp_path / "a.wav", stereo, subtype="FLOAT")))
+    assert np.allclose(found.samples, tone(1, level=0.2), atol=1e-6)
+    assert found.notes == ("a.wav: 2 channels were mixed to one.",)
+
+
+def test_a_telephone_recording_is_taken_and_said(tmp_path: Path) -> None:
+    found = read_recording(written(tmp_path / "a.wav", tone(1, 8000), 8000))
+    assert found.sample_rate == 8000
+    assert "8 kHz" in found.notes[0]
+
+
+def test_more_than_full_scale_is_said(tmp_path: Path) -> None:
+    assert "full scale" in read_recording(written(tmp_path / "a.wav", tone(1, level=1.5), subtype="FLOAT")).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (np.zeros(0), "is empty"),
+        (tone(0.1), r"lasts 0\.10 s; at least 0\.3 s"),
+        (tone(600, 8000), "lasts 600 s; cut it to 60 s"),
+        (np.full(24000, np.nan), "not numbers"),
+        (np.where(np.arange(24000) == 5, np.inf, tone(1)), "not numbers"),
+        (np.zeros(24000), "is silent"),
+        (tone(1, level=5e-4), "is silent"),
+        (np.stack([tone(1), -tone(1)], axis=1), "cancel each other out"),
+    ],
+)
+def test_unusable_recordings_are_refused_by_name(tmp_path: Path, samples: np.ndarray, message: str) -> None:
+    rate = 8000 if len(samples) == 4_800_000 else 24000
+    path = written(tmp_path / "voice.wav", samples, rate, subtype="FLOAT")
+    with pytest.raises(AudioError, match=rf"voice\.wav.*{message}|{message}"):
+        read_recording(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"not audio at all" * 100, b"RIFF\x00\x00\x00\x00WAVE", b"\x00" * 5000])
+def test_what_is_no_audio_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.wav"
+    path.write_bytes(content)
+    with pytest.raises(AudioError, match=r"notes\.wav"):
+        read_recording(path)
+
+
+def test_a_truncated_recording_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.flac", tone(2))
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(AudioError, match=r"a\.flac"):
+        read_recording(path)
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(AudioError, match=r"gone\.wav is missing"):
+        read_recording(tmp_path / "gone.wav")
+    with pytest.raises(AudioError, match="is missing"):
+        read_recording(tmp_path)
+
+
+def test_reading_and_preparing_need_no_torch() -> None:
+    program = "import sys, engine.audio.prompt, engine.audio.recording; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
