@@ -105,7 +105,8 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def published_calibration(subject: Subject, knobs: Values) -> Rows:
-    """Algorithm 1 with its check and pre-calibration, as the official code runs them: every trial is a whole evaluation."""
+    """Algorithm 1 with its check and pre-calibration, as the official code runs them: every trial is a whole
+    evaluation."""
     backbone, times = subject.backbone, subject.times
     layers, steps = backbone.layers, len(times) - 1
     branch_skip, threshold = str(knobs["branch_skip"]), float(knobs["threshold"])

@@ -29,8 +29,8 @@ LEVELS = (0.05, 0.08, 0.12, 0.17, 0.23, 0.30, 0.40)
 COUNTED_FROM = 0.10
 """Levels whose table saves less than this share of the operations are measured, but do not count in the headline."""
 DEFINITION = (
-    "Realised share: (1 - time ratio of the backbone) / (1 - ops ratio), times paired and interleaved with the backbone "
-    "that skips nothing; median over the thresholds that skip at least 10 % of the operations."
+    "Realised share: (1 - time ratio of the backbone) / (1 - ops ratio), times paired and interleaved with the "
+    "backbone that skips nothing; median over the thresholds that skip at least 10 % of the operations."
 )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from engine import device as devices
+from engine.audio.mel import VOCOS, MelFrontEnd
 from engine.errors import CheckpointError
 from engine.models.base import ModelInfo, SpeechModel
 from engine.models.catalogue import CatalogueEntry, entry
@@ -39,6 +40,11 @@ def load(
     status(f"Reading {chosen.title} …")
     # A folder of the user's own is described by its name or sidecar, and only then by the catalogue.
     checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
+    if checkpoint.mel_style != VOCOS:
+        raise CheckpointError(
+            f"{checkpoint.path} was made for the {checkpoint.mel_style} vocoder, which Paretone does not have; "
+            "choose a checkpoint for Vocos."
+        )
     vocoder_folder = _vocoder_folder(chosen, place)
     status(f"Reading the vocoder in {vocoder_folder.name} …")
     vocoder = Vocos.load(vocoder_folder, target, check)
@@ -47,6 +53,7 @@ def load(
     backbone.fuse()
     check()
     front_end = _front_end(checkpoint)
+    reads_phones = isinstance(front_end, PhoneFrontEnd)
     info = ModelInfo(
         id=chosen.id,
         title=chosen.title,
@@ -64,7 +71,7 @@ def load(
         text_front_end=checkpoint.text_front_end,
         knobs=chosen.options,
     )
-    return F5Speech(info, backbone, vocoder, front_end, PromptReader(checkpoint, front_end))
+    return F5Speech(info, backbone, vocoder, front_end, PromptReader(MelFrontEnd(), reads_phones))
 
 
 def _vocoder_folder(chosen: CatalogueEntry, place: Path) -> Path:

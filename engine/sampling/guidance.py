@@ -16,8 +16,8 @@ def is_guided(strength: float) -> bool:
 def guided_velocity(branches: Tensor, strength: float) -> Tensor:
     """Combine the velocities of the branches: v_c + strength * (v_c - v_u).
 
-    ``branches`` is (2·batch, frames, bands), conditional rows first, or (batch, frames, bands) without guidance. The usual
-    guidance weight w (1: no guidance) is ``1 + strength``.
+    ``branches`` is (2·batch, frames, bands), conditional rows first, or (batch, frames, bands) without guidance. The
+    usual guidance weight w (1: no guidance) is ``1 + strength``.
     """
     if not is_guided(strength):
         return branches

@@ -1,7 +1,7 @@
 """Time grids of the flow family. Torch-free: a front end draws the effective grid with the same numbers.
 
-Sources: EPSS tables from Zheng et al., arXiv 2505.19931, as in the official ``f5_tts/model/utils.py``; sway sampling from
-the F5-TTS paper, arXiv 2410.06885, section 3.3.
+Sources: EPSS tables from Zheng et al., arXiv 2505.19931, as in the official ``f5_tts/model/utils.py``; sway sampling
+from the F5-TTS paper, arXiv 2410.06885, section 3.3.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ SPACINGS = ("epss", "uniform")
 def effective_spacing(steps: int, spacing: str) -> str:
     """What ``spacing`` comes to: EPSS has tables for some numbers of steps only and is uniform for all others."""
     if spacing not in SPACINGS:
-        raise SettingError(
-            f"The step grid must be one of {', '.join(SPACINGS)}, not {spacing!r}."
-        )
+        raise SettingError(f"The step grid must be one of {', '.join(SPACINGS)}, not {spacing!r}.")
     return "epss" if spacing == "epss" and steps in EPSS else "uniform"
 
 
@@ -42,9 +40,9 @@ def time_grid(
 ) -> np.ndarray:
     """The ``steps + 1`` times from 0 (noise) to 1 (speech), float32.
 
-    ``sway`` bends the grid, t + sway * (cos(pi t / 2) - 1 + t): negative values crowd it towards 0; 0 leaves it as it is.
-    ``cosine`` is the float32 cosine: torch's, which the official code uses, is a unit in the last place away from numpy's;
-    :func:`engine.sampling.flow.sampling_grid` gives the official grid to the last bit.
+    ``sway`` bends the grid, t + sway * (cos(pi t / 2) - 1 + t): negative values crowd it towards 0; 0 leaves it as is.
+    ``cosine`` is the float32 cosine: torch's, which the official code uses, is a unit in the last place away from
+    numpy's; :func:`engine.sampling.flow.sampling_grid` gives the official grid to the last bit.
     """
     if steps < 1:
         raise SettingError(f"The number of steps must be at least 1, not {steps}.")
@@ -53,9 +51,7 @@ def time_grid(
     else:
         times = np.linspace(0, 1, steps + 1, dtype=np.float32)
     if sway:
-        times = times + np.float32(sway) * (
-            cosine(np.float32(np.pi / 2) * times) - np.float32(1) + times
-        )
+        times = times + np.float32(sway) * (cosine(np.float32(np.pi / 2) * times) - np.float32(1) + times)
     if np.any(np.diff(times) <= 0):
         raise SettingError(
             f"A sway coefficient of {sway:g} makes time run backwards on this grid; choose a value between -1 and 1."

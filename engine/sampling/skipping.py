@@ -1,8 +1,8 @@
 """How a layer's modules compute, reuse or share their output: what a strategy table's actions do inside a backbone.
 
-Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the gate is
-always that of the current step. The residual between branches is that of the last step that computed all of them, however
-many skips follow.
+Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the
+gate is always that of the current step. The residual between branches is that of the last step that computed all of
+them, however many skips follow.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ def layer_duty(action: Action, branch_skip: str, keep: bool) -> LayerDuty:
     """The duty of a layer that does ``action``; with ``keep``, whatever any later step may need of it is kept."""
 
     def duty(action: Action) -> Duty:
-        return Duty(
-            action, keep and action is not Action.TS, keep and action is Action.NONE
-        )
+        return Duty(action, keep and action is not Action.TS, keep and action is Action.NONE)
 
     spares_feed_forward = action is not Action.BS or branch_skip == "both"
     return LayerDuty(duty(action), duty(action if spares_feed_forward else Action.NONE))
@@ -51,8 +49,8 @@ def layer_duty(action: Action, branch_skip: str, keep: bool) -> LayerDuty:
 
 @dataclass
 class ModuleMemory:
-    """What one module keeps between steps. ``output`` is (branches·batch, frames, width), branch-major; ``residual`` holds
-    the branches after the first, less the first."""
+    """What one module keeps between steps. ``output`` is (branches·batch, frames, width), branch-major; ``residual``
+    holds the branches after the first, less the first."""
 
     output: Tensor | None = None
     residual: Tensor | None = None
@@ -78,12 +76,8 @@ class SkipPlan:
         for row in table.actions:
             attention = feed_forward = _duties(row)
             if table.branch_skip == "attention":
-                feed_forward = _duties(
-                    [Action.NONE if action is Action.BS else action for action in row]
-                )
-            layers.append(
-                [LayerDuty(*pair) for pair in zip(attention, feed_forward, strict=True)]
-            )
+                feed_forward = _duties([Action.NONE if action is Action.BS else action for action in row])
+            layers.append([LayerDuty(*pair) for pair in zip(attention, feed_forward, strict=True)])
         self._duties = tuple(zip(*layers, strict=True))
 
     def at(self, step: int) -> tuple[LayerDuty, ...]:
@@ -101,9 +95,7 @@ def _duties(row: Sequence[Action]) -> tuple[Duty, ...]:
                 break
             keeps_residual |= following is Action.BS
         keeps_output = bool(later) and later[0] is Action.TS and action is not Action.TS
-        duties.append(
-            Duty(action, keeps_output, keeps_residual and action is Action.NONE)
-        )
+        duties.append(Duty(action, keeps_output, keeps_residual and action is Action.NONE))
     return tuple(duties)
 
 
@@ -118,8 +110,8 @@ def advance(
 ) -> Tensor:
     """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``duty`` says.
 
-    ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps any number
-    of its leading rows. The memory of a step that keeps nothing is left as it was.
+    ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps any
+    number of its leading rows. The memory of a step that keeps nothing is left as it was.
     """
     if duty.action is Action.TS:
         result = hidden if in_place else hidden.clone()
@@ -133,11 +125,7 @@ def advance(
             memory.residual = rows[1:] - rows[:1]
         if duty.keep_output:
             memory.output = output
-        return (
-            hidden.addcmul_(gate, output)
-            if in_place
-            else torch.addcmul(hidden, gate, output)
-        )
+        return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     first = module(hidden[: len(hidden) // branches])
     result = hidden if in_place else hidden.clone()
     rows = result.unflatten(0, (branches, -1))

@@ -16,9 +16,7 @@ def technique(name: str) -> Technique:
         if one.name == name:
             return one
     known = ", ".join(one.name for one in TECHNIQUES)
-    raise SettingError(
-        f"There is no technique named {name!r}; known techniques: {known}."
-    )
+    raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
 
 
 def conflict(setting: Setting) -> str | None:

@@ -61,7 +61,8 @@ class _Clock:
 
 
 class F5Speech:
-    """A loaded F5-TTS or E2-TTS model: backbone, vocoder, text front end. See :class:`engine.models.base.SpeechModel`."""
+    """A loaded F5-TTS or E2-TTS model: backbone, vocoder, text front end. See
+    :class:`engine.models.base.SpeechModel`."""
 
     def __init__(
         self,
@@ -301,7 +302,8 @@ class F5Speech:
         )
 
     def _noise(self, passage: Passage, seed: int) -> Tensor:
-        # Drawn on the CPU, so that one seed is one noise on every device; every passage starts from the seed, as upstream.
+        # Drawn on the CPU, so that one seed is one noise on every device; every passage starts from the seed, as
+        # upstream.
         generator = torch.Generator().manual_seed(seed)
         return torch.randn(1, passage.frames, self._backbone.config.mel_dim, generator=generator).to(self._device)
 
@@ -344,7 +346,7 @@ class F5Speech:
         samples = prompt.level.restored(self._vocoder.decode(mel.T[None])[0]).cpu().numpy()
         if not np.isfinite(samples).all():
             raise PlainError(
-                "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision is too low; "
+                "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision too low; "
                 "try another checkpoint or full precision."
             )
         return samples
@@ -385,7 +387,8 @@ class F5Speech:
             if index == layer and name == "attention_input":
                 looked[name] = value
 
-        # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it sees.
+        # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it
+        # sees.
         evaluation = step if options["solver"] == "euler" else 2 * step
         hidden = backbone.enter(states[0], run)
         for index in range(layer + 1):

@@ -26,7 +26,8 @@ class CharacterFrontEnd:
         self._tokenizer = tokenizer
 
     def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
-        """Cut and encode ``text``. The first passage is made shorter than the official rule says, so that it is heard sooner."""
+        """Cut and encode ``text``. The first passage is made shorter than the official rule says, so that it is heard
+        sooner."""
         whole = self._encode(text)
         require_speakable(text, whole)
         finished = finished_transcript(prompt.voice.transcript)

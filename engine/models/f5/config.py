@@ -1,6 +1,7 @@
 """Architectures and options of the F5-TTS family. Torch-free.
 
-Source: the official ``configs/*.yaml`` of SWivid/F5-TTS 1.1.20; v0 and v1 of a size have equal tensors and differ only here.
+Source: the official ``configs/*.yaml`` of SWivid/F5-TTS 1.1.20; v0 and v1 of a size have equal tensors and differ
+only here.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ OPTIONS = (
     Choice(
         "spacing",
         "Step grid",
-        "EPSS spends pruned steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); uniform spaces them evenly.",
+        "EPSS spends pruned steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); "
+        "uniform spaces them evenly.",
         default="epss",
         values=SPACINGS,
         titles=("EPSS where a table exists", "Uniform"),

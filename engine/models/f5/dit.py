@@ -1,7 +1,7 @@
 """F5-TTS's diffusion transformer: from noised mel, prompt mel, text and time to the velocity of every branch.
 
-A sampling run first :meth:`DiT.begin`\\ s: everything that does not depend on the state is computed once. Each evaluation then
-enters, passes the layers and leaves; :meth:`DiT.velocity` is the three together. Source: the official
+A sampling run first :meth:`DiT.begin`\\ s: everything that does not depend on the state is computed once. Each
+evaluation then enters, passes the layers and leaves; :meth:`DiT.velocity` is the three together. Source: the official
 ``f5_tts/model/backbones/dit.py`` (1.1.20).
 """
 
@@ -29,12 +29,14 @@ from engine.models.f5.layers import (
 from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
 
 Look = Callable[[int, str, Tensor], None]
-"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``, ``output``."""
+"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
+``output``."""
 
 
 @dataclass(frozen=True)
 class Conditioning:
-    """What one sampling run's evaluations share. Rows are branch-major: all conditional items, then all unconditional."""
+    """What one sampling run's evaluations share. Rows are branch-major: all conditional items, then all
+    unconditional."""
 
     branches: int
     constant: tuple[Tensor, Tensor]
@@ -103,8 +105,8 @@ class DiT(nn.Module):
     ) -> Conditioning:
         """Prepare a sampling run.
 
-        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times`` those of
-        all evaluations, in order; ``durations`` the items' frames when they differ.
+        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
+        those of all evaluations, in order; ``durations`` the items' frames when they differ.
         """
         frames = prompt.shape[1]
         branches = 2 if guided else 1
@@ -152,7 +154,8 @@ class DiT(nn.Module):
         look: Look | None = None,
         in_place: bool = False,
     ) -> Tensor:
-        """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it was."""
+        """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it
+        was."""
         block = self.transformer_blocks[index]
         shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
 
@@ -220,16 +223,16 @@ class DiT(nn.Module):
         return self.leave(hidden, entered, evaluation, run)
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
-        """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner width):
-        what DiTReducio's check phase looks at."""
+        """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner
+        width): what DiTReducio's check phase looks at."""
         attention = self.transformer_blocks[index].attn
         return attention.to_q(attention_input), attention.to_k(attention_input)
 
     def attention_maps(self, index: int, attention_input: Tensor, run: Conditioning, largest: int) -> Tensor:
         """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
 
-        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time, so that
-        memory grows with one map only.
+        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time,
+        so that memory grows with one map only.
         """
         attention = self.transformer_blocks[index].attn
         query, key, _ = attention.queries_keys_values(attention_input, run.rotary)

@@ -74,9 +74,10 @@ def text_positions(length: int, width: int, device: torch.device) -> Tensor:
 class TextEmbedding(nn.Module):
     """Token ids to one vector a mel frame.
 
-    ``ids`` are (batch, tokens), vocabulary positions with −1 for padding; the result is (batch, frames, width). Row 0 of the
-    table is filler. With ``drop`` the text is forgotten, but with mask padding its length is still known (official v1).
-    ``mask`` is (batch, frames), true within each item's duration: frames after it start as zeros, but take part in the norms.
+    ``ids`` are (batch, tokens), vocabulary positions with −1 for padding; the result is (batch, frames, width). Row 0 of
+    the table is filler. With ``drop`` the text is forgotten, but with mask padding its length is still known (official
+    v1). ``mask`` is (batch, frames), true within each item's duration: frames after it start as zeros, but take part in
+    the norms.
     """
 
     longest = 8192
@@ -119,7 +120,8 @@ class TextEmbedding(nn.Module):
 
 
 def _upsample(rows: Tensor, valid: Tensor, frames: int) -> Tensor:
-    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more where it does not come out even."""
+    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more where it does not come out
+    even."""
     kept = rows[:frames][valid[:frames]]
     if not len(kept):
         return rows
@@ -146,8 +148,8 @@ class ConvPositionEmbedding(nn.Module):
         )
 
     def first(self, x: Tensor, bias: bool) -> Tensor:
-        """The first convolution alone, (rows, frames, width) to the same: it is linear, so parts of its input may be convolved
-        apart and added up."""
+        """The first convolution alone, (rows, frames, width) to the same: it is linear, so parts of its input may be
+        convolved apart and added up."""
         return _along_frames(self.conv1d[0], x, bias)
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -159,8 +161,8 @@ class ConvPositionEmbedding(nn.Module):
 def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tensor:
     """A convolution over the middle axis of (rows, frames, width).
 
-    Seen as an image of height one, the tensor already lies in memory as the channels-last kernels want it, which are a third
-    faster on a CPU than transposing for the one-dimensional ones.
+    Seen as an image of height one, the tensor already lies in memory as the channels-last kernels want it, which are
+    a third faster on a CPU than transposing for the one-dimensional ones.
     """
     image = x.transpose(1, 2).unsqueeze(2)
     kernel = convolution.weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
@@ -182,7 +184,8 @@ def _masked(x: Tensor, mask: Tensor | None) -> Tensor:
 class InputEmbedding(nn.Module):
     """Noised mel, prompt mel and text, side by side, to the backbone's width.
 
-    The prompt's and the text's share does not depend on the step: :meth:`constant` computes it once for a whole sampling run.
+    The prompt's and the text's share does not depend on the step: :meth:`constant` computes it once for a whole
+    sampling run.
     """
 
     def __init__(self, mel_bands: int, text_width: int, width: int) -> None:
@@ -233,7 +236,8 @@ class RotaryEmbedding(nn.Module):
 
 
 def rotate(x: Tensor, table: Tensor, heads: int | None) -> Tensor:
-    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, sequence, heads, head_width), pair by pair."""
+    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, sequence, heads, head_width), pair by
+    pair."""
     if heads is not None and heads < x.shape[2]:
         return torch.cat([rotate(x[:, :, :heads], table, None), x[:, :, heads:]], dim=2)
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
@@ -241,8 +245,8 @@ def rotate(x: Tensor, table: Tensor, heads: int | None) -> Tensor:
 
 
 class Attention(nn.Module):
-    """Self-attention over (rows, sequence, width). Output rows of padded frames are zero; padded keys are attended, as in
-    the official code with ``attn_mask_enabled: False``."""
+    """Self-attention over (rows, sequence, width). Output rows of padded frames are zero; padded keys are attended,
+    as in the official code with ``attn_mask_enabled: False``."""
 
     def __init__(
         self,

@@ -24,6 +24,8 @@ class Prompt:
     frames: int
     """Frames that are cut off in front of the new speech; ``mel`` may have one more."""
     level: PromptLevel
+    samples: Tensor = field(repr=False)
+    """(n,) the recording as the model is given it, 24 kHz."""
     notes: tuple[str, ...] = ()
 
 

@@ -4,12 +4,14 @@
 2. *Pre-calibration*: marked cells try temporal skipping.
 3. *Calibration*: all other cells try temporal, then branch skipping.
 
-A skip is accepted when the backbone's output changes by less than l/L of the threshold. Within a step, accepted skips stay
-in force while later layers are tried; the step is then taken with all of them, so that errors are measured on the trajectory
-that will really be run. Source: DiTReducio, section 3.4 and algorithm 1, and the official code where the paper is silent.
+A skip is accepted when the backbone's output changes by less than l/L of the threshold. Within a step, accepted skips
+stay in force while later layers are tried; the step is then taken with all of them, so that errors are measured on
+the trajectory that will really be run. Source: DiTReducio, section 3.4 and algorithm 1, and the official code where
+the paper is silent.
 
-The result is that of running the whole backbone for every trial, but a trial costs only what it can change: layers below the
-tried one are not computed again, and neither is the step that follows the trials, since accepted layers have been computed.
+The result is that of running the whole backbone for every trial, but a trial costs only what it can change: layers
+below the tried one are not computed again, and neither is the step that follows the trials, since accepted layers
+have been computed.
 """
 
 from __future__ import annotations
@@ -55,13 +57,9 @@ class Backbone(Protocol):
         look: Callable[[int, str, Tensor], None] | None = None,
     ) -> Tensor: ...
 
-    def leave(
-        self, hidden: Tensor, entered: Tensor, evaluation: int, run: object
-    ) -> Tensor: ...
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: object) -> Tensor: ...
 
-    def attention_map_inputs(
-        self, index: int, attention_input: Tensor
-    ) -> tuple[Tensor, Tensor]: ...
+    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
 def mean_absolute_error(output: Tensor, changed: Tensor) -> float:
@@ -84,8 +82,8 @@ ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {
 def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256) -> float:
     """Cosine similarity between the attention map softmax(q kᵀ / √width) and the identity, mean over the items.
 
-    ``query`` and ``key`` are (items, frames, width), unsplit and unrotated as in the official code. The map is formed ``block``
-    rows at a time, so memory grows with the frames, not with their square.
+    ``query`` and ``key`` are (items, frames, width), unsplit and unrotated as in the official code. The map is formed
+    ``block`` rows at a time, so memory grows with the frames, not with their square.
     """
     frames, width = query.shape[-2:]
     on_diagonal = query.new_zeros(len(query), dtype=torch.float64)
@@ -93,9 +91,7 @@ def diagonal_similarity(query: Tensor, key: Tensor, block: int = 256) -> float:
     for start in range(0, frames, block):
         rows = query[:, start : start + block] / math.sqrt(width)
         attention = (rows @ key.transpose(1, 2)).softmax(dim=-1)
-        on_diagonal += attention.diagonal(offset=start, dim1=1, dim2=2).sum(
-            dim=-1, dtype=torch.float64
-        )
+        on_diagonal += attention.diagonal(offset=start, dim1=1, dim2=2).sum(dim=-1, dtype=torch.float64)
         squares += attention.square().sum(dim=(1, 2), dtype=torch.float64)
     return (on_diagonal / (squares.sqrt() * math.sqrt(frames))).mean().item()
 
@@ -114,7 +110,8 @@ class Subject:
     branches: int
     belonging: Belonging
     prompt_frames: int = 0
-    """Frames in front of the new speech. They are computed like the others and count in the error, as in the official code."""
+    """Frames in front of the new speech. They are computed like the others and count in the error, as in the official
+    code."""
 
     def guided(self, velocities: Tensor) -> Tensor:
         """The velocity that the sampler follows."""
@@ -129,8 +126,9 @@ def calibrate(
 ) -> CalibrationRecord:
     """Run the three passes. ``knobs`` are those that the technique declares, checked.
 
-    With ``side_by_side`` both candidates of a cell pass the remaining layers in one batch: that wins where a small batch
-    leaves the device idle (a GPU), and loses where twice the work takes twice the time (a CPU), hence the default.
+    With ``side_by_side`` both candidates of a cell pass the remaining layers in one batch: that wins where a small
+    batch leaves the device idle (a GPU), and loses where twice the work takes twice the time (a CPU), hence the
+    default.
     """
     if side_by_side is None:
         side_by_side = subject.noise.device.type != "cpu"
@@ -175,9 +173,7 @@ class _Passes:
         # In layer evaluations: check, pre-calibration (an estimate until the marks are known), calibration.
         upper_half = self.layers * (self.layers + 1) // 2
         candidates = len(self._candidates())
-        self.total = (
-            self.steps * self.layers * 3 + (self.steps - 1) * upper_half * candidates
-        )
+        self.total = self.steps * self.layers * 3 + (self.steps - 1) * upper_half * candidates
         self.done = 0
 
     def check(self) -> tuple[np.ndarray, float]:
@@ -188,22 +184,16 @@ class _Passes:
             entered = hidden = self.backbone.enter(state, self.subject.run)
             for index in range(self.layers):
 
-                def look(
-                    layer: int, name: str, value: Tensor, step: int = step
-                ) -> None:
+                def look(layer: int, name: str, value: Tensor, step: int = step) -> None:
                     if name == "attention_input":
                         conditional = value[: len(self.subject.noise)]
                         similarities[layer, step] = diagonal_similarity(
                             *self.backbone.attention_map_inputs(layer, conditional)
                         )
 
-                hidden = self.backbone.layer(
-                    index, hidden, step, self.subject.run, look=look
-                )
+                hidden = self.backbone.layer(index, hidden, step, self.subject.run, look=look)
                 self._worked(1)
-            self._take_step(
-                self.backbone.leave(hidden, entered, step, self.subject.run)
-            )
+            self._take_step(self.backbone.leave(hidden, entered, step, self.subject.run))
             self.observer.similarities(similarities.copy())
         return similarities, float(np.percentile(similarities, 100 - self.marked_share))
 
@@ -214,18 +204,11 @@ class _Passes:
         asked = [step for step in range(1, self.steps) if marked[:, step].any()]
         last = asked[-1] if asked else -1
         if last >= 0:
-            self.observer.status(
-                "Pre-calibration: may the most diagonal layers repeat themselves?"
-            )
+            self.observer.status("Pre-calibration: may the most diagonal layers repeat themselves?")
         plain = [Action.NONE] * self.layers
         for step, memories, state in self._remembering(last + 1):
-            candidates = [
-                (Action.TS,) if step and marked[layer, step] else ()
-                for layer in range(self.layers)
-            ]
-            decided = self._try_step(
-                step, state, memories, plain, candidates, PRE_CALIBRATION, trials
-            )
+            candidates = [(Action.TS,) if step and marked[layer, step] else () for layer in range(self.layers)]
+            decided = self._try_step(step, state, memories, plain, candidates, PRE_CALIBRATION, trials)
             for layer, action in enumerate(decided):
                 table[layer][step] = action
         return tuple(map(tuple, table)), trials
@@ -238,12 +221,9 @@ class _Passes:
         for step, memories, state in self._remembering(self.steps):
             given = [pre_table[layer][step] for layer in range(self.layers)]
             candidates = [
-                self._candidates() if step and given[layer] is Action.NONE else ()
-                for layer in range(self.layers)
+                self._candidates() if step and given[layer] is Action.NONE else () for layer in range(self.layers)
             ]
-            decided = self._try_step(
-                step, state, memories, given, candidates, CALIBRATION, trials
-            )
+            decided = self._try_step(step, state, memories, given, candidates, CALIBRATION, trials)
             for layer, action in enumerate(decided):
                 table[layer][step] = action
         return tuple(map(tuple, table)), trials
@@ -259,14 +239,10 @@ class _Passes:
             yield step, self._state
 
     def _take_step(self, velocities: Tensor) -> None:
-        length = float(
-            self.subject.times[self._step + 1] - self.subject.times[self._step]
-        )
+        length = float(self.subject.times[self._step + 1] - self.subject.times[self._step])
         self._state = self._state + length * self.subject.guided(velocities)
 
-    def _remembering(
-        self, until: int
-    ) -> Iterator[tuple[int, list[LayerMemory], Tensor]]:
+    def _remembering(self, until: int) -> Iterator[tuple[int, list[LayerMemory], Tensor]]:
         memories = [LayerMemory() for _ in range(self.layers)]
         for step, state in self._sampling():
             if step >= until:
@@ -285,8 +261,8 @@ class _Passes:
     ) -> list[Action]:
         """Decide every layer at one step, then take the step with what was decided.
 
-        ``given`` is in force from the start; a layer with ``candidates`` keeps the first that passes. ``memories`` end up as the
-        decided actions leave them.
+        ``given`` is in force from the start; a layer with ``candidates`` keeps the first that passes. ``memories``
+        end up as the decided actions leave them.
         """
         run = self.subject.run
         entered = self.backbone.enter(state, run)
@@ -303,15 +279,13 @@ class _Passes:
         hidden, diverged = entered, False
         for layer in range(self.layers):
             accepted = None
-            outcomes = self._outcomes(
-                layer, hidden, entered, step, given, candidates[layer], memories
-            )
+            outcomes = self._outcomes(layer, hidden, entered, step, given, candidates[layer], memories)
             for action, after, memory, changed in outcomes:
                 error = self.error(compared, changed)
                 if not math.isfinite(error):
                     raise PlainError(
-                        f"The model's output is not a number at step {step + 1}; the checkpoint is damaged or the precision "
-                        "is too low."
+                        f"The model's output is not a number at step {step + 1}: the checkpoint is damaged or the "
+                        "precision too low; try another checkpoint or full precision."
                     )
                 passes = error < (layer + 1) / self.layers * self.threshold
                 trial = Trial(phase, step, layer, action, error, passes)
@@ -330,9 +304,7 @@ class _Passes:
             else:
                 hidden, memories[layer] = inputs[layer + 1], remembered[layer]
             self._worked(max(1, len(candidates[layer]) * (self.layers - layer)))
-        self._take_step(
-            self.backbone.leave(hidden, entered, step, run) if diverged else output
-        )
+        self._take_step(self.backbone.leave(hidden, entered, step, run) if diverged else output)
         return decided
 
     def _outcomes(
@@ -345,19 +317,16 @@ class _Passes:
         candidates: Sequence[Action],
         memories: list[LayerMemory],
     ) -> Iterator[tuple[Action, Tensor, LayerMemory, Tensor]]:
-        """For each candidate of one layer: the layer's output, its memory, and what the whole backbone then puts out."""
+        """For each candidate of one layer: the layer's output, its memory, and what the whole backbone then puts
+        out."""
         if self.side_by_side and len(candidates) > 1:
             afters, kept = [], []
             for action in candidates:
                 kept.append(memories[layer].copy())
                 afters.append(self._layer(layer, hidden, step, action, kept[-1]))
             entries = torch.cat([entered] * len(candidates))
-            outputs = self._finish(
-                layer, torch.cat(afters), entries, step, given, memories
-            ).chunk(len(candidates))
-            for action, after, memory, output in zip(
-                candidates, afters, kept, outputs, strict=True
-            ):
+            outputs = self._finish(layer, torch.cat(afters), entries, step, given, memories).chunk(len(candidates))
+            for action, after, memory, output in zip(candidates, afters, kept, outputs, strict=True):
                 yield action, after, memory, self._compared(output)
             return
         for action in candidates:
@@ -367,9 +336,7 @@ class _Passes:
                 action,
                 after,
                 memory,
-                self._compared(
-                    self._finish(layer, after, entered, step, given, memories)
-                ),
+                self._compared(self._finish(layer, after, entered, step, given, memories)),
             )
 
     def _finish(
@@ -385,14 +352,10 @@ class _Passes:
         self.observer.check()
         for later in range(layer + 1, self.layers):
             duty = layer_duty(given[later], self.branch_skip, keep=False)
-            hidden = self.backbone.layer(
-                later, hidden, step, self.subject.run, duty, memories[later]
-            )
+            hidden = self.backbone.layer(later, hidden, step, self.subject.run, duty, memories[later])
         return self.backbone.leave(hidden, entered, step, self.subject.run)
 
-    def _layer(
-        self, layer: int, hidden: Tensor, step: int, action: Action, memory: LayerMemory
-    ) -> Tensor:
+    def _layer(self, layer: int, hidden: Tensor, step: int, action: Action, memory: LayerMemory) -> Tensor:
         duty = layer_duty(action, self.branch_skip, keep=True)
         return self.backbone.layer(layer, hidden, step, self.subject.run, duty, memory)
 

@@ -75,14 +75,12 @@ class CalibrationRecord:
         return self.similarities >= self.cut
 
     def normalised_errors(self, action: Action) -> np.ndarray:
-        """(layers, steps) errors of ``action`` divided by ``(layer + 1) / layers``, so that one threshold cuts them all;
-        NaN where not measured. The later phase wins where both tried."""
+        """(layers, steps) errors of ``action`` divided by ``(layer + 1) / layers``, so that one threshold cuts them
+        all; NaN where not measured. The later phase wins where both tried."""
         errors = np.full((self.table.layers, self.table.steps), np.nan)
         for trial in self.trials:
             if trial.action is action:
-                errors[trial.layer, trial.step] = (
-                    trial.error * self.table.layers / (trial.layer + 1)
-                )
+                errors[trial.layer, trial.step] = trial.error * self.table.layers / (trial.layer + 1)
         return errors
 
     def derive(self, threshold: float) -> Derivation:
@@ -101,10 +99,7 @@ class CalibrationRecord:
             if accepted and cell not in decided:
                 rows[trial.layer][trial.step] = trial.action
                 decided.add(cell)
-        unmeasured = sum(
-            cell not in decided and action is Action.TS
-            for cell, action in tried_last.items()
-        )
+        unmeasured = sum(cell not in decided and action is Action.TS for cell, action in tried_last.items())
         origin = f"{'calibrated' if differs_at is None else 'predicted'} at threshold {threshold:g}"
         table = StrategyTable(
             self.table.belonging,
@@ -117,14 +112,9 @@ class CalibrationRecord:
     @property
     def exact_interval(self) -> tuple[float, float]:
         """Thresholds ``low < δ <= high`` for which :meth:`derive` is exact."""
-        bounds = [
-            (trial.error * self.table.layers / (trial.layer + 1), trial.accepted)
-            for trial in self.trials
-        ]
+        bounds = [(trial.error * self.table.layers / (trial.layer + 1), trial.accepted) for trial in self.trials]
         low = max((bound for bound, accepted in bounds if accepted), default=0.0)
-        high = min(
-            (bound for bound, accepted in bounds if not accepted), default=float("inf")
-        )
+        high = min((bound for bound, accepted in bounds if not accepted), default=float("inf"))
         return low, high
 
     @property
@@ -138,6 +128,4 @@ class CalibrationRecord:
             self.seed,
             self.created,
         ]
-        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[
-            :16
-        ]
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]

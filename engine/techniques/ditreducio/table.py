@@ -78,7 +78,8 @@ class StrategyTable:
         steps = self.belonging.steps
         if self.branch_skip not in BRANCH_SKIP_VARIANTS:
             raise ProfileError(
-                f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, not {self.branch_skip!r}."
+                f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, "
+                f"not {self.branch_skip!r}."
             )
         if not self.actions:
             raise ProfileError("The strategy table has no layers.")
@@ -93,9 +94,7 @@ class StrategyTable:
                 )
 
     @classmethod
-    def computing(
-        cls, belonging: Belonging, layers: int, branch_skip: str = "both"
-    ) -> StrategyTable:
+    def computing(cls, belonging: Belonging, layers: int, branch_skip: str = "both") -> StrategyTable:
         """The table that skips nothing."""
         return cls(
             belonging,
@@ -127,9 +126,7 @@ class StrategyTable:
         )
         rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
         origin = (
-            self.origin
-            if self.origin.endswith("edited by hand")
-            else f"{self.origin}, edited by hand".lstrip(", ")
+            self.origin if self.origin.endswith("edited by hand") else f"{self.origin}, edited by hand".lstrip(", ")
         )
         return replace(self, actions=rows, origin=origin)
 
@@ -146,16 +143,9 @@ class StrategyTable:
         """Backbone operations under this table over those without it; what is counted: see ``OperationCounts``."""
         branches = operations.branches
         both = operations.attention + operations.feed_forward
-        one_branch = (
-            both
-            if self.branch_skip == "both"
-            else operations.attention + branches * operations.feed_forward
-        )
+        one_branch = both if self.branch_skip == "both" else operations.attention + branches * operations.feed_forward
         total = self.steps * branches * operations.fixed
-        total += (
-            self.count(Action.NONE) * branches * both
-            + self.count(Action.BS) * one_branch
-        )
+        total += self.count(Action.NONE) * branches * both + self.count(Action.BS) * one_branch
         return total / (self.steps * operations.evaluation)
 
     @property
@@ -163,9 +153,7 @@ class StrategyTable:
         """Sixteen hexadecimal digits that are equal for tables that act equally on the same model."""
         data = self.to_json()
         del data["origin"]
-        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[
-            :16
-        ]
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict:
         """Plain JSON values; :meth:`from_json` reads them back."""
@@ -202,17 +190,14 @@ class StrategyTable:
         }
 
     @classmethod
-    def from_official(
-        cls, data: object, belonging: Belonging, branch_skip: str, where: str
-    ) -> StrategyTable:
-        """Read an official ``{steps}_{threshold}.json``. The file says nothing about what it belongs to, so the caller must.
+    def from_official(cls, data: object, belonging: Belonging, branch_skip: str, where: str) -> StrategyTable:
+        """Read an official ``{steps}_{threshold}.json``. The file says nothing about what it belongs to, so the
+        caller must.
 
         Raises :class:`ProfileError` when it is not such a file or its number of steps is another.
         """
         if not isinstance(data, dict) or "methods" not in data:
-            raise ProfileError(
-                f"{where} is not an official strategy table: it has no field 'methods'."
-            )
+            raise ProfileError(f"{where} is not an official strategy table: it has no field 'methods'.")
         return cls(
             belonging,
             read_actions(data["methods"], f"{where}: methods"),
@@ -228,9 +213,7 @@ def read_actions(data: object, where: str) -> tuple[tuple[Action, ...], ...]:
     for layer, row in enumerate(data):
         for step, name in enumerate(row):
             if name not in Action.__members__:
-                raise ProfileError(
-                    f"{where}[{layer}][{step}] must be NONE, TS or BS, not {name!r}."
-                )
+                raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {name!r}.")
     return tuple(tuple(Action[name] for name in row) for row in data)
 
 
@@ -259,9 +242,7 @@ def _belonging(data: object, where: str) -> Belonging:
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise ProfileError(
-                f"{where}.{one.name} must be of type {kind.__name__}, not {value!r}."
-            )
+            raise ProfileError(f"{where}.{one.name} must be of type {kind.__name__}, not {value!r}.")
         values[one.name] = value
     unknown = sorted(set(data) - set(values))
     if unknown:
