@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ from app.listening.plots import ComparisonPlots, Picture
 from app.listening.spectrogram import log_mel
 from app.theme import Colours, set_look
 from engine.errors import DeviceError
+from engine.measure.loudness import matching_gains
 from engine.take import Take
 
 SIDES = ("A", "B")
@@ -38,9 +39,6 @@ SMALL_STEP_SECONDS = 0.02
 _POLL_MILLISECONDS = 33
 _ZOOM = 1.5
 
-GainRule = Callable[[Sequence[tuple[np.ndarray, int]]], Sequence[float]]
-"""From (samples, rate) of each take to the linear gains that make them equally loud."""
-
 
 @dataclass(frozen=True)
 class _Analysis:
@@ -48,7 +46,10 @@ class _Analysis:
 
     takes: tuple[Take | None, Take | None]
     mels: tuple[np.ndarray | None, np.ndarray | None]
-    gains: tuple[float, float]
+    gains: tuple[float, float] = (1.0, 1.0)
+    """Linear; they make A and B equally loud."""
+    exact: bool = True
+    """False when a take is too short for the gated measurement."""
 
 
 class ListenPanel(QWidget):
@@ -74,15 +75,12 @@ class ListenPanel(QWidget):
     _analysis_done = Signal(int, object)
     _probe_done = Signal(object)
 
-    def __init__(
-        self, player: Player, colours: Colours, gain_rule: GainRule | None = None, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, player: Player, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.player = player
         self._colours = colours
-        self._gain_rule = gain_rule if gain_rule is not None else _equally_loud
         self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
-        self._analysis = _Analysis((None, None), (None, None), (1.0, 1.0))
+        self._analysis = _Analysis((None, None), (None, None))
         self._aligned = True
         self._heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
@@ -385,7 +383,7 @@ class ListenPanel(QWidget):
         serial, previous = self._serial, self._analysis
         takes = self._takes["A"], self._takes["B"]
         self._submit(
-            lambda: _analyse(takes, previous, self.player, self._gain_rule),
+            lambda: _analyse(takes, previous, self.player),
             lambda analysis: self._analysis_done.emit(serial, analysis),
         )
 
@@ -560,6 +558,9 @@ class ListenPanel(QWidget):
             if take is not None
         ]
         self._gains.setText("   ".join(parts))
+        short = "" if self._analysis.exact else "Measured without gating: a take is shorter than 0.4 s."
+        self._gains.setToolTip(short)
+        set_look(self._gains, "warning" if short else "muted")
 
     def _show_mode(self) -> None:
         active = self.player.comparison
@@ -595,9 +596,7 @@ class ListenPanel(QWidget):
         super().changeEvent(event)
 
 
-def _analyse(
-    takes: tuple[Take | None, Take | None], previous: _Analysis, player: Player, gain_rule: GainRule
-) -> _Analysis:
+def _analyse(takes: tuple[Take | None, Take | None], previous: _Analysis, player: Player) -> _Analysis:
     """Everything about the takes that takes time; runs in the worker thread."""
     mels = []
     for take in takes:
@@ -607,15 +606,10 @@ def _analyse(
             continue
         player.prepare(take.samples, take.sample_rate)
         mels.append(log_mel(take.samples, take.sample_rate))
-    present = [take for take in takes if take is not None]
-    gains = iter(gain_rule([(take.samples, take.sample_rate) for take in present]) if present else ())
-    return _Analysis(takes, tuple(mels), tuple(1.0 if take is None else float(next(gains)) for take in takes))
-
-
-def _equally_loud(takes: Sequence[tuple[np.ndarray, int]]) -> Sequence[float]:
-    from engine.measure.loudness import matching_gains
-
-    return matching_gains(takes)
+    if takes[0] is None or takes[1] is None:
+        return _Analysis(takes, tuple(mels))
+    match = matching_gains([(take.samples, take.sample_rate) for take in takes])
+    return _Analysis(takes, tuple(mels), tuple(10 ** (gain / 20) for gain in match.gains), match.exact)
 
 
 def _name(take: Take | None) -> str:
