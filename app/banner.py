@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -15,6 +16,9 @@ from PySide6.QtWidgets import (
 
 class Banner(QFrame):
     """Hidden until there is something to say. ``level`` is ``info``, ``warning`` or ``error``."""
+
+    dismissed = Signal()
+    """Nothing is shown any more."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,9 +57,18 @@ class Banner(QFrame):
         self._text.setText(sentence)
         self._text.setAccessibleDescription(sentence)
         self.show()
+        self.setFixedHeight(self.layout().heightForWidth(self.width()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
+        """Be as high as the wrapped sentence needs: tool bars do not ask for a height that depends on the width."""
+        super().resizeEvent(event)
+        height = self.layout().heightForWidth(self.width())
+        if height > 0 and height != self.height():
+            self.setFixedHeight(height)
 
     @Slot()
     def dismiss(self) -> None:
         """Hide the banner."""
         self._text.clear()
         self.hide()
+        self.dismissed.emit()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
 from engine.errors import PlainError, ProfileError
+from engine.files import reason, write_atomically
 from engine.knobs import Values
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
@@ -56,8 +55,8 @@ class CalibrationStore:
             write_record(record, path)
         except OSError as error:
             raise ProfileError(
-                f"The calibration could not be written to {path} ({error.strerror or error}); "
-                "it can be used until the window closes. Free some space and calibrate again to keep it."
+                f"The calibration could not be written to {path} ({reason(error)}). "
+                "It can be used until the window closes."
             ) from error
 
 
@@ -66,7 +65,7 @@ def _but_threshold(knobs: Values) -> dict:
 
 
 def write_record(record: CalibrationRecord, path: Path) -> None:
-    """Write atomically: a reader sees the old file or the new one, never half of one."""
+    """Write ``record`` as JSON, whole or not at all. Raises :class:`OSError`."""
     data = {
         "schema": SCHEMA_VERSION,
         "table": record.table.to_json(),
@@ -80,14 +79,7 @@ def write_record(record: CalibrationRecord, path: Path) -> None:
         "created": record.created,
         "machine": record.machine,
     }
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(path, json.dumps(data).encode())
 
 
 def read_record(path: Path) -> CalibrationRecord:

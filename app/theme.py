@@ -152,9 +152,10 @@ def style_sheet(colours: Colours) -> str:
     QStatusBar {{ background: {colours.window}; border-top: 1px solid {colours.border}; }}
     QStatusBar::item {{ border: none; }}
     QGroupBox {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 6px;
-        margin-top: 1.7em; padding: 0.35em 0.25em; }}
+        margin-top: 1.6em; padding: 0.2em; font-weight: 600; }}
     QGroupBox::title {{ subcontrol-origin: margin; subcontrol-position: top left; left: 0.1em; padding: 0.2em 0.2em;
-        color: {colours.text}; font-weight: 600; }}
+        color: {colours.text}; }}
+    QGroupBox > QWidget {{ font-weight: 400; }}
     QPushButton, QToolButton[look="step"] {{ background: {colours.raised}; color: {colours.text};
         border: 1px solid {colours.border}; border-radius: 5px; padding: 0.32em 0.8em; }}
     QPushButton:hover, QToolButton[look="step"]:hover {{ border-color: {colours.accent}; }}
@@ -201,6 +202,15 @@ def style_sheet(colours: Colours) -> str:
         padding: 0.2em; selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
     QPlainTextEdit:focus, QLineEdit:focus {{ border-color: {colours.accent}; }}
     QScrollArea {{ border: none; }}
+    QScrollBar {{ background: transparent; }}
+    QScrollBar:vertical {{ width: 0.75em; }}
+    QScrollBar:horizontal {{ height: 0.75em; }}
+    QScrollBar::handle {{ background: {colours.border}; border-radius: 0.3em; margin: 1px; }}
+    QScrollBar::handle:hover {{ background: {colours.disabled}; }}
+    QScrollBar::handle:vertical {{ min-height: 2em; }}
+    QScrollBar::handle:horizontal {{ min-width: 2em; }}
+    QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+    QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
     """
 
 

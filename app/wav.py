@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from engine import files
 from engine.errors import AudioError
 
 
 def write_wav(path: Path, samples: np.ndarray, rate: int) -> None:
     """Write mono float32 ``samples``, (n,), at ``rate`` hertz. Raises :class:`AudioError` when it cannot be written."""
-    import soundfile  # Imported here: it takes longer than the window may.
-
     try:
-        soundfile.write(path, samples, rate, subtype="FLOAT", format="WAV")
-    except (OSError, RuntimeError) as error:
-        raise AudioError(f"{path} cannot be written ({error}); choose another folder or free some space.") from error
+        files.write_atomically(path, files.wav(samples, rate))
+    except OSError as error:
+        raise AudioError(f"{path} could not be written: {files.reason(error)}.") from error

@@ -133,11 +133,12 @@ class MetersPanel(QScrollArea):
         self._plot.setAccessibleName("Live real-time factor")
         self._plot.setAccessibleDescription("Real-time factor against seconds since the request")
         self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._plot.setMinimumHeight(self.fontMetrics().height() * 7)
+        self._plot.setMinimumHeight(self.fontMetrics().height() * 8)
+        self._plot.setMaximumHeight(self.fontMetrics().height() * 16)
         self._plot.setMouseEnabled(False, False)
         self._plot.hideButtons()
         self._plot.setMenuEnabled(False)
-        for side, title in (("left", "RTF"), ("bottom", "seconds since the request")):
+        for side, title in (("left", "RTF"), ("bottom", "seconds")):
             self._plot.getAxis(side).enableAutoSIPrefix(False)
             self._plot.setLabel(side, title)
         self._curve = self._plot.plot([], [])
@@ -150,8 +151,8 @@ class MetersPanel(QScrollArea):
         self._figures = {
             name: _Figure(title, meaning)
             for name, title, meaning in (
-                ("first", "First audio (TTFA)", "Seconds from the request to the first audio that can be played"),
-                ("rate", "Steps per second", "Solver steps per second, over the last steps"),
+                ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
+                ("rate", "Steps/s", "Solver steps per second, over the last steps"),
                 ("chunk", "Chunk", "Long text is spoken chunk by chunk; each is played as soon as it is done"),
                 ("step", "Step", "Solver step of the present chunk"),
                 ("memory", "Memory", "Memory in use by the engine's device (its peak, once a take is done)"),
@@ -180,8 +181,14 @@ class MetersPanel(QScrollArea):
         self._speed_up.setWordWrap(True)
         self._speed_up.setProperty("look", "title")
         layout.addWidget(self._speed_up)
+        layout.addStretch(1)
         self.setWidget(content)
         self.set_colours(colours)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        """Wide enough for the figures: there is no sideways scrolling."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        return QSize(self.widget().minimumSizeHint().width() + bar, self.fontMetrics().height() * 10)
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""

@@ -1,0 +1,160 @@
+"""Start the application: ``python -m app`` or ``paretone-gui``.
+
+The window comes first; whatever takes long to import (pyqtgraph, then torch on the engine's thread) comes after the
+first paint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import faulthandler
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import qasync
+from PySide6.QtCore import QSettings
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from engine import __version__
+from engine.messages import EngineReady, Event, ModelLoaded
+from engine.paths import data_folder, resource
+
+if TYPE_CHECKING:
+    from app.window import MainWindow
+
+
+def seconds_since_process_start() -> float:
+    """Seconds since the operating system started this process; since this module was imported where it does not say."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    except (OSError, AttributeError, IndexError, ValueError):
+        return time.monotonic() - _IMPORTED
+
+
+_IMPORTED = time.monotonic()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the application; the process's exit code."""
+    options = _parse(arguments)
+    if sys.stderr is not None:
+        faulthandler.enable(all_threads=True)
+    if options.headless_tour:
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    application.setApplicationName("paretone")
+    application.setApplicationDisplayName("Paretone")
+    application.setApplicationVersion(__version__)
+    application.setDesktopFileName("paretone")
+    application.setWindowIcon(QIcon(str(resource("icons", "paretone.svg"))))
+    application.setQuitOnLastWindowClosed(False)
+    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+        return runner.run(_run(application, options))
+
+
+async def _run(application: QApplication, options: argparse.Namespace) -> int:
+    window = make_window(application, options.data, options.settings)
+    catch_exceptions(window)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: _report_task(window, context))
+    closed = loop.create_future()
+    window.closed.connect(lambda: closed.done() or closed.set_result(None))
+    if options.measure_start:
+        window.painted.connect(lambda: _print_milestone("window painted"))
+        window.built.connect(lambda: _print_milestone("all panels built"))
+        window.bridge.happened.connect(_print_engine_milestone)
+    window.show()
+    code = 0
+    if options.headless_tour:
+        from app.tour import tour
+
+        try:
+            await tour(window, Path(options.headless_tour), options.steps, print)
+        except Exception as error:  # Whatever stops the tour, the window still has to close and the reason be told.
+            traceback.print_exc()
+            print(f"The tour stopped: {error}", file=sys.stderr)
+            code = 1
+        window.close()
+    await closed
+    return code
+
+
+def make_window(application: QApplication, data: str = "", settings: str = "") -> MainWindow:
+    """The main window on the user's data folder and settings file, or on those given."""
+    from app.theme import Theme
+    from app.window import MainWindow
+    from engine.worker import Engine
+
+    folder = Path(data) if data else data_folder()
+    file = Path(settings) if settings else folder / "window.ini"
+    return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, Engine)
+
+
+def catch_exceptions(window: MainWindow) -> None:
+    """Send what nothing catches to the window's banner and log, from every thread, as well as to stderr."""
+
+    def tell(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        details = "".join(traceback.format_exception(kind, error, trace))
+        if sys.stderr is not None:
+            sys.stderr.write(details)
+        window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            window.close()
+        else:
+            tell(kind, error, trace)
+
+    sys.excepthook = hook
+    threading.excepthook = lambda one: tell(one.exc_type, one.exc_value, one.exc_traceback)
+
+
+def _report_task(window: MainWindow, context: dict) -> None:
+    error = context.get("exception")
+    details = "".join(traceback.format_exception(error)) if error is not None else ""
+    window.unexpected_happened.emit(str(context.get("message")), details)
+
+
+def _print_milestone(what: str) -> None:
+    elapsed, used = seconds_since_process_start(), time.process_time()
+    print(f"{what}: {elapsed:.3f} s after process start, {used:.3f} s of processor time", flush=True)
+
+
+def _print_engine_milestone(event: Event) -> None:
+    if isinstance(event, EngineReady | ModelLoaded):
+        _print_milestone(type(event).__name__)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="paretone-gui", description="Accelerate text-to-speech and hear what it costs."
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--data", default="", metavar="FOLDER", help="keep takes, calibrations and settings here")
+    parser.add_argument("--settings", default="", metavar="FILE", help="remember the window's layout in this file")
+    parser.add_argument("--measure-start", action="store_true", help="print how long the window took to appear")
+    parser.add_argument(
+        "--headless-tour",
+        default="",
+        metavar="FOLDER",
+        help="do the main job without a display: write WAV files, the profile and a picture of the window",
+    )
+    parser.add_argument(
+        "--steps", type=int, default=0, metavar="N", help="solver steps of the tour (default: the model's)"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

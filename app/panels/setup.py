@@ -1,0 +1,433 @@
+"""Setup: what am I comparing? Model, voice, text, sampler options, techniques and what they will cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QFrame,
+    QGroupBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.panels.knob_controls import KnobControls
+from app.state import DITREDUCIO, SEED_LIMIT, AppState
+from app.theme import Colours
+from engine.errors import PlainError
+from engine.models import catalogue
+from engine.models.base import Voice
+from engine.sampling.schedules import effective_spacing, time_grid
+from engine.techniques.base import Technique
+from engine.techniques.ditreducio import UNITS
+
+OWN_VOICE = "own:"
+"""Ids of the user's own voices begin with this and end with the recording's path."""
+
+
+class StepGrid(QWidget):
+    """The effective time grid, drawn small: one tick for each time the solver passes, noise left, speech right."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._times: tuple[float, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 8, int(self.fontMetrics().height() * 1.2))
+
+    minimumSizeHint = sizeHint
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.update()
+
+    def show_times(self, times: tuple[float, ...], description: str) -> None:
+        """Show ``times`` from 0 to 1."""
+        self._times = times
+        self.setToolTip(description)
+        self.setAccessibleName(description)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        height, width = self.height(), self.width() - 3
+        painter.fillRect(QRectF(0, height * 0.75, self.width(), 1), QColor(self._colours.border))
+        for time in self._times:
+            painter.fillRect(QRectF(1 + time * width, height * 0.2, 1.5, height * 0.55), QColor(self._colours.accent))
+
+
+class SetupPanel(QWidget):
+    """Everything that is chosen before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
+
+    problem = Signal(str)
+    """A sentence about a choice that cannot be made."""
+    download_wanted = Signal(str)
+    """The user wants to fetch the model with this id."""
+
+    def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        content = QWidget()
+        self._column = QVBoxLayout(content)
+        self._column.setSpacing(2)
+        self._column.setContentsMargins(6, 0, 6, 6)
+        self._add_model_group()
+        self._add_voice_group()
+        self._add_text_group()
+        self._techniques: dict[str, tuple[Technique, QGroupBox, KnobControls, QLabel]] = {}
+        self._technique_column = QVBoxLayout()
+        self._column.addLayout(self._technique_column)
+        self._add_sampler_group(colours)
+        self._column.addStretch(1)
+        scroll = QScrollArea(widgetResizable=True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidget(content)
+        self._scroll = scroll
+        self._cost = QLabel()
+        self._cost.setWordWrap(True)
+        self._cost.setContentsMargins(8, 4, 8, 6)
+        self._cost.setAccessibleName("Estimated cost")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(scroll, 1)
+        layout.addWidget(self._cost)
+        self._pending_text = QTimer(self, singleShot=True, interval=150)
+        self._pending_text.timeout.connect(self._take_over_text)
+        state.model_changed.connect(self._show_model)
+        state.selection_changed.connect(self._show_selection)
+        state.table_changed.connect(self._show_cost)
+        self._show_model()
+
+    # --- Building ---------------------------------------------------------------------------------------------------
+    def _group(self, title: str) -> QVBoxLayout:
+        group = QGroupBox(title)
+        layout = QVBoxLayout(group)
+        layout.setContentsMargins(8, 6, 8, 8)
+        layout.setSpacing(5)
+        self._column.addWidget(group)
+        return layout
+
+    def _add_model_group(self) -> None:
+        layout = self._group("Model")
+        self.model = _combo("Model")
+        for entry in catalogue.MODELS:
+            self.model.addItem(entry.title if entry.bundled else f"{entry.title} (own weights)", entry.id)
+            self.model.setItemData(self.model.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
+        self.model.activated.connect(self._choose_model)
+        self._model_note = _note()
+        self._folder = QPushButton("&Folder…", toolTip="Load this model's official checkpoint from a folder")
+        self._folder.clicked.connect(self._ask_for_folder)
+        self._download = QPushButton("&Download…", toolTip="Fetch the official checkpoint, after showing its licence")
+        self._download.clicked.connect(lambda: self.download_wanted.emit(self.model.currentData()))
+        self._official = QWidget()
+        row = QHBoxLayout(self._official)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._folder)
+        row.addWidget(self._download)
+        layout.addWidget(self.model)
+        layout.addWidget(self._model_note)
+        layout.addWidget(self._official)
+
+    def _add_voice_group(self) -> None:
+        layout = self._group("Voice")
+        self.voice = _combo("Voice")
+        self.voice.activated.connect(self._choose_voice)
+        self._add_voice = QPushButton("O&wn recording…", checkable=True)
+        self._add_voice.setToolTip("Use a recording of 3 to 12 seconds and the exact words spoken in it")
+        row = QHBoxLayout()
+        row.addWidget(self.voice, 1)
+        row.addWidget(self._add_voice)
+        layout.addLayout(row)
+        self._voice_note = _note()
+        layout.addWidget(self._voice_note)
+        self._own = QWidget(visible=False)
+        form = QVBoxLayout(self._own)
+        form.setContentsMargins(0, 0, 0, 0)
+        self.recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
+        self.recording.setAccessibleName("Path of your own recording")
+        browse = QPushButton("&Browse…")
+        browse.clicked.connect(self._ask_for_recording)
+        row = QHBoxLayout()
+        row.addWidget(self.recording, 1)
+        row.addWidget(browse)
+        form.addLayout(row)
+        self.transcript = QLineEdit(placeholderText="What is said in it, word for word")
+        self.transcript.setAccessibleName("Transcript of your own recording")
+        form.addWidget(self.transcript)
+        self.use_recording = QPushButton("&Use this recording")
+        self.use_recording.clicked.connect(self._use_recording)
+        form.addWidget(self.use_recording)
+        self._add_voice.toggled.connect(self._own.setVisible)
+        layout.addWidget(self._own)
+
+    def _add_text_group(self) -> None:
+        layout = self._group("Text")
+        self.text = QPlainTextEdit(tabChangesFocus=True)
+        self.text.setAccessibleName("Text to speak")
+        self.text.setPlaceholderText("Type any English sentence")
+        self.text.setFixedHeight(int(self.fontMetrics().lineSpacing() * 4.2))
+        self.text.textChanged.connect(lambda: self._pending_text.start())
+        self.sentences = _combo("Sentences to choose from")
+        self.sentences.addItem("Choose a sentence…")
+        for sentence in catalogue.sentences():
+            self.sentences.addItem(sentence, sentence)
+        self.sentences.activated.connect(self._choose_sentence)
+        layout.addWidget(self.text)
+        layout.addWidget(self.sentences)
+
+    def _add_sampler_group(self, colours: Colours) -> None:
+        layout = self._group("Sampler")
+        self.sampler = KnobControls("Sampler")
+        self.sampler.changed.connect(self._set_option)
+        layout.addWidget(self.sampler)
+        self._grid = StepGrid(colours)
+        layout.addWidget(self._grid)
+        self.seed = QSpinBox(maximum=SEED_LIMIT, keyboardTracking=False)
+        self.seed.setAccessibleName("Seed of the noise")
+        self.seed.setToolTip("Baseline and accelerated takes start from the same noise: the seed is the same for both.")
+        self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.seed.valueChanged.connect(self._state.set_seed)
+        self.seed_lock = QCheckBox("&Lock")
+        self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
+        self.seed_lock.toggled.connect(self._state.set_seed_locked)
+        label = QLabel("Se&ed")
+        label.setBuddy(self.seed)
+        row = QHBoxLayout()
+        row.addWidget(label)
+        row.addWidget(self.seed, 1)
+        row.addWidget(self.seed_lock)
+        layout.addLayout(row)
+
+    def _show_techniques(self) -> None:
+        wanted = {one.name for one in self._state.techniques}
+        for one in self._state.techniques:
+            if one.name in self._techniques:
+                continue
+            group = QGroupBox(one.title, checkable=True)
+            group.setToolTip(f"{one.summary}<br><i>{one.paper.title}</i>, {one.paper.reference}")
+            group.setAccessibleName(f"Engage {one.title}")
+            group.setAccessibleDescription(one.summary)
+            layout = QVBoxLayout(group)
+            layout.setContentsMargins(8, 6, 8, 8)
+            summary = _note()
+            summary.setText(f"{one.summary} ({one.paper.reference})")
+            controls = KnobControls(one.title)
+            controls.changed.connect(lambda knob, value, name=one.name: self._set_knob(name, knob, value))
+            reason = QLabel(wordWrap=True, visible=False)
+            reason.setProperty("look", "warning")
+            for widget in (summary, controls, reason):
+                layout.addWidget(widget)
+            group.toggled.connect(lambda on, name=one.name: self._state.engage(name, on))
+            self._technique_column.addWidget(group)
+            self._techniques[one.name] = one, group, controls, reason
+        for name, (_, group, _, _) in self._techniques.items():
+            group.setVisible(name in wanted)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
+        bar = self._scroll.verticalScrollBar().sizeHint().width()
+        return QSize(self._scroll.widget().minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._grid.set_colours(colours)
+
+    @Slot()
+    def _show_model(self) -> None:
+        entry, info = self._state.entry, self._state.info
+        self.model.setCurrentIndex(self.model.findData(entry.id))
+        self._official.setVisible(not entry.bundled)
+        if info is None:
+            self._model_note.setText(f"{entry.summary}")
+        else:
+            self._model_note.setText(
+                f"{info.parameters / 1e6:.1f} M parameters · {info.layers} layers · {info.precision} · licence {info.licence}"
+            )
+            self._model_note.setToolTip(f"{info.checkpoint}\nSHA-256 {info.fingerprint}")
+        self._show_techniques()
+        self._show_selection()
+
+    @Slot()
+    def _show_selection(self) -> None:
+        state = self._state
+        ids = [one.id for one in state.voices]
+        if ids != [self.voice.itemData(index) for index in range(self.voice.count())]:
+            self.voice.clear()
+            for one in state.voices:
+                self.voice.addItem(one.title, one.id)
+        if state.voice is not None:
+            self.voice.setCurrentIndex(self.voice.findData(state.voice.id))
+            self._voice_note.setText(f"“{state.voice.transcript}”" if state.voice.transcript else "No transcript yet.")
+        if self.text.toPlainText() != state.text and not self._pending_text.isActive():
+            with QSignalBlocker(self.text):
+                self.text.setPlainText(state.text)
+        with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock):
+            self.seed.setValue(state.seed)
+            self.seed_lock.setChecked(state.seed_locked)
+        self.sampler.set_knobs(state.sampler_knobs, state.options, state.sampler_defaults)
+        self._show_grid()
+        for name, (one, group, controls, _) in self._techniques.items():
+            with QSignalBlocker(group):
+                group.setChecked(state.is_engaged(name))
+            controls.set_knobs(one.knobs, state.knobs(name))
+        if DITREDUCIO in self._techniques:
+            unit = UNITS[str(state.knobs(DITREDUCIO)["metric"])]
+            editor = self._techniques[DITREDUCIO][2].editor("threshold")
+            editor.setStatusTip(f"Unit of the threshold: {unit}")
+        self._show_cost()
+
+    def _show_grid(self) -> None:
+        options = self._state.options
+        self._grid.setVisible("steps" in options)
+        if "steps" not in options:
+            return
+        steps, spacing = int(options["steps"]), str(options.get("spacing", "uniform"))
+        try:
+            times = time_grid(steps, spacing, float(options.get("sway", 0.0)))
+        except PlainError as error:
+            self._grid.show_times((), str(error))
+            return
+        name = "EPSS" if effective_spacing(steps, spacing) == "epss" else "uniform"
+        self._grid.show_times(
+            tuple(float(time) for time in times),
+            f"Effective step grid: {steps} steps, {name}, sway {float(options.get('sway', 0.0)):g}. "
+            "Noise is left, speech is right.",
+        )
+
+    @Slot()
+    def _show_cost(self) -> None:
+        state = self._state
+        reasons = {DITREDUCIO: state.table_problem()}
+        for name, (one, _, _, reason) in self._techniques.items():
+            setting = state.setting
+            text = (one.conflict(setting) if setting.engaged(name) else None) or reasons.get(name, "")
+            reason.setText(text)
+            reason.setVisible(bool(text))
+        ratio = state.predicted_ops_ratio
+        steps = state.options.get("steps")
+        evaluations = f"{steps} steps" if steps is not None else "the model's own number of steps"
+        if not state.setting.techniques:
+            text = f"<b>Cost</b> {evaluations}, every module computed; no technique engaged."
+        elif ratio is None:
+            text = f"<b>Cost</b> {evaluations}; the saving is known after calibration and one baseline."
+        else:
+            text = f"<b>Cost</b> {evaluations}, <b>{ratio:.0%}</b> of the baseline's operations ({1 - ratio:.0%} saved)"
+            measured = state.take_a.measurements if state.take_a is not None else None
+            if measured is not None and measured.seconds and state.take_a.setting == state.baseline_setting:
+                floor = measured.backbone_seconds * ratio + measured.seconds - measured.backbone_seconds
+                text += f", about {floor:.2f} s against {measured.seconds:.2f} s"
+            text += "."
+        self._cost.setText(text)
+
+    # --- Changing ---------------------------------------------------------------------------------------------------
+    @Slot()
+    def _choose_model(self) -> None:
+        model = self.model.currentData()
+        if model == self._state.model_id and self._state.ready:
+            return
+        entry = catalogue.entry(model)
+        if entry.available:
+            self._state.load_model(model)
+        else:
+            self._official.setVisible(True)
+            self._model_note.setText(
+                f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
+                "Choose the folder that holds its checkpoint, or download it."
+            )
+
+    @Slot()
+    def _ask_for_folder(self) -> None:
+        dialog = QFileDialog(self, "Folder with the checkpoint")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        model = self.model.currentData()
+        dialog.fileSelected.connect(lambda folder: self._state.load_model(model, folder))
+        dialog.open()
+
+    @Slot()
+    def _choose_voice(self) -> None:
+        self._state.choose_voice(self.voice.currentData())
+
+    @Slot()
+    def _ask_for_recording(self) -> None:
+        dialog = QFileDialog(self, "Your recording", filter="Audio (*.wav *.flac *.ogg *.mp3);;All files (*)")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.recording.setText)
+        dialog.open()
+
+    @Slot()
+    def _use_recording(self) -> None:
+        path, transcript = self.recording.text().strip(), self.transcript.text().strip()
+        if not Path(path).is_file():
+            self.problem.emit(f"There is no recording at “{path}”; choose an audio file with Browse.")
+        elif not transcript:
+            self.problem.emit("The transcript is missing: type the words that are spoken in the recording.")
+        else:
+            self._state.add_voice(Voice(f"{OWN_VOICE}{path}", Path(path).stem, path, transcript))
+            self._add_voice.setChecked(False)
+
+    @Slot()
+    def _choose_sentence(self) -> None:
+        if self.sentences.currentData() is not None:
+            self.text.setPlainText(self.sentences.currentData())
+            self._take_over_text()
+
+    @Slot()
+    def _take_over_text(self) -> None:
+        self._pending_text.stop()
+        self._state.set_text(self.text.toPlainText())
+
+    def commit(self) -> None:
+        """Take over what is still being typed; called before a job starts."""
+        self._take_over_text()
+        for spin in self.findChildren(QSpinBox):
+            spin.interpretText()
+
+    def _set_option(self, name: str, value: object) -> None:
+        try:
+            self._state.set_option(name, value)
+        except PlainError as error:
+            self.problem.emit(str(error))
+            self._show_selection()
+
+    def _set_knob(self, name: str, knob: str, value: object) -> None:
+        try:
+            self._state.set_knob(name, knob, value)
+        except PlainError as error:
+            self.problem.emit(str(error))
+            self._show_selection()
+
+
+def _combo(name: str) -> QComboBox:
+    combo = QComboBox()
+    combo.setAccessibleName(name)
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    combo.setMinimumContentsLength(12)
+    return combo
+
+
+def _note() -> QLabel:
+    label = QLabel(wordWrap=True)
+    label.setProperty("look", "muted")
+    return label

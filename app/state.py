@@ -1,0 +1,602 @@
+"""What is selected and what is compared: the application's state, with signals and without widgets.
+
+Panels show this state and change it by its methods; the engine's events reach it through :meth:`AppState.handle`.
+Nothing here knows how anything looks, so the whole main job can be driven, and tested, through this class.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from app.calibrations import CalibrationStore
+from app.jobs import Jobs, Kind
+from engine.errors import PlainError, SettingError
+from engine.knobs import Knob, Values, checked, defaults
+from engine.messages import (
+    AttentionCaptured,
+    Calibrate,
+    CalibrationReady,
+    CaptureAttention,
+    DownloadModel,
+    EngineReady,
+    Event,
+    LoadModel,
+    ModelLoaded,
+    Synthesise,
+    TakeReady,
+)
+from engine.models import catalogue
+from engine.models.base import ModelInfo, OperationCounts, Voice
+from engine.profile import Evidence, Profile
+from engine.setting import Difference, Engaged, Setting
+from engine.take import Take
+from engine.techniques import TECHNIQUES, conflict, technique
+from engine.techniques.base import Technique
+from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+
+DITREDUCIO = "ditreducio"
+SEED_LIMIT = 2**31 - 1
+_THRESHOLD_EDIT = 1
+
+
+class _TableEdit(QUndoCommand):
+    """One change of the strategy table; successive changes by the threshold merge into one."""
+
+    def __init__(self, state: AppState, table: StrategyTable, text: str, threshold: float | None = None) -> None:
+        super().__init__(text)
+        self._state = state
+        self._before = (state.table, state.threshold)
+        self._after = (table, state.threshold if threshold is None else threshold)
+        self._by_threshold = threshold is not None
+
+    def id(self) -> int:
+        return _THRESHOLD_EDIT if self._by_threshold else -1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _TableEdit) or not other._by_threshold:
+            return False
+        self._after = other._after
+        return True
+
+    def redo(self) -> None:
+        self._state._show_table(*self._after)
+
+    def undo(self) -> None:
+        self._state._show_table(*self._before)
+
+
+class AppState(QObject):
+    """The one place that knows what is selected. See the signals for what can change."""
+
+    engine_changed = Signal()
+    """The engine became ready; ``device`` and ``machine`` are known."""
+    model_changed = Signal()
+    """Another model was chosen, or it finished loading."""
+    selection_changed = Signal()
+    """Voice, text, sampler options, techniques, knobs or seed changed."""
+    table_changed = Signal()
+    """The strategy table, its record or its operation counts changed."""
+    comparison_changed = Signal()
+    """Other takes are A and B."""
+    take_added = Signal(object)
+    """A finished :class:`Take`."""
+    attention_captured = Signal(object)
+    """An :class:`AttentionCaptured` event."""
+    problem = Signal(str)
+    """A sentence about something that went wrong outside a job."""
+
+    def __init__(self, jobs: Jobs, calibrations: CalibrationStore, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.jobs = jobs
+        self.calibrations = calibrations
+        self.undo_stack = QUndoStack(self)
+        self.device = ""
+        self.devices: tuple[str, ...] = ()
+        self.machine = ""
+        self.model_id = catalogue.MODELS[0].id
+        self.model_folder = ""
+        self.model_variant = ""
+        self.device_wanted = "auto"
+        self.info: ModelInfo | None = None
+        self.operations: OperationCounts | None = None
+        self.record: CalibrationRecord | None = None
+        self.table: StrategyTable | None = None
+        self.take_a: Take | None = None
+        self.take_b: Take | None = None
+        self.text = next(iter(catalogue.sentences()), "")
+        self.own_voices: list[Voice] = []
+        self.voice: Voice | None = next(iter(catalogue.voices(self.model_id)), None)
+        self.options = self.entry.options_with()
+        self.seed = 0
+        self.seed_locked = True
+        self._engaged = {one.name: index == 0 for index, one in enumerate(TECHNIQUES)}
+        self._knobs = {one.name: defaults(one.knobs) for one in TECHNIQUES}
+
+    # --- Model ------------------------------------------------------------------------------------------------------
+    @property
+    def entry(self) -> catalogue.CatalogueEntry:
+        """The chosen model's entry in the catalogue."""
+        return catalogue.entry(self.model_id)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the chosen model is loaded."""
+        return self.info is not None and self.info.id == self.model_id
+
+    def load_model(self, model: str, folder: str = "", variant: str = "") -> None:
+        """Choose ``model`` and load it; what runs is cancelled first."""
+        self.jobs.cancel_all()
+        self.model_id, self.model_folder, self.model_variant = model, folder, variant
+        self.info = None
+        self.operations = None
+        self.options = self._options_like(self.options)
+        if self.voice is None or self.voice not in self.voices:
+            self.voice = next(iter(self.voices), None)
+        self.model_changed.emit()
+        self.selection_changed.emit()
+        self.jobs.start(Kind.LOAD, lambda job: LoadModel(job, model, folder, variant, self.device_wanted))
+
+    def _options_like(self, options: Mapping[str, object]) -> Values:
+        """The chosen model's options, with those of ``options`` that it knows and permits."""
+        known = {knob.name: options[knob.name] for knob in self.sampler_knobs if knob.name in options}
+        try:
+            return checked(self.sampler_knobs, {**self.sampler_defaults, **known}, self.entry.title)
+        except SettingError:
+            return self.sampler_defaults
+
+    def download_model(self, model: str, folder: str) -> None:
+        """Fetch ``model``; the user has seen and accepted its licence."""
+        licence = catalogue.entry(model).licence
+        self.jobs.start(Kind.DOWNLOAD, lambda job: DownloadModel(job, model, folder, licence))
+
+    @property
+    def sampler_knobs(self) -> tuple[Knob, ...]:
+        """The chosen model's own knobs."""
+        return self.entry.options
+
+    @property
+    def sampler_defaults(self) -> Values:
+        """The chosen model's own defaults, which may differ from those of its knobs."""
+        return self.entry.options_with()
+
+    @property
+    def techniques(self) -> tuple[Technique, ...]:
+        """The techniques that apply to the chosen model's family."""
+        return tuple(one for one in TECHNIQUES if self.entry.family in one.families)
+
+    # --- Selection --------------------------------------------------------------------------------------------------
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """The chosen model's voices and the user's own."""
+        return (*catalogue.voices(self.model_id), *self.own_voices)
+
+    def choose_voice(self, voice: str) -> None:
+        """Speak in the voice with this id."""
+        for one in self.voices:
+            if one.id == voice:
+                self.voice = one
+                self.selection_changed.emit()
+                return
+        raise SettingError(f"There is no voice {voice!r}; choose one of {', '.join(one.id for one in self.voices)}.")
+
+    def add_voice(self, voice: Voice) -> None:
+        """Add one of the user's own recordings, in place of an earlier one with the same id, and choose it."""
+        self.own_voices = [one for one in self.own_voices if one.id != voice.id] + [voice]
+        self.choose_voice(voice.id)
+
+    def set_text(self, text: str) -> None:
+        """Speak ``text``."""
+        if text != self.text:
+            self.text = text
+            self.selection_changed.emit()
+
+    def set_seed(self, seed: int) -> None:
+        """Use ``seed`` for the noise of the next syntheses."""
+        if seed != self.seed:
+            self.seed = seed
+            self.selection_changed.emit()
+
+    def set_seed_locked(self, locked: bool) -> None:
+        """Keep the seed (locked), or draw a new one before each baseline."""
+        self.seed_locked = locked
+
+    def set_option(self, name: str, value: object) -> None:
+        """Change one of the model's own knobs. A calibration for the new step grid is taken up where one exists."""
+        if self.options.get(name) == value:
+            return
+        self.options = checked(self.sampler_knobs, self.options.replace(**{name: value}), self.entry.title)
+        self._find_table()
+        self.selection_changed.emit()
+
+    def is_engaged(self, name: str) -> bool:
+        """Whether the technique takes part in accelerated takes."""
+        return self._engaged[name] and any(one.name == name for one in self.techniques)
+
+    def engage(self, name: str, on: bool) -> None:
+        """Switch a technique on or off for accelerated takes."""
+        if self._engaged[name] != on:
+            self._engaged[name] = on
+            self.selection_changed.emit()
+
+    def knobs(self, name: str) -> Values:
+        """The knob values of a technique."""
+        return self._knobs[name]
+
+    def set_knob(self, name: str, knob: str, value: object) -> None:
+        """Change one knob of a technique. A changed threshold is applied to the calibration at hand, live."""
+        if self._knobs[name][knob] == value:
+            return
+        if name == DITREDUCIO and knob == "threshold":
+            self.set_threshold(float(value))
+            return
+        self._knobs[name] = checked(technique(name).knobs, self._knobs[name].replace(**{knob: value}), name)
+        if name == DITREDUCIO:
+            self._find_table()
+        self.selection_changed.emit()
+
+    @property
+    def baseline_setting(self) -> Setting:
+        """The setting without any technique."""
+        return Setting(self.model_id, self.options, (), self.seed)
+
+    @property
+    def setting(self) -> Setting:
+        """The setting with the engaged techniques, with the same seed as the baseline."""
+        setting = self.baseline_setting
+        for one in self.techniques:
+            if self.is_engaged(one.name):
+                artefact = self.table.fingerprint if one.name == DITREDUCIO and self.table is not None else ""
+                setting = setting.with_technique(Engaged(one.name, self._knobs[one.name], artefact))
+        return setting
+
+    def use_setting(self, take: Take) -> None:
+        """Load everything that made ``take`` into the selection, so that it can be run again with a change."""
+        setting = take.setting
+        if setting.model != self.model_id:
+            raise SettingError(
+                f"This take was made with {setting.model}; load that model first (it is in the Model list)."
+            )
+        self.options = self._options_like(setting.options)
+        self.seed = setting.seed
+        self.text = take.text
+        self.voice = next((one for one in self.voices if one.id == take.voice), self.voice)
+        for one in self.techniques:
+            entry = setting.engaged(one.name)
+            self._engaged[one.name] = entry is not None
+            if entry is not None:
+                self._knobs[one.name] = checked(one.knobs, entry.knobs, one.name)
+        self._find_table()
+        self.selection_changed.emit()
+
+    # --- What can be done, and why not ------------------------------------------------------------------------------
+    def why_not_synthesise(self) -> str:
+        """Why no baseline can be synthesised now, as a sentence, or ``""``."""
+        if not self.ready:
+            return "The model is not loaded yet."
+        if self.voice is None:
+            return "Choose a voice first."
+        if not self.text.strip():
+            return "Type a sentence to speak first."
+        return ""
+
+    def why_not_calibrate(self) -> str:
+        """Why nothing can be calibrated now, as a sentence, or ``""``."""
+        if not any(one.prepared_by == "calibration" and self.is_engaged(one.name) for one in self.techniques):
+            return "Engage DiTReducio first: nothing else needs a calibration."
+        return self.why_not_synthesise() or conflict(self.setting) or ""
+
+    def why_not_accelerate(self) -> str:
+        """Why no accelerated take can be synthesised now, as a sentence, or ``""``."""
+        if not self.setting.techniques:
+            return "Engage at least one technique first."
+        return self.why_not_synthesise() or conflict(self.setting) or self.table_problem()
+
+    def table_problem(self) -> str:
+        """Why the strategy table cannot be used as things are selected, as a sentence, or ``""``."""
+        if not self.is_engaged(DITREDUCIO):
+            return ""
+        if self.table is None:
+            return "DiTReducio needs a strategy table: calibrate first."
+        wanted = self.belonging()
+        mismatch = self.table.belonging.mismatch(wanted) if wanted is not None else None
+        return f"The strategy table does not fit: {mismatch}. Calibrate again." if mismatch else ""
+
+    def belonging(self) -> Belonging | None:
+        """What a strategy table for the present selection would belong to; ``None`` without a loaded model."""
+        if self.info is None:
+            return None
+        names = "solver", "steps", "spacing", "sway", "guidance"
+        if not all(name in self.options for name in names):
+            return None
+        return Belonging(
+            self.info.id, self.info.fingerprint, self.info.variant, **{name: self.options[name] for name in names}
+        )
+
+    @property
+    def predicted_ops_ratio(self) -> float | None:
+        """Share of the baseline's operations that the accelerated setting needs; ``None`` while it is unknown."""
+        if not self.is_engaged(DITREDUCIO):
+            return 1.0
+        if self.table is None or self.operations is None or self.table_problem():
+            return None
+        return self.table.ops_ratio(self.operations)
+
+    # --- Strategy table ---------------------------------------------------------------------------------------------
+    @property
+    def threshold(self) -> float:
+        """The selected threshold δ."""
+        return float(self._knobs[DITREDUCIO]["threshold"])
+
+    @property
+    def derivation(self) -> Derivation | None:
+        """The table that the calibration at hand gives at the selected threshold."""
+        return self.record.derive(self.threshold) if self.record is not None else None
+
+    def set_threshold(self, threshold: float) -> None:
+        """Move δ; with a calibration at hand the table follows at once."""
+        threshold = float(technique(DITREDUCIO).knobs[0].check(threshold))
+        if threshold == self.threshold:
+            return
+        if self.record is None:
+            self._keep_threshold(threshold)
+            self.selection_changed.emit()
+            return
+        table = self.record.derive(threshold).table
+        self.undo_stack.push(_TableEdit(self, table, "move the threshold", threshold))
+
+    def edit_cell(self, layer: int, step: int, action: Action) -> None:
+        """Set one cell by hand; can be undone."""
+        if self.table is None:
+            raise SettingError("There is no strategy table to edit yet: calibrate first.")
+        table = self.table.changed(layer, step, action)
+        self.undo_stack.push(_TableEdit(self, table, f"set layer {layer + 1}, step {step + 1} to {action.name}"))
+
+    def replace_table(self, table: StrategyTable, why: str) -> None:
+        """Use another table, an imported one for example; can be undone."""
+        self.undo_stack.push(_TableEdit(self, table, why))
+
+    def import_table(self, text: str, where: str) -> None:
+        """Use an official strategy table, the text of its JSON file. Raises :class:`PlainError` when it does not fit."""
+        belonging = self.belonging()
+        if belonging is None or self.info is None:
+            raise SettingError("Load a model first: a strategy table belongs to one.")
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise SettingError(f"{where} is not JSON ({error}); choose an official strategy table.") from error
+        branch_skip = str(self._knobs[DITREDUCIO]["branch_skip"])
+        table = StrategyTable.from_official(data, belonging, branch_skip, where)
+        if table.layers != self.info.layers:
+            raise SettingError(f"{where} has {table.layers} layers, but {self.info.title} has {self.info.layers}.")
+        self.replace_table(table, f"import {where}")
+
+    def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
+        self.table = table
+        self._keep_threshold(threshold)
+        self.table_changed.emit()
+        self.selection_changed.emit()
+
+    def _keep_threshold(self, threshold: float) -> None:
+        self._knobs[DITREDUCIO] = self._knobs[DITREDUCIO].replace(threshold=threshold)
+
+    def _take_up(self, record: CalibrationRecord) -> None:
+        self.record = record
+        self.undo_stack.clear()
+        self.table = record.derive(self.threshold).table
+        self.table_changed.emit()
+
+    def _find_table(self) -> None:
+        """Take up the newest calibration that fits, unless the table at hand does."""
+        wanted = self.belonging()
+        if wanted is None:
+            return
+        knobs = self._knobs[DITREDUCIO]
+        record = self.calibrations.newest(wanted, knobs)
+        fits = self.table is not None and self.table.belonging == wanted
+        if record is not None and (not fits or record is not self.record):
+            self._take_up(record)
+        elif not fits:
+            self.table_changed.emit()
+
+    # --- Jobs -------------------------------------------------------------------------------------------------------
+    def synthesise_baseline(self) -> None:
+        """Speak without techniques. Draws a new seed first unless it is locked. Raises when it cannot be done."""
+        self._require(self.why_not_synthesise())
+        if not self.seed_locked:
+            self.set_seed(secrets.randbelow(SEED_LIMIT))
+        self._synthesise(Kind.BASELINE, self.baseline_setting, "Baseline")
+
+    def synthesise_accelerated(self) -> None:
+        """Speak with the engaged techniques, with the baseline's seed. Raises when it cannot be done."""
+        self._require(self.why_not_accelerate())
+        names = [f"{one.title}{self._short_knobs(one)}" for one in self.techniques if self.is_engaged(one.name)]
+        self._synthesise(Kind.ACCELERATED, self.setting, " + ".join(names))
+
+    def _short_knobs(self, one: Technique) -> str:
+        symbols = (knob for knob in one.knobs[:1] if knob.symbol)
+        return "".join(f" {knob.symbol} {self._knobs[one.name][knob.name]:g}" for knob in symbols)
+
+    def _synthesise(self, kind: Kind, setting: Setting, label: str) -> None:
+        artefacts = (self.table,) if self.table is not None and setting.engaged(DITREDUCIO) else ()
+        text, voice = self.text, self.voice
+        self.jobs.start(kind, lambda job: Synthesise(job, text, voice, setting, artefacts, label))
+
+    def calibrate(self) -> None:
+        """Calibrate on the selected sentence. Raises when it cannot be done."""
+        self._require(self.why_not_calibrate())
+        text, voice = self.text, self.voice
+        setting = self.setting.with_technique(Engaged(DITREDUCIO, self._knobs[DITREDUCIO]))
+        self.jobs.start(Kind.CALIBRATE, lambda job: Calibrate(job, text, voice, setting))
+
+    def capture_attention(self, layer: int, step: int) -> None:
+        """Look at the attention of one layer at one step. Raises when it cannot be done."""
+        self._require(self.why_not_synthesise())
+        text, voice, setting = self.text, self.voice, self.baseline_setting
+        self.jobs.start(Kind.ATTENTION, lambda job: CaptureAttention(job, text, voice, setting, layer, step))
+
+    @staticmethod
+    def _require(problem: str) -> None:
+        if problem:
+            raise SettingError(problem)
+
+    # --- Takes ------------------------------------------------------------------------------------------------------
+    def set_a(self, take: Take | None) -> None:
+        """Compare with ``take`` as A."""
+        self.take_a = take
+        self.comparison_changed.emit()
+
+    def set_b(self, take: Take | None) -> None:
+        """Compare with ``take`` as B."""
+        self.take_b = take
+        self.comparison_changed.emit()
+
+    @property
+    def evidence(self) -> Take | None:
+        """The take, A or B, that was made exactly as things are selected; a profile quotes its figures."""
+        for take in (self.take_b, self.take_a):
+            if take is not None and take.setting == self.setting:
+                return take
+        return None
+
+    def write_profile(self, path: Path) -> None:
+        """Export the selected setting with its table and its evidence. Raises :class:`PlainError` when it cannot be."""
+        self._require(self.why_not_accelerate())
+        assert self.info is not None
+        take = self.evidence
+        evidence = None
+        if take is not None:
+            baseline = self.take_a if self.take_a is not None and take.fidelity_to == self.take_a.id else None
+            evidence = Evidence.of(take, baseline)
+        table = self.table if self.setting.engaged(DITREDUCIO) else None
+        Profile.of(self.setting, self.info, table, evidence).save(path)
+
+    def differences(self) -> tuple[Difference, ...]:
+        """Everything in which A and B differ, text and voice included; empty unless both are set."""
+        if self.take_a is None or self.take_b is None:
+            return ()
+        found = [
+            Difference(what, getattr(self.take_a, what), getattr(self.take_b, what), False)
+            for what in ("text", "voice")
+            if getattr(self.take_a, what) != getattr(self.take_b, what)
+        ]
+        return (*found, *self.take_a.setting.differences(self.take_b.setting))
+
+    def comparison_warning(self) -> str:
+        """A sentence when A and B differ in more than the technique, or ``""``."""
+        others = [one.what for one in self.differences() if not one.technique]
+        if not others:
+            return ""
+        listed = ", ".join(others[:-1]) + (" and " if len(others) > 1 else "") + others[-1]
+        return f"A and B also differ in {listed}: what you hear is not the technique alone."
+
+    # --- Events -----------------------------------------------------------------------------------------------------
+    def handle(self, event: Event) -> None:
+        """Take over what an event brought. Events that end jobs go to :class:`app.jobs.Jobs`."""
+        if isinstance(event, EngineReady):
+            self.device, self.devices, self.machine = event.device, event.devices, event.machine
+            self.engine_changed.emit()
+        elif isinstance(event, ModelLoaded):
+            self._model_loaded(event)
+        elif isinstance(event, TakeReady):
+            self._take_ready(event)
+        elif isinstance(event, CalibrationReady):
+            self._calibrated(event)
+        elif isinstance(event, AttentionCaptured):
+            self.attention_captured.emit(event)
+
+    def _model_loaded(self, event: ModelLoaded) -> None:
+        if event.info.id != self.model_id:
+            return
+        self.info = event.info
+        self._find_table()
+        self.model_changed.emit()
+        self.selection_changed.emit()
+
+    def _take_ready(self, event: TakeReady) -> None:
+        if event.operations is not None:
+            self.operations = event.operations
+            self.table_changed.emit()
+        take = measured_against(event.take, self.take_a) if event.take.setting.techniques else event.take
+        self.take_added.emit(take)
+        if take.setting.techniques:
+            self.set_b(take)
+        else:
+            self.set_a(take)
+        self.selection_changed.emit()
+
+    def _calibrated(self, event: CalibrationReady) -> None:
+        if event.operations is not None:
+            self.operations = event.operations
+        try:
+            self.calibrations.add(event.record)
+        except PlainError as error:
+            self.problem.emit(str(error))
+        self._take_up(event.record)
+        self.selection_changed.emit()
+
+    # --- Between sessions -------------------------------------------------------------------------------------------
+    def remembered(self) -> str:
+        """The selection as JSON, for :meth:`recall`."""
+        return json.dumps(
+            {
+                "text": self.text,
+                "voice": self.voice.id if self.voice else "",
+                "own_voices": [[one.id, one.title, one.audio, one.transcript] for one in self.own_voices],
+                "seed": self.seed,
+                "seed_locked": self.seed_locked,
+                "options": dict(self.options),
+                "knobs": {name: dict(values) for name, values in self._knobs.items()},
+                "engaged": self._engaged,
+            }
+        )
+
+    def recall(self, data: str) -> None:
+        """Select what was selected when :meth:`remembered` was called; what no longer exists is passed over."""
+        try:
+            saved = json.loads(data)
+        except ValueError:
+            return
+        if not isinstance(saved, dict):
+            return
+        self.text = str(saved.get("text") or self.text)
+        self.own_voices = [Voice(*map(str, one)) for one in _lists(saved.get("own_voices"), 4)]
+        self.voice = next((one for one in self.voices if one.id == saved.get("voice")), self.voice)
+        seed = saved.get("seed")
+        self.seed = seed if isinstance(seed, int) and 0 <= seed <= SEED_LIMIT else self.seed
+        self.seed_locked = bool(saved.get("seed_locked", True))
+        if isinstance(saved.get("options"), dict):
+            self.options = self._options_like(saved["options"])
+        for one in TECHNIQUES:
+            try:
+                self._knobs[one.name] = checked(one.knobs, saved["knobs"][one.name], one.name)
+                self._engaged[one.name] = bool(saved["engaged"][one.name])
+            except (KeyError, TypeError, SettingError):
+                continue
+        self.selection_changed.emit()
+
+
+def _lists(data: object, length: int) -> Iterable[list]:
+    return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []
+
+
+def measured_against(take: Take, baseline: Take | None) -> Take:
+    """``take`` with its log-mel distance to ``baseline``: the mean absolute difference of their natural-log mel
+    spectrograms. Unchanged where the two do not speak the same words in the same time from the same noise."""
+    if baseline is None or baseline.setting != take.setting.baseline:
+        return take
+    if (baseline.text, baseline.voice) != (take.text, take.voice):
+        return take
+    mine, theirs = take.trace.mel, baseline.trace.mel
+    if mine is None or theirs is None or mine.shape != theirs.shape:
+        return take
+    distance = float(np.mean(np.abs(mine - theirs), dtype=np.float64))
+    return replace(take, fidelity_to=baseline.id, log_mel_distance=distance)

@@ -1,0 +1,57 @@
+"""The real window on the real engine with a small real model, for tests of the application."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from app.theme import Theme
+from app.window import MainWindow
+from engine.worker import Engine
+from tests.engine import small_speech
+
+PATIENCE_MILLISECONDS = 120_000
+"""When a test gives up; never what it measures."""
+
+
+@pytest.fixture
+def theme(qapp: QApplication) -> Theme:
+    """The application's theme."""
+    return Theme(qapp)
+
+
+@pytest.fixture
+def make_window(theme: Theme, tmp_path: Path, qapp: QApplication) -> Callable[..., MainWindow]:
+    """Makes windows that share one data folder and one settings file, and start the small model."""
+    qapp.setQuitOnLastWindowClosed(False)
+
+    def make(load: Callable = small_speech.load) -> MainWindow:
+        settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+        return MainWindow(theme, settings, tmp_path / "data", lambda post: Engine(post, load))
+
+    return make
+
+
+def close(window: MainWindow, qtbot: QtBot) -> None:
+    """Close ``window`` and wait until its engine has stopped."""
+    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
+        window.close()
+    window.deleteLater()
+
+
+@pytest.fixture
+def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> Iterator[MainWindow]:
+    """A shown window whose panels are built and whose small model is loaded."""
+    made = make_window()
+    made.show()
+    qtbot.waitUntil(lambda: made.is_built and made.state.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    yield made
+    close(made, qtbot)

@@ -1,0 +1,37 @@
+"""A small calibration, as the engine would have recorded it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.knobs import Values, defaults
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Trial
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+
+LAYERS, STEPS = 3, 4
+
+
+def belonging(steps: int = STEPS, model: str = "f5-mini") -> Belonging:
+    """What the small model's tables belong to at the application's default options."""
+    return Belonging(model, "0" * 64, "small", "euler", steps, "epss", -1.0, 2.0)
+
+
+def record(
+    threshold: float = 0.1, created: str = "2026-11-21T10:00:00+00:00", steps: int = STEPS, model: str = "f5-mini"
+) -> CalibrationRecord:
+    """One trial on every cell; errors grow with step and layer, and those under the bound were accepted."""
+    trials, rows = [], []
+    for layer in range(LAYERS):
+        row = [Action.NONE]
+        for step in range(1, steps):
+            error = 0.02 * step * (layer + 1)
+            accepted = error < (layer + 1) / LAYERS * threshold
+            trials.append(Trial(CALIBRATION, step, layer, Action.TS, error, accepted))
+            row.append(Action.TS if accepted else Action.NONE)
+        rows.append(tuple(row))
+    similarities = np.full((LAYERS, steps), 0.5)
+    similarities[0, 0] = np.nan
+    knobs = Values({**defaults(ditreducio.TECHNIQUE.knobs), "threshold": threshold})
+    table = StrategyTable(belonging(steps, model), tuple(rows), "both", f"calibrated at threshold {threshold:g}")
+    return CalibrationRecord(table, knobs, 0.9, tuple(trials), similarities, "A text.", "slt", 7, created, "a machine")
