@@ -149,7 +149,7 @@ class Engine:
             self._post(EngineStopped(self._shut_down.job if self._shut_down else 0))
 
     def _open_workshop(self) -> None:
-        """Import torch and look at the machine. On failure the thread lives on, and every job says why it cannot run."""
+        """Import torch and look at the machine. On failure the thread lives on, and every job says why it fails."""
         self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
             workshop = import_module("engine.workshop")
