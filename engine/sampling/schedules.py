@@ -49,7 +49,7 @@ def time_grid(
     if effective_spacing(steps, spacing) == "epss":
         times = np.array(EPSS[steps], dtype=np.float32) / np.float32(32)
     else:
-        times = np.linspace(0, 1, steps + 1, dtype=np.float32)
+        times = _uniform(steps)
     if sway:
         times = times + np.float32(sway) * (cosine(np.float32(np.pi / 2) * times) - np.float32(1) + times)
     if np.any(np.diff(times) <= 0):
@@ -57,6 +57,14 @@ def time_grid(
             f"A sway coefficient of {sway:g} makes time run backwards on this grid; choose a value between -1 and 1."
         )
     return times
+
+
+def _uniform(steps: int) -> np.ndarray:
+    """Evenly spaced times, rounded as torch's ``linspace`` rounds them: from either end to the middle, with a float32
+    step and one rounding a time. numpy's are a unit in the last place away."""
+    step = np.float64(np.float32(1) / np.float32(steps))
+    index = np.arange(steps + 1)
+    return np.where(index < (steps + 1) // 2, step * index, 1 - step * (steps - index)).astype(np.float32)
 
 
 def evaluation_times(times: np.ndarray, solver: str) -> np.ndarray:

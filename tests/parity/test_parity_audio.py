@@ -1,0 +1,83 @@
+"""Mel front ends and Vocos against the official code."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.audio.mel import STYLES, MelFrontEnd, htk_filterbank
+from engine.models.vocos import Vocos, VocosConfig
+from tests.parity.fixtures import Fixture, assert_close, fixtures
+
+ONE_FORWARD = 1e-5
+AUDIO = 1e-5
+SAMPLE_RATE = 24000
+
+
+def is_mel(description: dict) -> bool:
+    return any(f"mel_{style}" in description.get("tensors", {}) for style in STYLES)
+
+
+def is_vocos(description: dict) -> bool:
+    return {"feature_extractor", "backbone", "head"} <= set(description.get("config", {}))
+
+
+def front_end(fixture: Fixture, style: str) -> MelFrontEnd:
+    """Sizes as far as the fixture tells them; the hop follows from the number of frames."""
+    mel, samples = fixture[f"mel_{style}"], fixture["wav"].shape[-1]
+    sizes = {"bands": mel.shape[1]}
+    if "window" in fixture:
+        sizes["window"] = len(fixture["window"])
+    sizes |= {name: fixture.description[name] for name in ("sample_rate", "hop") if name in fixture.description}
+    found = MelFrontEnd(style, **sizes)
+    assert found.frames(samples) == mel.shape[2]
+    return found
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("fixture", fixtures("dit", is_mel))
+def test_parity_mel(fixture: Fixture, style: str) -> None:
+    if f"mel_{style}" not in fixture:
+        pytest.skip(f"{fixture.name} has no {style} mel")
+    mel = front_end(fixture, style)(fixture["wav"]).transpose(1, 2)
+    assert_close(mel, fixture[f"mel_{style}"], ONE_FORWARD, f"mel_{style}")
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_mel))
+def test_parity_mel_tables(fixture: Fixture) -> None:
+    if "window" in fixture:
+        assert torch.equal(torch.hann_window(len(fixture["window"])), fixture["window"])
+    if "fb" in fixture:
+        bins, bands = fixture["fb"].shape
+        rate = fixture.description.get("sample_rate", SAMPLE_RATE)
+        assert torch.equal(htk_filterbank(rate, 2 * (bins - 1), bands), fixture["fb"])
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_vocos))
+def test_parity_vocos_layers_and_audio(fixture: Fixture) -> None:
+    vocos = Vocos(VocosConfig.from_parts(fixture.description["config"]))
+    vocos.load_official(fixture.weights, fixture.name)
+    found: dict[str, Tensor] = {"mel": fixture["mel"]}
+    modules = {
+        "embed": vocos.backbone.embed,
+        "norm": vocos.backbone.norm,
+        "backbone_out": vocos.backbone,
+        "head_lin": vocos.head.out,
+    }
+    modules |= {f"convnext{index}": block for index, block in enumerate(vocos.backbone.convnext)}
+    for name, module in modules.items():
+        module.register_forward_hook(lambda module, given, value, name=name: found.update({name: value}))
+    found["audio"] = vocos.eval().decode(fixture["mel"])
+    for name in fixture.names:
+        assert_close(found[name], fixture[name], AUDIO if name == "audio" else ONE_FORWARD, name)
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_vocos))
+def test_parity_vocos_weights_match_the_configuration(fixture: Fixture) -> None:
+    layers = {match[1] for name in fixture.weights if (match := re.match(r"backbone\.convnext\.(\d+)\.", name))}
+    config = VocosConfig.from_parts(fixture.description["config"])
+    assert config.layers == len(layers)
+    assert config.window == len(fixture.weights["head.istft.window"])
