@@ -25,18 +25,18 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)
 
 
-def sentence(error: BaseException, activity: str, device: str = "cpu") -> str:
-    """What went wrong while ``activity`` (such as ``calibrating``) on ``device``, and what to do."""
+def sentence(error: BaseException, activity: str, device: str = "cpu", afterwards: str = "") -> str:
+    """What went wrong while ``activity`` (such as ``calibrating``) on ``device``, and what to do.
+
+    ``afterwards`` says how things go on after an error that nobody foresaw.
+    """
     if isinstance(error, PlainError):
         return str(error)
     if is_out_of_memory(error):
         return _out_of_memory(activity, device)
     if isinstance(error, OSError):
         return _system_error(error, activity)
-    return (
-        f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}. "
-        "The engine goes on; details are in the log."
-    )
+    return f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}. {afterwards}".rstrip()
 
 
 def details(error: BaseException) -> str:

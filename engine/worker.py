@@ -196,7 +196,8 @@ class Engine:
             return JobCancelled(command.job)
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
             device = self._workshop.device if self._workshop else "cpu"
-            return JobFailed(command.job, failures.sentence(error, activity, device), failures.details(error))
+            sentence = failures.sentence(error, activity, device, "The engine goes on; details are in the log.")
+            return JobFailed(command.job, sentence, failures.details(error))
 
     def _post(self, event: Event) -> None:
         try:

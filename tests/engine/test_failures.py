@@ -77,8 +77,7 @@ def test_full_disk() -> None:
 
 def test_unforeseen_error() -> None:
     error = caught(lambda: {}["key"])
-    assert sentence(error, "calibrating") == (
-        "Something unexpected went wrong while calibrating: KeyError: 'key'. "
-        "The engine goes on; details are in the log."
-    )
+    text = "Something unexpected went wrong while calibrating: KeyError: 'key'."
+    assert sentence(error, "calibrating") == text
+    assert sentence(error, "calibrating", afterwards="The engine goes on.") == f"{text} The engine goes on."
     assert "Traceback" in details(error)
