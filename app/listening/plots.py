@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from app.listening.spectrogram import (
@@ -92,7 +92,6 @@ class ComparisonPlots(QWidget):
             scale = _ColourScale(f"Colour scale of the spectrogram of {_spoken(name)}")
             wave.setAccessibleDescription("Amplitude over time in seconds. Left and right arrows move the playhead.")
             mel.setAccessibleDescription("Level in decibels over time in seconds and mel frequency in hertz.")
-            mel.getAxis("left").setTicks([[(frequency_band(one), _hertz(one)) for one in _FREQUENCIES]])
             mel.setYRange(0, 100, padding=0)
             wave.getAxis("left").setTicks([[(0, "0")]])
             note = pg.TextItem(anchor=(0.5, 0.5))
@@ -227,6 +226,15 @@ class ComparisonPlots(QWidget):
             note.setColor(QColor(colours.muted))
         self._set_levels()
         self.set_heard(self._heard)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # As many frequencies as have room, the middle one always.
+        line = 1.3 * self.fontMetrics().height()
+        for mel in self._mels:
+            room = mel.height() / line
+            shown = _FREQUENCIES if room > 6 else _FREQUENCIES[::2] if room > 3 else _FREQUENCIES[2:3]
+            mel.getAxis("left").setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
 
     def leaveEvent(self, event: QEvent) -> None:
         self.read_out.emit("")
@@ -432,6 +440,8 @@ class _ColourScale(QWidget):
         area = self.rect().adjusted(self._strip + 3, 0, 0, 0)
         across = (Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignBottom)
         for text, where in zip(self._texts, across, strict=True):
+            if where is Qt.AlignmentFlag.AlignVCenter and self.height() < 3 * painter.fontMetrics().height():
+                continue
             painter.drawText(area, where | Qt.AlignmentFlag.AlignLeft, text)
 
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -88,6 +89,8 @@ class ListenPanel(QWidget):
         self._loop: tuple[float, float] | None = None
         self._region: tuple[float, float] | None = None
         self._serial = 0
+        self._analysing = False
+        self._play_wanted = False
         self._shown: tuple[bool, float, int] = (False, 0.0, 0)
         self._problem: str | None = None
         self._probing = False
@@ -116,12 +119,13 @@ class ListenPanel(QWidget):
         if side not in SIDES:
             raise ValueError(f"a side is A or B, not {side!r}")
         self._takes[side] = take
-        self._submission.start()
+        self._begin_analysis()
 
     def set_aligned(self, aligned: bool) -> None:
         """Whether the models of A and B keep the timing from take to take (autoregressive ones do not)."""
-        self._aligned = aligned
-        self._submission.start()
+        if aligned != self._aligned:
+            self._aligned = aligned
+            self._begin_analysis()
 
     def set_warning(self, text: str) -> None:
         """A sentence of caution about the comparison, or ``""``."""
@@ -185,14 +189,12 @@ class ListenPanel(QWidget):
     @Slot(str)
     def choose(self, side: str) -> None:
         """Hear side ``"A"`` or ``"B"``; nothing happens when it is empty."""
-        self._load_if_pending()
-        index = self._index(side)
-        if index is None:
-            self._show_choice()
-            return
-        if side != self._heard:
+        if self._takes[side] is not None and side != self._heard:
+            self._load_if_pending()
             self._heard = side
-            self.player.choose(index)
+            index = self._index(side)
+            if index is not None:
+                self.player.choose(index)
             self.switched.emit(side)
         self._show_choice()
 
@@ -204,8 +206,11 @@ class ListenPanel(QWidget):
     @Slot()
     def toggle_play(self) -> None:
         """Play or pause."""
-        if self.player.playing:
+        if self.player.playing or self._play_wanted:
+            self._play_wanted = False
             self.player.pause()
+        elif self._analysing:
+            self._play_wanted = True
         else:
             self._load_if_pending()
             self.player.play()
@@ -261,7 +266,7 @@ class ListenPanel(QWidget):
         self._gains.setAccessibleName("Gains")
         self._underruns = QLabel()
         self._underruns.setAccessibleName("Underruns")
-        self._read_out = QLabel()
+        self._read_out = QLabel(visible=False)
         self._read_out.setAccessibleName("Under the mouse")
         self._difference = QLabel(wordWrap=True, visible=False)
         self._difference.setAccessibleName("What differs")
@@ -279,7 +284,7 @@ class ListenPanel(QWidget):
         self.plots = ComparisonPlots(self._colours)
         self.plots.sought.connect(self.seek)
         self.plots.region_drawn.connect(self.set_loop)
-        self.plots.read_out.connect(self._read_out.setText)
+        self.plots.read_out.connect(self._show_read_out)
 
     def _button(self, name: str, key: str, slot: Callable[[], None], checkable: bool = False) -> QPushButton:
         button = QPushButton(checkable=checkable)
@@ -303,10 +308,10 @@ class ListenPanel(QWidget):
         transport.addWidget(self._match)
         transport.addWidget(self._gains)
         facts = QHBoxLayout()
-        facts.addWidget(self._mode)
-        facts.addStretch(1)
-        facts.addWidget(self._read_out)
-        facts.addSpacing(16)
+        for label in (self._mode, self._read_out):
+            # Long sentences are cut rather than widen the panel; the tooltip has all of it.
+            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            facts.addWidget(label, 1)
         facts.addWidget(self._underruns)
         self._warning_row = QWidget(visible=False)
         warning = QHBoxLayout(self._warning_row)
@@ -373,13 +378,18 @@ class ListenPanel(QWidget):
         def done(future: Future) -> None:
             if not future.cancelled():
                 with suppress(RuntimeError):  # The panel was deleted meanwhile.
-                    report(future.result())
+                    report(future.exception() or future.result())
 
         self._worker.submit(work).add_done_callback(done)
 
+    def _begin_analysis(self) -> None:
+        # Takes that are set in one go are analysed in one go; what was under way is out of date.
+        self._serial += 1
+        self._analysing = True
+        self._submission.start()
+
     @Slot()
     def _analyse(self) -> None:
-        self._serial += 1
         serial, previous = self._serial, self._analysis
         takes = self._takes["A"], self._takes["B"]
         self._submit(
@@ -388,9 +398,12 @@ class ListenPanel(QWidget):
         )
 
     @Slot(int, object)
-    def _take_over(self, serial: int, analysis: _Analysis) -> None:
+    def _take_over(self, serial: int, analysis: _Analysis | BaseException) -> None:
         if serial != self._serial:
             return
+        if isinstance(analysis, BaseException):
+            self._analysing = self._play_wanted = False
+            raise analysis
         self._analysis = analysis
         self.plots.set_names(*(_name(take) for take in analysis.takes))
         for side, take in zip(SIDES, analysis.takes, strict=True):
@@ -404,6 +417,10 @@ class ListenPanel(QWidget):
         else:
             self._load()
         self._draw()
+        self._analysing = False
+        if self._play_wanted:
+            self._play_wanted = False
+            self.player.play()
         self.analysed.emit()
 
     def _load(self) -> None:
@@ -567,6 +584,13 @@ class ListenPanel(QWidget):
         titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming"}
         both = len(self._loaded) == len(SIDES) or active.mode is Mode.STREAM
         self._mode.setText(f"{titles[active.mode]}: {active.reason}" if both else "")
+        self._mode.setToolTip(active.reason if both else "")
+
+    @Slot(str)
+    def _show_read_out(self, text: str) -> None:
+        self._read_out.setText(text)
+        self._read_out.setVisible(bool(text))
+        self._mode.setVisible(not text)
 
     # --- The device -------------------------------------------------------------------------------------------------
     @Slot(object)

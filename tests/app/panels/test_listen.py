@@ -105,6 +105,15 @@ def test_an_empty_side_cannot_be_heard(empty: ListenPanel, speech: np.ndarray, q
     assert empty.heard == "B"
 
 
+def test_a_choice_made_during_the_analysis_holds(empty: ListenPanel, speech: np.ndarray, qtbot) -> None:
+    with qtbot.waitSignal(empty.analysed, timeout=20000):
+        empty.set_take("A", take(speech, "a"))
+        empty.set_take("B", take(speech, "b"))
+        press(empty, "b")
+        assert empty.heard == "B"
+    assert (empty.heard, empty.player.choice) == ("B", 1)
+
+
 def test_arrows_seek_and_home_returns(panel: ListenPanel) -> None:
     for _ in range(3):
         QTest.keyClick(panel, Qt.Key.Key_Right)
@@ -255,6 +264,7 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
     panel.connect_device()
     qtbot.waitUntil(lambda: panel.player.usable, timeout=30000)
     assert not named(panel, "Audio device").isVisible()
+    panel.set_take("A", take(speech.copy(), "pressed before it was ready"))
     press(panel, " ")
     qtbot.waitUntil(lambda: panel.player.position > 0.4, timeout=30000)
     assert named(panel, "Pause").isEnabled()
