@@ -14,7 +14,7 @@ import torch
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Voice
 from engine.models.f5.adapter import F5Speech
-from engine.models.f5.config import OPTIONS, SAMPLE_RATE, BackboneConfig
+from engine.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.duration import PromptLevel
 from engine.models.f5.passages import Passage, Passages, Prompt
@@ -100,6 +100,12 @@ def load(
         text_front_end="test",
         knobs=OPTIONS,
     )
-    prompt = Prompt(VOICE, mel, PROMPT_FRAMES, PromptLevel(1.0))
+    prompt = Prompt(
+        voice=VOICE,
+        samples=torch.zeros(PROMPT_FRAMES * HOP),
+        mel=mel,
+        frames=PROMPT_FRAMES,
+        level=PromptLevel(1.0),
+    )
     speech = Careless if variant == "careless" else F5Speech
     return speech(info, backbone, vocoder, _Reader(), lambda voice: prompt)
