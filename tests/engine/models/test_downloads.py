@@ -1,0 +1,282 @@
+"""Downloads from a real server on this machine that behaves like the Hugging Face Hub, with faults on request."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from engine.errors import Cancelled, PlainError
+from engine.models import downloads
+from engine.models.downloads import NON_COMMERCIAL, RELEASES, download
+
+pytest.importorskip("huggingface_hub")
+CONTENT = {
+    f"/{one.repository}/resolve/main/{one.name}": (one.name.encode() + b" ") * (40_000 if "model" in one.name else 50)
+    for release in RELEASES.values()
+    for one in release.files
+}
+WEIGHTS = "/SWivid/F5-TTS/resolve/main/F5TTS_v1_Base/model_1250000.safetensors"
+
+
+class Hub(ThreadingHTTPServer):
+    """The server. ``requests`` are (method, path, range)."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.break_off_after: list[int] = []
+        """Bytes after which the next transfers of the weights break off."""
+        self.status: dict[str, int] = {}
+        self.knows_ranges = True
+        self.damages = False
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Nothing: clients that hang up are what some tests are about."""
+
+    def transfers(self, path: str = WEIGHTS) -> list[str | None]:
+        """Ranges of the GET requests for ``path``."""
+        return [given for method, asked, given in self.requests if method == "GET" and asked == path]
+
+
+class Answer(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Hub
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self.answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self.answer(with_body=True)
+
+    def answer(self, with_body: bool) -> None:
+        given = self.headers.get("Range")
+        self.server.requests.append((self.command, self.path, given))
+        content = CONTENT.get(self.path)
+        status = self.server.status.get(self.path, 200 if content else 404)
+        if status != 200:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        start = int(given.removeprefix("bytes=").removesuffix("-")) if given and self.server.knows_ranges else 0
+        body = content[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("X-Repo-Commit", "c" * 40)
+        self.send_header("ETag", f'"{self.etag(content)}"')
+        self.send_header("Content-Length", str(len(body)))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        self.end_headers()
+        if not with_body:
+            return
+        if self.server.damages:
+            body = body[:-1] + b"?"
+        if self.path == WEIGHTS and self.server.break_off_after:
+            self.wfile.write(body[: self.server.break_off_after.pop(0)])
+            self.close_connection = True
+            self.connection.shutdown(2)
+            return
+        self.wfile.write(body)
+
+    def etag(self, content: bytes) -> str:
+        """Small files have git's checksum, large ones SHA-256, as on the Hub."""
+        if len(content) < 10_000:
+            return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        return hashlib.sha256(content).hexdigest()
+
+    def log_message(self, *arguments: object) -> None:
+        """Nothing: pytest's output is not a server's log."""
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    monkeypatch.setattr(downloads, "BLOCK", 16_384)
+    server = Hub()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class Watcher:
+    """Records progress; cancels once ``limit`` bytes are done."""
+
+    def __init__(self, limit: float = float("inf")) -> None:
+        self.limit = limit
+        self.seen: list[tuple[int, int, str]] = []
+
+    def progress(self, done: int, total: int, text: str) -> None:
+        self.seen.append((done, total, text))
+
+    def check(self) -> None:
+        if self.seen and self.seen[-1][0] >= self.limit:
+            raise Cancelled
+
+
+def fetch(hub: Hub, folder: Path, watcher: Watcher | None = None, model: str = "F5TTS_v1_Base") -> Watcher:
+    watcher = watcher or Watcher()
+    download(model, folder, NON_COMMERCIAL, watcher.progress, watcher.check, hub.address)
+    return watcher
+
+
+def sizes(model: str) -> list[tuple[str, int]]:
+    addresses = [f"/{one.repository}/resolve/main/{one.name}" for one in RELEASES[model].files]
+    return [(address, len(CONTENT[address])) for address in addresses]
+
+
+def assert_complete(folder: Path, model: str = "F5TTS_v1_Base") -> None:
+    for one in RELEASES[model].files:
+        expected = CONTENT[f"/{one.repository}/resolve/main/{one.name}"]
+        assert (folder / one.saved_as).resolve().read_bytes() == expected
+    assert not list(folder.parent.rglob("*.part"))
+
+
+@pytest.mark.parametrize("model", list(RELEASES))
+def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -> None:
+    watcher = fetch(hub, tmp_path / "models" / model, model=model)
+    assert_complete(tmp_path / "models" / model, model)
+    assert (tmp_path / "models" / "vocos-mel-24khz" / "config.yaml").is_file()
+    done = [entry[0] for entry in watcher.seen]
+    total = sum(size for _, size in sizes(model))
+    assert done == sorted(done) and done[0] == 0 and done[-1] == total
+    assert {entry[1] for entry in watcher.seen} == {total}
+    assert len(done) > 20
+
+
+def test_what_is_there_is_not_fetched_again(hub: Hub, tmp_path: Path) -> None:
+    fetch(hub, tmp_path / "m")
+    hub.requests.clear()
+    watcher = fetch(hub, tmp_path / "m")
+    assert not [request for request in hub.requests if request[0] == "GET"]
+    assert watcher.seen[-1][0] == watcher.seen[-1][1]
+
+
+def test_a_transfer_that_breaks_off_is_resumed_at_once(hub: Hub, tmp_path: Path) -> None:
+    hub.break_off_after = [300_000, 200_000]
+    watcher = fetch(hub, tmp_path / "m")
+    assert_complete(tmp_path / "m")
+    first, second, third = hub.transfers()
+    assert first is None
+    assert 0 < int(second[6:-1]) <= 300_000 < int(third[6:-1]) <= 500_000
+    assert watcher.seen[-1][0] == watcher.seen[-1][1]
+
+
+def test_a_cancelled_download_is_resumed_the_next_time(hub: Hub, tmp_path: Path) -> None:
+    others = sum(size for _, size in sizes("F5TTS_v1_Base")) - len(CONTENT[WEIGHTS])
+    with pytest.raises(Cancelled):
+        fetch(hub, tmp_path / "m", Watcher(limit=others + 500_000))
+    (part,) = (tmp_path / "m").glob("model_1250000.safetensors.*.part")
+    kept = part.stat().st_size
+    assert 500_000 <= kept < len(CONTENT[WEIGHTS])
+    assert not (tmp_path / "m" / "model_1250000.safetensors").exists()
+    hub.requests.clear()
+    watcher = fetch(hub, tmp_path / "m")
+    assert hub.transfers() == [f"bytes={kept}-"]
+    assert watcher.seen[0][0] >= kept
+    assert_complete(tmp_path / "m")
+
+
+def test_a_server_without_ranges_starts_again(hub: Hub, tmp_path: Path) -> None:
+    hub.knows_ranges = False
+    hub.break_off_after = [300_000]
+    watcher = fetch(hub, tmp_path / "m")
+    assert_complete(tmp_path / "m")
+    assert watcher.seen[-1][0] == watcher.seen[-1][1]
+    assert any(after[0] < before[0] for before, after in zip(watcher.seen, watcher.seen[1:], strict=False))
+
+
+def test_a_server_that_brings_nothing_is_given_up(hub: Hub, tmp_path: Path) -> None:
+    hub.break_off_after = [0] * 100
+    with pytest.raises(PlainError, match="check the network connection"):
+        fetch(hub, tmp_path / "m")
+    assert len(hub.transfers()) == downloads.ATTEMPTS
+
+
+def test_damaged_files_are_not_kept(hub: Hub, tmp_path: Path) -> None:
+    hub.damages = True
+    with pytest.raises(PlainError, match=r"vocab\.txt was damaged on its way"):
+        fetch(hub, tmp_path / "m")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    hub.damages = False
+    fetch(hub, tmp_path / "m")
+    assert_complete(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(404, "does not exist any more"), (403, "refuses"), (500, "status 500")]
+)
+def test_a_refusal_says_what_to_do(hub: Hub, tmp_path: Path, status: int, message: str) -> None:
+    hub.status[WEIGHTS] = status
+    with pytest.raises(PlainError, match=message):
+        fetch(hub, tmp_path / "m")
+
+
+def test_a_full_disk_is_noticed_before_anything_is_fetched(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = downloads.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(downloads.shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    with pytest.raises(PlainError, match=r"0\.0 GB of free space"):
+        fetch(hub, tmp_path / "m")
+    assert not hub.transfers()
+
+
+def test_a_folder_that_cannot_be_written_is_named(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("a file")
+    with pytest.raises(PlainError, match="cannot be written"):
+        fetch(hub, tmp_path / "m")
+
+
+def test_without_a_network_it_says_so(hub: Hub, tmp_path: Path) -> None:
+    watcher = Watcher()
+    with pytest.raises(PlainError, match="check the network connection"):
+        download("F5TTS_v1_Base", tmp_path, NON_COMMERCIAL, watcher.progress, watcher.check, "http://127.0.0.1:9")
+
+
+def test_the_package_can_be_told_to_stay_offline(tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path; from engine.errors import PlainError; from engine.models.downloads import download\n"
+        "try: download('F5TTS_Base', Path('m'), 'CC-BY-NC-4.0', print, lambda: None)\n"
+        "except PlainError as error: assert 'cannot be reached' in str(error), error\n"
+        "else: raise SystemExit('no error')"
+    )
+    environment = {"HF_HUB_OFFLINE": "1", "PYTHONPATH": ":".join(sys.path), "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env=environment)
+
+
+@pytest.mark.parametrize("licence", ["", "MIT", "cc-by-nc"])
+def test_the_licence_has_to_be_accepted(hub: Hub, tmp_path: Path, licence: str) -> None:
+    with pytest.raises(PlainError, match=r"published under CC-BY-NC-4\.0; accept"):
+        download("F5TTS_Base", tmp_path, licence, print, lambda: None, hub.address)
+    assert not hub.requests
+
+
+def test_all_licences_are_shown() -> None:
+    terms = RELEASES["E2TTS_Base"].terms
+    assert "SWivid/E2-TTS/E2TTS_Base/model_1200000.safetensors: CC-BY-NC-4.0" in terms
+    assert "charactr/vocos-mel-24khz/pytorch_model.bin: MIT" in terms
+
+
+def test_unknown_models_and_a_missing_package_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PlainError, match=r"nothing to download for 'f5-mini'; known models: F5TTS_v1_Base"):
+        download("f5-mini", tmp_path, NON_COMMERCIAL, print, lambda: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(PlainError, match=r"pip install paretone\[download\]"):
+        download("F5TTS_Base", tmp_path, NON_COMMERCIAL, print, lambda: None)
