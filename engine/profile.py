@@ -14,6 +14,7 @@ from engine.errors import ProfileError, SettingError
 from engine.knobs import NO_VALUES, Knob, Values, checked
 from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Voice
+from engine.models.f5.config import VARIANTS
 from engine.setting import Setting
 from engine.take import Take
 from engine.techniques import conflict, ditreducio, technique
@@ -128,6 +129,12 @@ class Profile:
         return () if self.table is None else (self.table,)
 
     @property
+    def named_variant(self) -> str:
+        """What to load the model with: the variant where it is a released architecture, else ``""``, since any other is
+        described by a sidecar beside the weights."""
+        return self.variant if self.variant in VARIANTS else ""
+
+    @property
     def baseline(self) -> Profile:
         """The same without any technique."""
         return replace(self, setting=self.setting.baseline, table=None, evidence=Evidence())
@@ -167,7 +174,7 @@ class Profile:
         ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
         holds the checkpoint where it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
         """
-        model = load_model(self.setting.model, folder=folder, variant=self.variant, device=device)
+        model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
         self.check(model.info, model.belonging(self.setting) if self.table else None)
         chosen = voice if isinstance(voice, Voice) else self._voice(voice)
         pieces = model.synthesise(text, chosen, self.setting, self.artefacts, _Unobserved())
