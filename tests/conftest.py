@@ -1,0 +1,46 @@
+"""What all tests share: no screen, no share in the user's own data, few threads, and none left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# Before anything imports Qt or torch: both read these once.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+_DATA = Path(tempfile.mkdtemp(prefix="paretone-tests-"))
+os.environ["PARETONE_DATA"] = str(_DATA)
+
+PATIENCE_SECONDS = 5.0
+"""How long a thread that a test started may take to end."""
+
+
+def pytest_unconfigure() -> None:
+    """Take the tests' data away."""
+    shutil.rmtree(_DATA, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Every test finds the user's folder empty."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path_factory.mktemp("data")))
+
+
+@pytest.fixture(autouse=True)
+def _no_threads_left() -> Iterator[None]:
+    """Fail a test that leaves a thread behind which would keep the process alive."""
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    for thread in set(threading.enumerate()) - before:
+        if not thread.daemon:
+            thread.join(max(0.0, deadline - time.monotonic()))
+    left = [one.name for one in set(threading.enumerate()) - before if one.is_alive() and not one.daemon]
+    assert not left, f"threads left running: {', '.join(left)}"

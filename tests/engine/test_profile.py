@@ -1,0 +1,315 @@
+"""Profiles: what is written is read back, and whatever is wrong with one is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import ProfileError, SettingError
+from engine.knobs import Values, defaults
+from engine.models.base import ModelInfo
+from engine.models.catalogue import entry
+from engine.profile import SCHEMA, Evidence, Profile
+from engine.setting import Engaged, Setting
+from engine.take import Measurements, Take
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+
+STEPS, LAYERS = 4, 2
+CHECKPOINT = "0123456789abcdef" * 4
+
+
+def info(**changes: object) -> ModelInfo:
+    values = {
+        "id": "f5-mini",
+        "title": "F5 mini",
+        "family": "flow",
+        "variant": "f5-mini",
+        "checkpoint": "model.safetensors",
+        "fingerprint": CHECKPOINT,
+        "licence": "Apache-2.0",
+        "device": "CPU",
+        "precision": "float32",
+        "sample_rate": 24_000,
+        "layers": LAYERS,
+        "branches": 2,
+        "parameters": 1,
+        "text_front_end": "phones",
+        "knobs": entry("f5-mini").options,
+    }
+    return ModelInfo(**(values | changes))
+
+
+def belonging(**changes: object) -> Belonging:
+    values = {
+        "model": "f5-mini",
+        "fingerprint": CHECKPOINT,
+        "variant": "f5-mini",
+        "solver": "euler",
+        "steps": STEPS,
+        "spacing": "epss",
+        "sway": -1.0,
+        "guidance": 2.0,
+    }
+    return Belonging(**(values | changes))
+
+
+def table() -> StrategyTable:
+    return StrategyTable.computing(belonging(), LAYERS).changed(1, 2, Action.BS).changed(0, 3, Action.TS)
+
+
+def setting(**changes: object) -> Setting:
+    knobs = defaults(ditreducio.TECHNIQUE.knobs)
+    engaged = Engaged("ditreducio", knobs, table().fingerprint)
+    return Setting("f5-mini", entry("f5-mini").options_with(steps=STEPS, **changes), (engaged,), 7)
+
+
+def evidence() -> Evidence:
+    return Evidence(
+        Values(real_time_factor=0.25, ops_ratio=0.5),
+        "a machine",
+        7,
+        "2026-11-21T10:00:00.000+00:00",
+        "Héllo “δ”.",
+        "slt",
+    )
+
+
+@pytest.fixture
+def profile() -> Profile:
+    return Profile.of(setting(), info(), table(), evidence())
+
+
+@pytest.fixture
+def damaged(profile: Profile, tmp_path: Path) -> Callable[[Callable[[dict], object]], str]:
+    """Changes the file's content and returns what loading says about it, without the path."""
+
+    def load(change: Callable[[dict], object]) -> str:
+        data = profile.to_json()
+        change(data)
+        path = tmp_path / "p.json"
+        path.write_text(json.dumps(data))
+        with pytest.raises(ProfileError) as caught:
+            Profile.load(path)
+        assert str(path) in str(caught.value)
+        return str(caught.value).removeprefix(f"{path}: ")
+
+    return load
+
+
+def test_what_is_saved_is_loaded(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.save(path)
+    assert Profile.load(path) == profile
+    assert Profile.load(path).setting.fingerprint == profile.setting.fingerprint
+    assert Profile.load(path).artefacts == (table(),)
+
+
+def test_a_profile_without_technique_is_a_baseline(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.baseline.save(path)
+    loaded = Profile.load(path)
+    assert loaded.setting.techniques == ()
+    assert loaded.artefacts == ()
+
+
+def test_each_row_of_the_table_is_one_line(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.save(path)
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    assert '["NONE", "NONE", "NONE", "TS"],' in lines
+    assert '["NONE", "NONE", "BS", "NONE"]' in lines
+
+
+def test_all_values_are_written_out() -> None:
+    bare = Setting("f5-mini", Values(steps=STEPS), (Engaged("ditreducio", Values(), table().fingerprint),))
+    whole = Profile.of(bare, info(), table()).setting
+    assert set(whole.options) == {knob.name for knob in entry("f5-mini").options}
+    assert set(whole.techniques[0].knobs) == {knob.name for knob in ditreducio.TECHNIQUE.knobs}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data.pop("kind"), "this is not a profile"),
+        (lambda data: data.update(schema=SCHEMA + 1), "newer version"),
+        (lambda data: data.update(schema=0), "schema must be at least 1"),
+        (lambda data: data.update(schema="1"), "schema must be a whole number"),
+        (lambda data: data.update(schema=True), "schema must be a whole number"),
+        (lambda data: data.update(colour="red"), "colour is an unknown field"),
+        (lambda data: data.pop("table"), "table is missing"),
+        (lambda data: data.update(checkpoint="abc"), "checkpoint must be a SHA-256"),
+        (lambda data: data.update(checkpoint=CHECKPOINT.upper()), "checkpoint must be a SHA-256"),
+        (lambda data: data.update(variant=3), "variant must be text"),
+        (lambda data: data["setting"].update(mood="good"), "setting has an unknown field 'mood'"),
+        (lambda data: data["setting"].pop("seed"), "setting lacks the field 'seed'"),
+        (lambda data: data["setting"].update(model="gpt"), "There is no model named 'gpt'"),
+        (lambda data: data["setting"]["options"].update(steps=0), "setting.options.steps: Steps must lie between"),
+        (lambda data: data["setting"]["options"].update(steps="4"), "setting.options.steps: Steps must be a number"),
+        (lambda data: data["setting"]["options"].update(pitch=1), "setting.options has an unknown field 'pitch'"),
+        (lambda data: data["setting"]["options"].pop("sway"), "setting.options lacks the field 'sway'"),
+        (lambda data: data["setting"]["techniques"][0].update(technique="magic"), "setting.techniques[0].technique"),
+        (
+            lambda data: data["setting"]["techniques"][0]["knobs"].update(metric="mse"),
+            "setting.techniques[0].knobs.metric: Error metric must be one of",
+        ),
+        (lambda data: data["setting"].update(techniques=[]), "table is there, but setting.techniques does not"),
+        (lambda data: data["setting"]["techniques"].append(data["setting"]["techniques"][0]), "a technique twice"),
+        (lambda data: data["setting"]["options"].update(solver="midpoint"), "table.belonging.solver is 'euler'"),
+        (
+            lambda data: data["setting"]["options"].update(steps=8),
+            "table.belonging.steps is 4, but this profile's is 8",
+        ),
+        (lambda data: data.update(table=None), "table is missing, though setting.techniques engages ditreducio"),
+        (lambda data: data["table"]["actions"].pop(), "table is another one than setting.techniques names"),
+        (lambda data: data["table"]["actions"][1].pop(), "has 3 steps in layer 2, but its grid has 4"),
+        (lambda data: data["table"]["actions"][1].append("NONE"), "has 5 steps in layer 2, but its grid has 4"),
+        (lambda data: data["table"].update(actions=[]), "The strategy table has no layers"),
+        (lambda data: data["table"]["actions"][0].__setitem__(0, "TS"), "skips layer 1 at step 1"),
+        (lambda data: data["table"]["actions"][0].__setitem__(1, "SKIP"), "table.actions[0][1] must be NONE, TS or BS"),
+        (
+            lambda data: data["table"]["belonging"].update(guidance="2"),
+            "table.belonging.guidance must be of type float",
+        ),
+        (lambda data: data["table"].update(note=""), "table has an unknown field 'note'"),
+        (lambda data: data["evidence"].pop("machine"), "evidence.machine is missing"),
+        (lambda data: data["evidence"]["metrics"].update(wer="low"), "evidence.metrics.wer must be a number"),
+        (lambda data: data["evidence"].update(date="yesterday"), "evidence.date must be an ISO 8601 date"),
+        (lambda data: data["evidence"].update(seed=1.5), "evidence.seed must be a whole number"),
+    ],
+)
+def test_errors_name_the_field(
+    damaged: Callable[[Callable[[dict], object]], str], change: Callable[[dict], object], words: str
+) -> None:
+    assert words in damaged(change)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is no JSON"),
+        (b"\x80\x04\x95pickle", "is no JSON"),
+        (b"[1, 2]", "this is not a profile"),
+        (b'{"kind": "paretone profile", "kind": "paretone profile"}', "the field 'kind' is given twice"),
+        (b'{"kind": NaN}', "NaN is not a number that a profile may hold"),
+        (b"[" * 200_000, "is no JSON"),
+        (b" " * (17 * 2**20), "larger than any profile"),
+    ],
+)
+def test_files_that_are_no_profiles(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_bytes(content)
+    with pytest.raises(ProfileError, match=words) as caught:
+        Profile.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match="There is no profile"):
+        Profile.load(tmp_path / "none.json")
+    with pytest.raises(ProfileError, match="could not be read"):
+        Profile.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"id": "F5TTS_Base"}, "it is for model 'f5-mini', but 'F5TTS_Base' is loaded"),
+        ({"fingerprint": "f" * 64}, "it is for checkpoint '0123456789ab', but 'ffffffffffff' is loaded"),
+        ({"variant": "F5TTS_Base"}, "it is for architecture variant 'f5-mini', but 'F5TTS_Base' is loaded"),
+        ({"layers": 3}, "has 2 layers, but F5 mini has 3"),
+    ],
+)
+def test_other_weights_are_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
+    profile.check(info(), belonging())
+    with pytest.raises(ProfileError, match=words):
+        profile.check(info(**changes), belonging())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": 8}, "it belongs to number of steps 4, but 8 is in use"),
+        ({"spacing": "uniform"}, "it belongs to step grid 'epss', but 'uniform' is in use"),
+        ({"guidance": 1.0}, "it belongs to guidance strength 2.0, but 1.0 is in use"),
+    ],
+)
+def test_another_grid_is_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
+    with pytest.raises(ProfileError, match=words):
+        profile.check(info(), belonging(**changes))
+
+
+def test_parts_that_do_not_belong_together() -> None:
+    with pytest.raises(ProfileError, match="table is missing"):
+        Profile.of(setting(), info())
+    with pytest.raises(ProfileError, match="table is there"):
+        Profile.of(setting().baseline, info(), table())
+    with pytest.raises(ProfileError, match="table is another one"):
+        Profile.of(setting(), info(), table().changed(0, 1, Action.TS))
+    with pytest.raises(ProfileError, match=r"table\.belonging\.fingerprint"):
+        Profile.of(setting(), info(fingerprint="f" * 64), table())
+    with pytest.raises(ProfileError, match="but 'other' is loaded"):
+        Profile.of(setting(), info(id="other"), table())
+    with pytest.raises(SettingError, match="Steps must lie between"):
+        Profile.of(replace(setting(), options=Values(steps=1000)), info(), table())
+
+
+def test_evidence_quotes_a_take_and_its_baseline() -> None:
+    def take(seconds: float, of: Setting) -> Take:
+        measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=0.5, ops_ratio=0.4)
+        return Take("a", "2026-11-21T10:00:00+00:00", "Text.", "slt", of, 24_000, np.zeros(4), measured, machine="here")
+
+    accelerated = replace(take(1.0, setting()), log_mel_distance=0.3)
+    found = Evidence.of(accelerated, take(3.0, setting().baseline))
+    assert dict(found.metrics) == {
+        "first_audio_seconds": 0.5,
+        "log_mel_distance": 0.3,
+        "ops_ratio": 0.4,
+        "real_time_factor": 0.5,
+        "speed_up": 3.0,
+    }
+    assert (found.machine, found.seed, found.text, found.voice) == ("here", 7, "Text.", "slt")
+    assert "speed_up" not in Evidence.of(accelerated).metrics
+
+
+def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.save(path)
+    before = path.read_bytes()
+    code = (
+        "import resource, signal, sys\n"
+        "from engine.errors import ProfileError\n"
+        "from engine.profile import Profile\n"
+        f"profile = Profile.load({str(path)!r})\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try:\n"
+        f"    profile.baseline.save({str(path)!r})\n"
+        "except ProfileError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"The profile {path} could not be written" in done.stdout
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["p.json"]
+    profile.baseline.save(path)
+    assert path.read_bytes() != before
+
+
+def test_a_profile_cannot_be_saved_into_a_missing_folder(profile: Profile, tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match="its folder does not exist"):
+        profile.save(tmp_path / "none" / "p.json")
+
+
+def test_only_released_architectures_are_named_when_loading(profile: Profile) -> None:
+    assert profile.named_variant == ""
+    baseline = profile.baseline
+    assert replace(baseline, variant="F5TTS_v1_Base").named_variant == "F5TTS_v1_Base"
