@@ -96,7 +96,7 @@ class SynthesisObserver(JobObserver):
                 report.step,
                 report.steps,
                 report.seconds,
-                self._remaining.units_per_second,
+                self._remaining.units_per_second or 1 / max(report.seconds, 1e-9),
                 time.perf_counter() - self._started,
                 self._audio_seconds,
                 self._factor,

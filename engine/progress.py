@@ -15,12 +15,13 @@ class RemainingTime:
     """Estimates the seconds left from the pace of the last seconds.
 
     Time and units decay alike, so that the pace is a weighted mean over all that was seen, recent work counting more;
-    without enough evidence there is no estimate. ``clock`` gives seconds.
+    without enough evidence there is no estimate. What was done before the first update is no evidence: it may stem from
+    an earlier session, or include what happens only once. ``clock`` gives seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._started = self._last = clock()
+        self._started = self._last = 0.0
         self._done = 0
         self._updates = 0
         self._seconds = 0.0
@@ -29,10 +30,13 @@ class RemainingTime:
     def update(self, done: int, total: int) -> float | None:
         """Seconds left once ``done`` of ``total`` units are done, or ``None`` until that can be estimated."""
         now = self._clock()
-        passed, units = now - self._last, done - self._done
-        decay = 0.5 ** (passed / HALF_LIFE_SECONDS)
-        self._seconds = self._seconds * decay + passed
-        self._units = self._units * decay + units
+        if self._updates == 0:
+            self._started = now
+        else:
+            passed, units = now - self._last, done - self._done
+            decay = 0.5 ** (passed / HALF_LIFE_SECONDS)
+            self._seconds = self._seconds * decay + passed
+            self._units = self._units * decay + units
         self._last, self._done = now, done
         self._updates += 1
         if done >= total:

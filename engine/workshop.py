@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -36,6 +37,7 @@ from engine.messages import (
     UnloadModel,
 )
 from engine.models.base import SpeechModel, Synthesis
+from engine.models.downloads import download
 from engine.observers import CalibrationJobObserver, JobObserver, Post, SynthesisObserver
 from engine.setting import Setting
 from engine.take import Take
@@ -104,8 +106,9 @@ class Workshop:
         self.tidy()
         observer.post(ModelLoaded(command.job, model.info, time.perf_counter() - started))
 
-    def _download(self, command: DownloadModel, observer: JobObserver) -> None:
-        raise NotImplementedError
+    @staticmethod
+    def _download(command: DownloadModel, observer: JobObserver) -> None:
+        download(command.model, Path(command.folder), command.licence, observer.progress, observer.check)
 
     def _synthesise(self, command: Synthesise, observer: SynthesisObserver) -> None:
         model = self._model_for(command.setting)

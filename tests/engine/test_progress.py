@@ -29,8 +29,8 @@ def run(pace: list[float], total: int) -> list[float | None]:
 
 
 def test_even_pace_is_estimated_exactly() -> None:
-    estimates = run([0.25] * 10, total=20)
-    assert estimates[2:] == pytest.approx([0.25 * (20 - done) for done in range(3, 11)])
+    estimates = run([9.0] + [0.25] * 9, total=20)
+    assert estimates[3:] == pytest.approx([0.25 * (20 - done) for done in range(4, 11)])
 
 
 def test_no_estimate_without_evidence() -> None:
@@ -55,6 +55,16 @@ def test_units_may_come_in_bundles() -> None:
         estimate = remaining.update(done, 100)
     assert estimate == pytest.approx(3.0)
     assert remaining.units_per_second == pytest.approx(10.0)
+
+
+def test_what_an_earlier_session_did_is_no_evidence() -> None:
+    clock = Clock()
+    remaining = RemainingTime(clock)
+    remaining.update(900, 1000)
+    for done in (910, 920, 930):
+        clock.now += 1
+        estimate = remaining.update(done, 1000)
+    assert estimate == pytest.approx(7.0)
 
 
 def test_no_progress_is_no_estimate() -> None:
