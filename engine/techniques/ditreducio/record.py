@@ -83,6 +83,16 @@ class CalibrationRecord:
                 errors[trial.layer, trial.step] = trial.error * self.table.layers / (trial.layer + 1)
         return errors
 
+    @property
+    def skipping_thresholds(self) -> np.ndarray:
+        """(layers, steps) smallest normalised error of any trial of a cell: :meth:`derive` skips the cell at thresholds
+        above it. Infinite where nothing was tried."""
+        smallest = np.full((self.table.layers, self.table.steps), np.inf)
+        for trial in self.trials:
+            error = trial.error * self.table.layers / (trial.layer + 1)
+            smallest[trial.layer, trial.step] = min(smallest[trial.layer, trial.step], error)
+        return smallest
+
     def derive(self, threshold: float) -> Derivation:
         """The table at ``threshold``; see the module's introduction for when it is exact."""
         layers, steps = self.table.layers, self.table.steps
