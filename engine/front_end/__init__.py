@@ -1,1 +1,1 @@
-"""The English phone front end of the bundled models: text to phones, phones to seconds, seconds to mel frames. Torch-free."""
+"""The English phone front end of the bundled models: text to phones, phones to seconds, seconds to frames."""

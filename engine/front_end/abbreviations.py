@@ -91,8 +91,8 @@ PHRASES = (
 )
 
 SPELLED = frozenset(
-    "AI AM API CD CEO CIA DJ DNA DVD EU FAQ FBI FM GB HD HR HTML ID IP IT LA LED MA ML MC MP NY OK PC PE PHD PM PR QA RNA "
-    "SUV TV UK UN UPS URL US USB UV VIP VR XML".split()
+    "AI AM API CD CEO CIA DJ DNA DVD EU FAQ FBI FM GB HD HR HTML ID IP IT LA LED MA ML MC MP NY OK PC PE PHD PM PR QA "
+    "RNA SUV TV UK UN UPS URL US USB UV VIP VR XML".split()
 )
 """Capitals that are read letter by letter although a word of that spelling exists."""
 
@@ -126,7 +126,7 @@ def expand_abbreviations(text: str) -> str:
 
 
 def _saint_or_street(match: re.Match[str], text: str) -> str:
-    """"St. Paul", "Dr. Li", but "Main St." and "Lake Dr."."""
+    """ "St. Paul", "Dr. Li", but "Main St." and "Lake Dr."."""
     before = text[: match.start()].rstrip(" ").rpartition(" ")[2]
     after_name = bool(re.fullmatch(r"[A-Z][a-z]+|\d+(?:st|nd|rd|th)", before))
     if match[2] and not after_name:
@@ -145,12 +145,14 @@ def spell_addresses(text: str) -> str:
 def _spoken_address(address: str) -> str:
     for mark, words in _ADDRESS_MARKS.items():
         address = address.replace(mark, words)
-    words = (word.upper() if word in ("www", "io", "ai", "uk", "us", "tv", "eu", "ca") else word for word in address.split())
+    words = (
+        word.upper() if word in ("www", "io", "ai", "uk", "us", "tv", "eu", "ca") else word for word in address.split()
+    )
     return " ".join(words)
 
 
 def spell_initialisms(text: str, lexicon: Lexicon) -> str:
-    """"U.S.", "TTS" and "GPUs" letter by letter; capitals that are a word (NASA, or anything shouted) as that word;
+    """ "U.S.", "TTS" and "GPUs" letter by letter; capitals that are a word (NASA, or anything shouted) as that word;
     "OpenAI" in its parts."""
     text = _DOTTED.sub(_spell_dotted, text)
     text = "".join(_spell_sentence(sentence, lexicon) for sentence in re.split(r"(?<=[.!?])(?=\s)", text))

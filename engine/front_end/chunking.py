@@ -29,14 +29,12 @@ def sentences(text: str) -> list[str]:
     return [*found, rest] if rest else found
 
 
-def chunks(
-    text: str, seconds: Callable[[str], float], budget: float, first_budget: float | None = None
-) -> list[str]:
+def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budget: float | None = None) -> list[str]:
     """Cut ``text`` into chunks of at most ``budget`` seconds each, as few as whole sentences allow.
 
-    ``seconds`` says how long a piece of text takes to speak. A sentence over the budget is cut at commas and the like, and
-    a clause over the budget at words. ``first_budget`` is a smaller budget for the first chunk, so that it can be heard
-    sooner.
+    ``seconds`` says how long a piece of text takes to speak. A sentence over the budget is cut at commas and the like,
+    and a clause over the budget at words. ``first_budget`` is a smaller budget for the first chunk, so that it can be
+    heard sooner; it cuts sentences only at commas.
     """
     limit = min(budget, first_budget or budget)
     packed: list[str] = []
@@ -53,21 +51,19 @@ def chunks(
             pending, limit = "", budget
             queue.append(piece)
             continue
-        parts = _divide(piece, seconds, limit)
-        if len(parts) == 1:
+        parts = _cut_after(_CLAUSE_END, piece)
+        if len(parts) == 1 and seconds(piece) > budget:
+            parts = _shorten(piece, seconds, budget)
+        if len(parts) > 1:
+            queue.extend(parts[::-1])
+        else:
             packed.append(piece)
             limit = budget
-        else:
-            queue.extend(parts[::-1])
     return [*packed, pending] if pending else packed
 
 
-def _divide(piece: str, seconds: Callable[[str], float], budget: float) -> list[str]:
-    """``piece`` in smaller parts: at clause ends if there are any, else in as many even runs of words as the budget asks
-    for; a single word over the budget is cut between characters."""
-    clauses = _cut_after(_CLAUSE_END, piece)
-    if len(clauses) > 1:
-        return clauses
+def _shorten(piece: str, seconds: Callable[[str], float], budget: float) -> list[str]:
+    """``piece`` in as many even runs of words as the budget asks for; a single word is cut between characters."""
     words = piece.split()
     if len(words) > 1:
         count = min(len(words), int(seconds(piece) / budget) + 1)
@@ -80,4 +76,8 @@ def _divide(piece: str, seconds: Callable[[str], float], budget: float) -> list[
 
 def _cut_after(pattern: re.Pattern[str], text: str) -> list[str]:
     ends = [match.end() for match in pattern.finditer(text)]
-    return [part.strip() for part in (text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)) if part.strip()]
+    return [
+        part.strip()
+        for part in (text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True))
+        if part.strip()
+    ]

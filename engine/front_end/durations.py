@@ -1,8 +1,8 @@
 """How long phones sound: the mean durations of a voice, and phones laid out over mel frames.
 
 One token per mel frame is how the bundled models read: the phone that sounds at the middle of the frame. The durations
-are means over the training speech of a voice, by phone, by whether one of the next three positions is a pause or the end,
-and by the classes of the neighbours (vowel, consonant, pause).
+are means over the training speech of a voice, by phone, by whether one of the next three positions is a pause or the
+end, and by the classes of the neighbours (vowel, consonant, pause).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ TimedPhone = tuple[str, float, float]
 
 @dataclass(frozen=True)
 class DurationTable:
-    """Mean seconds by voice and by context key (``phone/final/class before/class after``, with back-off to fewer fields)."""
+    """Mean seconds by voice and by context key (``phone/final/class before/class after``, with back-off to fewer
+    fields)."""
 
     voices: dict[str, dict[str, float]] = field(repr=False)
 
@@ -47,8 +48,8 @@ class DurationTable:
         return table
 
     def seconds(self, phones: Sequence[str], voice: str, speed: float = 1.0) -> np.ndarray:
-        """(len(phones),) seconds at ``speed`` (2 is twice as fast), without the tail. A voice that the table lacks gets the
-        mean of those it has. Raises :class:`SettingError` for a speed that is not positive."""
+        """(len(phones),) seconds at ``speed`` (2 is twice as fast), without the tail. A voice that the table lacks gets
+        the mean of those it has. Raises :class:`SettingError` for a speed that is not positive."""
         if not speed > 0:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
         tables = [self.voices[voice]] if voice in self.voices else list(self.voices.values())
@@ -91,8 +92,8 @@ def timed(phones: Sequence[str], seconds: np.ndarray) -> tuple[TimedPhone, ...]:
 def labels(
     phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary, rate: int = 24000, hop: int = 256
 ) -> np.ndarray:
-    """(frames,) int64 indices of the phones that sound at the middles of mel frames, ``(i + 0.5) · hop / rate`` seconds.
-    Frames after the last phone get the last phone."""
+    """(frames,) int64 indices of the phones that sound at the middles of mel frames, ``(i + 0.5) · hop / rate``
+    seconds. Frames after the last phone get the last phone."""
     ends = np.array([end for _, _, end in phones])
     middles = (np.arange(frames) + 0.5) * hop / rate
     sounding = np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1)
@@ -102,6 +103,7 @@ def labels(
 def frames(
     phones: Sequence[str], seconds: np.ndarray, vocabulary: PhoneVocabulary, rate: int = 24000, hop: int = 256
 ) -> np.ndarray:
-    """(n,) int64 indices, one phone per mel frame, for ``phones`` of so many ``seconds`` each and the tail after them."""
+    """(n,) int64 indices, one phone per mel frame, for ``phones`` of so many ``seconds`` each and the tail after
+    them."""
     laid_out = timed(phones, seconds)
     return labels(laid_out, round(laid_out[-1][2] * rate / hop), vocabulary, rate, hop)

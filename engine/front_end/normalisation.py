@@ -18,8 +18,8 @@ from engine.front_end.numbers import spell_numbers
 GREEK = dict(
     zip(
         "αβγδεζηθικλμνξοπρςστυφχψω",
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau upsilon phi "
-        "chi psi omega".split(),
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau "
+        "upsilon phi chi psi omega".split(),
         strict=True,
     )
 )

@@ -1,7 +1,7 @@
 """Numbers in English text as words: "$3.50 at 14:05 on 3/4/2025" as it is read aloud.
 
-American usage: month before day in numeric dates, no "and" inside cardinals. Results are lower-case words; letters to be
-named (the P and M of a time) are single capitals, as in :mod:`engine.front_end.normalisation`.
+American usage: month before day in numeric dates, no "and" inside cardinals. Results are lower-case words; letters to
+be named (the P and M of a time) are single capitals, as in :mod:`engine.front_end.normalisation`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ IRREGULAR_ORDINALS = {
     "nine": "ninth",
     "twelve": "twelfth",
 }
-MONTHS = (
-    "january february march april may june july august september october november december"
-).split()
+MONTHS = ("january february march april may june july august september october november december").split()
 
 CURRENCIES = {
     "$": ("dollar", "dollars", "cent", "cents"),
@@ -109,8 +107,8 @@ ROMAN = {
     if len(numeral) > 1
 }
 REGNAL_NAMES = frozenset(
-    "Alexander Benedict Catherine Charles Edward Elizabeth Francis Frederick George Gregory Henry James John Leo Louis Mary "
-    "Napoleon Nicholas Paul Peter Philip Pius Ramesses Richard Robert William".split()
+    "Alexander Benedict Catherine Charles Edward Elizabeth Francis Frederick George Gregory Henry James John Leo Louis "
+    "Mary Napoleon Nicholas Paul Peter Philip Pius Ramesses Richard Robert William".split()
 )
 """After these a Roman numeral is an ordinal (Henry the eighth), after anything else a cardinal (Chapter four)."""
 
@@ -163,7 +161,7 @@ def digits(text: str) -> str:
 
 
 def decimal(text: str) -> str:
-    """"1,234.50" as words; a leading zero in front of other digits ("007") means digit by digit."""
+    """ "1,234.50" as words; a leading zero in front of other digits ("007") means digit by digit."""
     whole, _, fraction = text.replace(",", "").partition(".")
     if (len(whole) > 1 and whole[0] == "0") or len(whole) > LONGEST_CARDINAL:
         words = digits(whole)
@@ -326,7 +324,8 @@ PATTERNS: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(r"(?<=\d)[-–](?=[$£€¥₹]\d)"), " to "),
     (
         re.compile(
-            r"((?<![\w%])-)?([$£€¥₹]) ?(\d+(?:,\d{3})*)(?:\.(\d+))?(?: ?(thousand|million|billion|trillion|bn|tn|[kKmMBT])\b)?"
+            r"((?<![\w%])-)?([$£€¥₹]) ?(\d+(?:,\d{3})*)(?:\.(\d+))?"
+            r"(?: ?(thousand|million|billion|trillion|bn|tn|[kKmMBT])\b)?"
         ),
         _money,
     ),

@@ -60,7 +60,9 @@ class PhoneText:
 
     def note(self) -> str:
         """A sentence that names what was dropped; empty when nothing was."""
-        return f"Left out, because the model has no sound for it: {name_characters(self.dropped)}." if self.dropped else ""
+        return (
+            f"Left out, because the model has no sound for it: {name_characters(self.dropped)}." if self.dropped else ""
+        )
 
 
 class Phonemiser:
@@ -84,7 +86,8 @@ class Phonemiser:
             raise TextError("There is no text to speak; type at least one word.")
         if len(text) > MOST_CHARACTERS:
             raise TextError(
-                f"The text has {len(text):,} characters, and {MOST_CHARACTERS:,} is the limit; speak it in several parts."
+                f"The text has {len(text):,} characters, and {MOST_CHARACTERS:,} is the limit; "
+                "speak it in several parts."
             )
 
     def __call__(self, text: str) -> PhoneText:

@@ -1,8 +1,8 @@
 """The phone set of the bundled models: 40 English phones and a pause.
 
-The set is that of flite's US English voices (CMU's ARPAbet in lower case without stress), with the unstressed ``ah`` kept
-apart as ``ax`` and ``axr`` merged into ``er``. A model's ``vocab.txt`` lists the same phones, one a line, in the order of
-its embedding; that file decides the order.
+The set is that of flite's US English voices (CMU's ARPAbet in lower case without stress), with the unstressed ``ah``
+kept apart as ``ax`` and ``axr`` merged into ``er``. A model's ``vocab.txt`` lists the same phones, one a line, in the
+order of its embedding; that file decides the order.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from engine.errors import CheckpointError
 
 PAUSE = "pau"
 
-VOWELS = frozenset(("aa", "ae", "ah", "ao", "aw", "ax", "ay", "eh", "er", "ey", "ih", "iy", "ow", "oy", "uh", "uw"))
+VOWELS = frozenset("aa ae ah ao aw ax ay eh er ey ih iy ow oy uh uw".split())
 
-CONSONANTS = frozenset(
-    ("b", "ch", "d", "dh", "f", "g", "hh", "jh", "k", "l", "m", "n", "ng", "p", "r", "s", "sh", "t", "th", "v", "w")
-    + ("y", "z", "zh")
-)
+CONSONANTS = frozenset("b ch d dh f g hh jh k l m n ng p r s sh t th v w y z zh".split())
 
 
 def fold_arpabet(symbol: str) -> str:
-    """A phone of this set for a CMU dictionary symbol with stress: ``AH0`` is ``ax``, ``ER1`` is ``er``, ``IY1`` is ``iy``."""
+    """A phone of this set for a CMU dictionary symbol with stress: ``AH0`` is ``ax``, ``ER1`` is ``er``, ``IY1`` is
+    ``iy``."""
     if symbol == "AH0":
         return "ax"
     return symbol.rstrip("012").lower()
+
+
+def to_arpabet(phones: Iterable[str]) -> str:
+    """Phones without stress in pocketsphinx's notation, which has no schwa of its own."""
+    return " ".join("AH" if phone == "ax" else phone.upper() for phone in phones)
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ class PhoneVocabulary:
         try:
             phones = tuple(path.read_text(encoding="utf-8").split())
         except (OSError, UnicodeDecodeError) as error:
-            raise CheckpointError(f"The phone list {path} cannot be read ({error}); restore the model folder.") from error
+            raise CheckpointError(
+                f"The phone list {path} cannot be read ({error}); restore the model folder."
+            ) from error
         unknown = sorted(set(phones) - VOWELS - CONSONANTS - {PAUSE})
         if unknown or PAUSE not in phones or len(set(phones)) != len(phones):
             what = f"{unknown[0]!r} is not a phone" if unknown else f"{PAUSE!r} is missing or a phone is listed twice"

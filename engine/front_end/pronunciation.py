@@ -114,7 +114,8 @@ class Pronouncer:
         return Pronunciation(self._spell(re.sub("[^a-z]", "", word)), SPELLING)
 
     def build(self, word: str) -> Phones | None:
-        """The phones of a word put together from the lexicon's: an ending, a prefix, a compound or a British spelling."""
+        """The phones of a word put together from the lexicon's: an ending, a prefix, a compound or a British
+        spelling."""
         for british, american in BRITISH_ENDINGS:
             if word.endswith(british):
                 listed = self._lexicon.phones(word.removesuffix(british) + american)

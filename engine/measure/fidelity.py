@@ -1,0 +1,35 @@
+"""How far an accelerated take has moved from its baseline, frame by frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.errors import SettingError
+
+LENGTH_TOLERANCE = 1
+"""Frames by which two takes of the same duration may differ (rounding)."""
+
+
+def log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
+    """Mean absolute difference of two natural-log Vocos mel spectrograms (frames, bands), in natural-log units: 0.1
+    means that magnitudes differ by 10 % on average.
+
+    Meaningful only for takes from the same noise with the same duration, where frame ``i`` of one is frame ``i`` of the
+    other. Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values that are
+    not numbers.
+    """
+    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
+        raise SettingError(
+            f"Spectrograms of shapes {first.shape} and {second.shape} cannot be compared; "
+            "both need frames by the same bands."
+        )
+    shared = min(len(first), len(second))
+    if abs(len(first) - len(second)) > LENGTH_TOLERANCE or shared == 0:
+        raise SettingError(
+            f"The takes have {len(first)} and {len(second)} frames, so no frame of one belongs to one of the other; "
+            "the log-mel distance compares takes of one text, voice, speed and seed."
+        )
+    distance = float(np.mean(np.abs(first[:shared].astype(np.float64) - second[:shared])))
+    if not np.isfinite(distance):
+        raise SettingError("A spectrogram has values that are not numbers, so its distance cannot be measured.")
+    return distance

@@ -1,0 +1,159 @@
+"""Word error rate by an offline recogniser that knows nothing but the test sentences.
+
+The judge is pocketsphinx with the acoustic model of its wheel. Its language model is a bigram of the test sentences
+themselves, so that neither a large vocabulary nor general English helps or hurts. Recordings are brought to 16 kHz, put
+between 0.2 s of silence, set to one level and given a trace of noise that is always the same. Numbers mean something
+only beside the same judge's figure for the original speech.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import AudioError, PlainError, TextError
+from engine.front_end.phonemiser import Phonemiser
+from engine.front_end.phones import to_arpabet
+from engine.measure.resampling import resample
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+JUDGE_RATE = 16000
+SILENCE_SECONDS = 0.2
+LEVEL = 0.08
+"""Root mean square that every recording is set to, full scale 1."""
+NOISE = 1e-4
+DISCOUNT = 0.5
+"""Taken from every bigram count and given to unseen pairs."""
+START, END = "<s>", "</s>"
+
+
+def words_of(sentence: str) -> list[str]:
+    """Lower-case words: letters and apostrophes only."""
+    return re.findall(r"[a-z']+", sentence.lower())
+
+
+@dataclass(frozen=True)
+class WordErrors:
+    """Edits and words of each sentence."""
+
+    edits: tuple[int, ...]
+    words: tuple[int, ...]
+    heard: tuple[str, ...]
+    """What the judge understood."""
+
+    @property
+    def rate(self) -> float:
+        """All edits over all words."""
+        return sum(self.edits) / sum(self.words)
+
+    def interval(self, draws: int = 2000, seed: int = 0) -> tuple[float, float]:
+        """95 % bootstrap interval of :attr:`rate` over sentences."""
+        chosen = np.random.default_rng(seed).integers(0, len(self.edits), (draws, len(self.edits)))
+        rates = np.array(self.edits)[chosen].sum(1) / np.array(self.words)[chosen].sum(1)
+        low, high = np.percentile(rates, (2.5, 97.5))
+        return float(low), float(high)
+
+
+class Judge:
+    """A recogniser closed over ``sentences``. Raises :class:`PlainError` where pocketsphinx or jiwer is not
+    installed."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        if not any(words_of(sentence) for sentence in sentences):
+            raise TextError("There are no test sentences with words; give at least one.")
+        pocketsphinx, self._jiwer = _required("pocketsphinx"), _required("jiwer")
+        with tempfile.TemporaryDirectory() as folder:
+            model, dictionary = Path(folder, "sentences.arpa"), Path(folder, "words.dict")
+            spoken = [words_of(sentence) for sentence in sentences]
+            model.write_text(bigram_model(spoken), encoding="ascii")
+            known = Path(pocketsphinx.get_model_path("en-us/cmudict-en-us.dict")).read_text(encoding="utf-8")
+            dictionary.write_text(_dictionary({word for words in spoken for word in words}, known), encoding="ascii")
+            self._decoder = pocketsphinx.Decoder(
+                samprate=JUDGE_RATE, loglevel="FATAL", dict=str(dictionary), lm=str(model)
+            )
+
+    def hear(self, samples: np.ndarray, rate: int) -> str:
+        """The words that the judge understands in mono ``samples`` (n,) at ``rate`` Hz."""
+        if not len(samples) or not np.isfinite(samples).all():
+            raise AudioError("A recording to judge is empty or has values that are not numbers; synthesise it again.")
+        silence = np.zeros(round(SILENCE_SECONDS * JUDGE_RATE), np.float32)
+        padded = np.concatenate([silence, resample(samples, rate, JUDGE_RATE), silence])
+        padded *= LEVEL / max(NOISE, float(np.sqrt(np.mean(padded**2))))
+        padded += NOISE * np.random.default_rng(0).standard_normal(len(padded)).astype(np.float32)
+        self._decoder.start_utt()
+        self._decoder.process_raw((padded.clip(-1, 1) * 32767).astype(np.int16).tobytes(), full_utt=True)
+        self._decoder.end_utt()
+        hypothesis = self._decoder.hyp()
+        return hypothesis.hypstr if hypothesis else ""
+
+    def word_errors(self, sentences: Sequence[str], recordings: Sequence[tuple[np.ndarray, int]]) -> WordErrors:
+        """Errors in ``recordings`` (pairs of mono samples and rate), one of each of ``sentences``."""
+        references = [words_of(sentence) for sentence in sentences]
+        if len(references) != len(recordings) or not all(references):
+            raise TextError(f"{len(references)} sentences with words are needed for {len(recordings)} recordings.")
+        heard = [" ".join(words_of(self.hear(samples, rate))) for samples, rate in recordings]
+        edits = []
+        for reference, hypothesis in zip(references, heard, strict=True):
+            result = self._jiwer.process_words(" ".join(reference), hypothesis)
+            edits.append(result.substitutions + result.deletions + result.insertions)
+        return WordErrors(tuple(edits), tuple(len(reference) for reference in references), tuple(heard))
+
+
+def word_error_rate(sentences: Sequence[str], recordings: Sequence[tuple[np.ndarray, int]]) -> WordErrors:
+    """Judge one recording of each sentence by a judge closed over these sentences. Where several systems are compared,
+    make one :class:`Judge` and use it for all."""
+    return Judge(sentences).word_errors(sentences, recordings)
+
+
+def _dictionary(words: set[str], known: str) -> str:
+    """The lines of pocketsphinx's own dictionary for ``words``, and our pronunciations of those that it lacks. (With
+    the whole dictionary, starting the decoder takes many seconds.)"""
+    lines = [line for line in known.splitlines() if line.partition(" ")[0].partition("(")[0] in words]
+    pronounce = Phonemiser().pronouncer.pronounce
+    for word in sorted(words - {line.partition(" ")[0] for line in lines}):
+        lines.append(f"{word} {to_arpabet(pronounce(word).phones)}")
+    return "\n".join([*lines, ""])
+
+
+def bigram_model(sentences: Sequence[Sequence[str]]) -> str:
+    """A back-off bigram of ``sentences`` (lists of words) in ARPA format, with absolute discounting."""
+    followers: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in sentences:
+        padded = [START, *sentence, END]
+        for word, follower in pairwise(padded):
+            followers[word][follower] += 1
+    counts = Counter(follower for sentence in sentences for follower in (*sentence, END))
+    total = sum(counts.values())
+    unigrams, bigrams = [], []
+    for word in (START, *sorted(counts)):
+        seen = followers.get(word, Counter())
+        back_off = 1.0
+        if seen:
+            left = DISCOUNT * len(seen) / seen.total()
+            back_off = left / max(1e-6, 1.0 - sum(counts[follower] for follower in seen) / total)
+        probability = math.log10(counts[word] / total) if word in counts else -99.0
+        unigrams.append(f"{probability:.5f} {word} {math.log10(back_off):.5f}")
+        for follower, count in sorted(seen.items()):
+            bigrams.append(f"{math.log10((count - DISCOUNT) / seen.total()):.5f} {word} {follower}")
+    head = ["\\data\\", f"ngram 1={len(unigrams)}", f"ngram 2={len(bigrams)}"]
+    return "\n".join([*head, "", "\\1-grams:", *unigrams, "", "\\2-grams:", *bigrams, "", "\\end\\", ""])
+
+
+def _required(package: str) -> ModuleType:
+    try:
+        return __import__(package)
+    except ImportError as error:
+        raise PlainError(
+            f"Measuring intelligibility needs {package}, which is not installed; run: pip install 'paretone[evaluate]'"
+        ) from error

@@ -1,0 +1,119 @@
+"""Loudness and true peak as in Recommendation ITU-R BS.1770-5, and gains that make takes equally loud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+BLOCK_SECONDS = 0.4
+OVERLAP = 4
+"""Blocks begin a fourth of their length apart."""
+ABSOLUTE_GATE = -70.0
+RELATIVE_GATE = -10.0
+"""Blocks this much quieter than the mean of the others do not count."""
+OFFSET = -0.691
+"""Makes a full-scale 997 Hz sine in one channel -3.01 LUFS."""
+HIGHEST_PEAK = -1.0
+"""dB below full scale that no matched take exceeds."""
+
+FILTER_RATE = 48000
+SHELF = ((1.53512485958697, -2.69169618940638, 1.19839281085285), (1.0, -1.69065929318241, 0.73248077421585))
+HIGH_PASS = ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621))
+"""The two stages of the K-weighting at 48 kHz: numerators and denominators of BS.1770-5, annex 1, tables 1 and 2."""
+
+OVERSAMPLING = 4
+PEAK_TAPS = 32
+"""Input samples that each interpolated sample is made from."""
+
+
+@dataclass(frozen=True)
+class Loudness:
+    """Integrated loudness of a recording."""
+
+    lufs: float
+    """Minus infinity for silence."""
+    gated: bool
+    """False for a recording shorter than one block, which is measured as a whole."""
+
+
+def integrated_loudness(samples: np.ndarray, rate: int) -> Loudness:
+    """Loudness of mono ``samples`` (n,) at ``rate`` Hz, full scale 1."""
+    weighted = _k_weighted(np.asarray(samples, np.float64), rate)
+    block, step = round(BLOCK_SECONDS * rate), round(BLOCK_SECONDS * rate / OVERLAP)
+    if len(weighted) < block:
+        return Loudness(_lufs(np.mean(weighted**2)) if len(weighted) else -np.inf, gated=False)
+    sums = np.concatenate([[0.0], np.cumsum(weighted**2)])
+    starts = np.arange(0, len(weighted) - block + 1, step)
+    powers = (sums[starts + block] - sums[starts]) / block
+    loud = powers[powers > _power(ABSOLUTE_GATE)]
+    if not len(loud):
+        return Loudness(-np.inf, gated=True)
+    gate = np.mean(loud) * 10 ** (RELATIVE_GATE / 10)
+    return Loudness(_lufs(np.mean(loud[loud > gate])), gated=True)
+
+
+def _lufs(power: float) -> float:
+    return OFFSET + 10.0 * float(np.log10(power)) if power > 0 else -np.inf
+
+
+def _power(lufs: float) -> float:
+    return 10 ** ((lufs - OFFSET) / 10)
+
+
+def _k_weighted(samples: np.ndarray, rate: int) -> np.ndarray:
+    """``samples`` through the 48 kHz filters' response at the frequencies of its own spectrum, so any rate gives the
+    same result; half a second of silence takes up what rings on. Above 24 kHz the response at 24 kHz stands in."""
+    length = 1 << (len(samples) + rate // 2 - 1).bit_length()
+    frequencies = np.minimum(np.arange(length // 2 + 1) * rate / length, FILTER_RATE / 2)
+    delay = np.exp(-2j * np.pi * frequencies / FILTER_RATE)
+    response = np.ones(len(delay), complex)
+    for numerator, denominator in (SHELF, HIGH_PASS):
+        response *= np.polyval(numerator[::-1], delay) / np.polyval(denominator[::-1], delay)
+    return np.fft.irfft(np.fft.rfft(samples, length) * response, length)[: len(samples)]
+
+
+def true_peak(samples: np.ndarray) -> float:
+    """The highest level between as well as at the samples (n,), in dB of full scale; fourfold interpolation as in
+    BS.1770-5, annex 2."""
+    if not len(samples):
+        return -np.inf
+    samples = np.asarray(samples, np.float64)
+    highest = np.max(np.abs(samples))
+    places = np.arange(PEAK_TAPS) - PEAK_TAPS // 2
+    for phase in range(1, OVERSAMPLING):
+        distance = places + phase / OVERSAMPLING
+        taps = np.sinc(distance) * np.kaiser(2 * PEAK_TAPS + 1, 6.0)[np.round(PEAK_TAPS + 2 * distance).astype(int)]
+        highest = max(highest, np.max(np.abs(np.convolve(samples, taps / taps.sum()))))
+    return 20.0 * float(np.log10(highest)) if highest > 0 else -np.inf
+
+
+@dataclass(frozen=True)
+class LevelMatch:
+    """Gains that make takes equally loud."""
+
+    gains: tuple[float, ...]
+    """dB to apply to each take; 0 for silent ones."""
+    target: float
+    """LUFS of every take after its gain; minus infinity when all are silent."""
+    exact: bool
+    """False when a take is too short to be gated, so that its level is a plain mean."""
+
+
+def matching_gains(takes: Sequence[tuple[np.ndarray, int]]) -> LevelMatch:
+    """Gains that bring takes, pairs of mono samples and rate, to the level of the quietest; lower still where a true
+    peak would exceed :data:`HIGHEST_PEAK`. Nothing is limited or clipped."""
+    measured = [integrated_loudness(samples, rate) for samples, rate in takes]
+    audible = [one.lufs for one in measured if np.isfinite(one.lufs)]
+    if not audible:
+        return LevelMatch((0.0,) * len(measured), -np.inf, exact=True)
+    target = min(audible)
+    excess = max(
+        true_peak(samples) + target - one.lufs - HIGHEST_PEAK
+        for (samples, _), one in zip(takes, measured, strict=True)
+        if np.isfinite(one.lufs)
+    )
+    target -= max(0.0, excess)
+    gains = tuple(target - one.lufs if np.isfinite(one.lufs) else 0.0 for one in measured)
+    return LevelMatch(gains, target, exact=all(one.gated for one in measured))

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import CheckpointError
+from engine.front_end.letter_to_sound import LetterToSound, default_letter_to_sound
+from engine.front_end.lexicon import default_lexicon, read_entries
+from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
+from engine.front_end.pronunciation import LEXICON, RULE, SPELLING, Pronouncer
+from engine.front_end.train_letter_to_sound import dictionary_words, edit_distance, evaluate, held_out, train
+from engine.paths import resource
+
+
+@pytest.fixture(scope="module")
+def pronouncer() -> Pronouncer:
+    return Pronouncer(default_lexicon(), default_letter_to_sound)
+
+
+def test_the_vocabulary_file_lists_exactly_the_phones() -> None:
+    vocabulary = PhoneVocabulary.load(resource("models", "f5-mini", "vocab.txt"))
+    assert set(vocabulary.phones) == VOWELS | CONSONANTS | {PAUSE}
+    assert vocabulary.ids([PAUSE, "aa"]).tolist() == [0, 1]
+
+
+def test_a_damaged_vocabulary_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "vocab.txt"
+    path.write_text("pau\naa\nqq\n")
+    with pytest.raises(CheckpointError, match="'qq' is not a phone"):
+        PhoneVocabulary.load(path)
+
+
+def test_every_entry_of_the_lexicon_has_known_phones() -> None:
+    lexicon = default_lexicon()
+    words = {word for name in ("cmudict.dict", "additions.dict") for word, _ in read_entries(resource("lexicon", name))}
+    assert len(words) == len(lexicon) > 120_000
+    assert {phone for word in words for phone in lexicon.phones(word)} == VOWELS | CONSONANTS
+
+
+def test_additions_are_new_words_or_other_readings() -> None:
+    additions = dict(read_entries(resource("lexicon", "additions.dict")))
+    listed: dict[str, str] = {}
+    for word, entry in read_entries(resource("lexicon", "cmudict.dict")):
+        listed.setdefault(word, entry.strip())
+    assert [word for word, entry in additions.items() if listed.get(word) == entry] == []
+
+
+def test_the_letter_to_sound_model_on_words_it_never_saw() -> None:
+    words = {word: listed for word, listed in dictionary_words().items() if held_out(word)}
+    sample = dict(list(words.items())[::8])
+    result = evaluate(default_letter_to_sound().pronounce, sample)
+    assert result.words > 700
+    assert result.phone_error_rate < 0.09
+    assert result.word_accuracy > 0.65
+
+
+def test_training_learns_spelling_from_a_few_words_and_twice_the_same(tmp_path: Path) -> None:
+    words = [(first + vowel + last, (first, sound, last)) for first in "bdptm" for last in "bdptn"
+             for vowel, sound in (("a", "ae"), ("e", "eh"), ("i", "ih"))]  # fmt: skip
+    learnt = [pair for number, pair in enumerate(words * 2) if number % 7]
+    train(learnt, tmp_path / "first.npz")
+    train(learnt, tmp_path / "second.npz")
+    model, again = (LetterToSound.load(tmp_path / name) for name in ("first.npz", "second.npz"))
+    assert all(model.pronounce(word) == phones for word, phones in words)
+    assert again.log_probability(1, 2) == model.log_probability(1, 2)
+
+
+def test_probabilities_after_any_history_sum_to_one() -> None:
+    import math
+
+    model = default_letter_to_sound()
+    for history in (1, 1 << 9 | 5, (1 << 9 | 40) << 9 | 77, 3 << 18 | 3 << 9 | 3):
+        total = sum(math.exp(model.log_probability(history, unit)) for unit in range(1, 512))
+        assert total == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "letter_to_sound.npz"
+    path.write_bytes(b"no archive")
+    with pytest.raises(CheckpointError, match="train_letter_to_sound"):
+        LetterToSound.load(path)
+
+
+@pytest.mark.parametrize(
+    ("word", "phones", "source"),
+    [
+        ("cat", "k ae t", LEXICON),
+        ("emojis", "iy m ow jh iy z", LEXICON),
+        ("blorf's", "b l ao r f s", SPELLING),
+        ("vlogs", "v l ao g z", RULE),
+        ("codecs'", "k ow d eh k s", LEXICON),
+        ("smartwatch", "s m aa r t w aa ch", RULE),
+        ("vlog's", "v l ao g z", RULE),
+        ("livestreamed", "l ay v s t r iy m d", RULE),
+        ("analyse", "ae n ax l ay z", RULE),
+        ("blorf", "b l ao r f", SPELLING),
+        ("xqz", "eh k s k y uw z iy", SPELLING),
+    ],
+)
+def test_words(pronouncer: Pronouncer, word: str, phones: str, source: str) -> None:
+    said = pronouncer.pronounce(word)
+    assert (" ".join(said.phones), said.source) == (phones, source)
+
+
+def test_edit_distance() -> None:
+    assert edit_distance(("k", "ae", "t"), ("k", "ae", "t")) == 0
+    assert edit_distance(("k", "ae", "t"), ("b", "ae", "t", "s")) == 2
+    assert edit_distance((), ("a", "b")) == 2

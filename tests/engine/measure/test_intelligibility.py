@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.errors import AudioError, PlainError, TextError
+from engine.measure.intelligibility import Judge, WordErrors, bigram_model, word_error_rate, words_of
+from engine.paths import resource
+
+SENTENCES = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[:6]
+
+
+def flite(sentence: str, folder: Path) -> tuple[np.ndarray, int]:
+    path = folder / "speech.wav"
+    subprocess.run(["flite", "-voice", "slt", "-t", sentence, "-o", str(path)], check=True, capture_output=True)
+    return soundfile.read(path, dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    pytest.importorskip("pocketsphinx")
+    pytest.importorskip("jiwer")
+    return Judge(SENTENCES)
+
+
+@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+def test_clear_speech_is_understood_and_noise_is_not(judge: Judge, tmp_path: Path) -> None:
+    spoken = [flite(sentence, tmp_path) for sentence in SENTENCES]
+    random = np.random.default_rng(0)
+    noisy = [(samples * 0.02 + 0.1 * random.standard_normal(len(samples)), rate) for samples, rate in spoken]
+    clear = judge.word_errors(SENTENCES, spoken)
+    assert clear.rate < 0.05
+    assert sum(clear.words) == sum(len(words_of(sentence)) for sentence in SENTENCES)
+    assert judge.word_errors(SENTENCES, noisy).rate > 0.5
+    wrong = judge.word_errors(SENTENCES[::-1], spoken)
+    assert wrong.rate > 0.7
+
+
+@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+def test_words_that_the_judge_has_never_heard_of_are_taught(tmp_path: Path) -> None:
+    pytest.importorskip("pocketsphinx")
+    sentence = "The blorfing vocoder hears nothing."
+    result = word_error_rate([sentence], [flite(sentence, tmp_path)])
+    assert (result.edits, result.words) == ((0,), (5,))
+
+
+def test_judging_twice_gives_the_same(judge: Judge) -> None:
+    noise = np.random.default_rng(1).standard_normal(16000)
+    assert judge.hear(noise, 16000) == judge.hear(noise, 16000)
+
+
+@pytest.mark.parametrize("samples", [np.zeros(0), np.full(1000, np.nan)])
+def test_recordings_that_cannot_be_judged(judge: Judge, samples: np.ndarray) -> None:
+    with pytest.raises(AudioError, match="empty or has values"):
+        judge.hear(samples, 24000)
+
+
+def test_sentences_and_recordings_must_match(judge: Judge) -> None:
+    with pytest.raises(TextError, match="2 sentences with words are needed for 1 recordings"):
+        judge.word_errors(SENTENCES[:2], [(np.zeros(10), 16000)])
+    with pytest.raises(TextError, match="no test sentences"):
+        Judge(["..."])
+
+
+def test_rate_and_interval() -> None:
+    errors = WordErrors((1, 0, 2, 0), (10, 5, 5, 20), ("", "", "", ""))
+    assert errors.rate == 3 / 40
+    low, high = errors.interval()
+    assert 0.0 <= low < errors.rate < high < 0.4
+    assert errors.interval() == (low, high)
+    assert WordErrors((0, 0), (4, 4), ("", "")).interval() == (0.0, 0.0)
+
+
+def test_the_bigram_sums_to_one_after_every_word() -> None:
+    sentences = [["a", "b", "c"], ["a", "c"], ["b", "c", "a"]]
+    lines = bigram_model(sentences).splitlines()
+    first, second = lines.index("\\1-grams:"), lines.index("\\2-grams:")
+    unigrams = {word: (10 ** float(p), 10 ** float(b)) for p, word, b in map(str.split, lines[first + 1 : second - 1])}
+    bigrams = {(h, w): 10 ** float(p) for p, h, w in map(str.split, lines[second + 1 : -2])}
+    vocabulary = [word for word in unigrams if word != "<s>"]
+    assert sum(unigrams[word][0] for word in vocabulary) == pytest.approx(1.0, abs=1e-4)
+    for history in ("<s>", "a", "b"):
+        back_off = unigrams[history][1]
+        total = sum(bigrams.get((history, word), back_off * unigrams[word][0]) for word in vocabulary)
+        assert total == pytest.approx(1.0, abs=1e-3)
+
+
+def test_words_are_letters_and_apostrophes() -> None:
+    assert words_of("It's the Man's 3 hats!") == ["it's", "the", "man's", "hats"]
+
+
+@pytest.mark.parametrize("package", ["pocketsphinx", "jiwer"])
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(PlainError, match=rf"needs {package}.*pip install 'paretone\[evaluate\]'"):
+        Judge(SENTENCES)

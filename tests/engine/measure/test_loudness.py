@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pyloudnorm
+import pytest
+
+from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, matching_gains, true_peak
+
+
+def sine(frequency: float, seconds: float, rate: int, level: float = 1.0) -> np.ndarray:
+    return level * np.sin(2 * np.pi * frequency * np.arange(round(seconds * rate)) / rate)
+
+
+def bursts(rate: int) -> np.ndarray:
+    """Noise whose level changes like that of speech, with silence in between."""
+    random = np.random.default_rng(0)
+    levels = np.repeat([0.0, 0.3, 0.05, 0.0, 0.2, 0.01, 0.15, 0.0], rate // 2)
+    return levels * random.standard_normal(len(levels)) * 0.3
+
+
+@pytest.mark.parametrize("rate", [16000, 22050, 24000, 44100, 48000, 96000])
+def test_a_full_scale_sine_reads_what_the_standard_says(rate: int) -> None:
+    # BS.1770-5, annex 1: a 0 dB full scale 997 Hz sine in one channel reads -3.01 LKFS.
+    assert integrated_loudness(sine(997, 5, rate), rate).lufs == pytest.approx(-3.01, abs=0.005)
+
+
+def test_gain_moves_loudness_by_as_much() -> None:
+    samples = bursts(24000)
+    quiet = integrated_loudness(samples * 10 ** (-6.5 / 20), 24000).lufs
+    assert quiet == pytest.approx(integrated_loudness(samples, 24000).lufs - 6.5, abs=1e-6)
+
+
+def test_both_gates() -> None:
+    tone = sine(997, 4, 24000, 0.1)
+    alone = integrated_loudness(tone, 24000).lufs
+    # Silence falls to the absolute gate, a tone 20 dB lower to the relative one; one 6 dB lower counts.
+    with_silence = integrated_loudness(np.concatenate([tone, np.zeros(24000 * 4)]), 24000).lufs
+    with_quiet = integrated_loudness(np.concatenate([tone, tone * 0.1]), 24000).lufs
+    with_softer = integrated_loudness(np.concatenate([tone, tone * 0.5]), 24000).lufs
+    assert with_silence == pytest.approx(alone, abs=0.2)
+    assert with_quiet == pytest.approx(alone, abs=0.2)
+    assert with_softer == pytest.approx(alone + 10 * np.log10((1 + 0.25) / 2), abs=0.1)
+
+
+@pytest.mark.parametrize(("rate", "bias"), [(48000, 0.06), (24000, 0.10), (16000, 0.14)])
+def test_agrees_with_pyloudnorm_within_its_bias(rate: int, bias: float) -> None:
+    samples = bursts(rate)
+    assert integrated_loudness(samples, rate).lufs == pytest.approx(
+        pyloudnorm.Meter(rate).integrated_loudness(samples), abs=bias
+    )
+
+
+def test_a_short_clip_is_measured_whole_and_flagged() -> None:
+    short = integrated_loudness(sine(997, 0.3, 24000), 24000)
+    assert not short.gated
+    assert short.lufs == pytest.approx(-3.01, abs=0.1)
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 24000])
+def test_silence_is_minus_infinity(length: int) -> None:
+    assert integrated_loudness(np.zeros(length), 24000).lufs == -np.inf
+    assert true_peak(np.zeros(length)) == -np.inf
+
+
+@pytest.mark.parametrize("frequency", [1000.0, 6000.0, 9000.0])
+def test_true_peak_finds_what_lies_between_samples(frequency: float) -> None:
+    rate = 24000
+    faded = sine(frequency, 1, rate, 0.5) * np.hanning(rate)
+    shifted = np.sin(2 * np.pi * frequency * (np.arange(rate) + 0.31) / rate) * 0.5 * np.hanning(rate)
+    assert true_peak(faded) == pytest.approx(-6.02, abs=0.25)
+    assert true_peak(shifted) == pytest.approx(-6.02, abs=0.25)
+
+
+def test_the_hardest_sine_for_a_sample_peak_meter() -> None:
+    # A quarter of the rate at 45 degrees: all samples lie 3 dB below the true peak.
+    samples = np.sin(np.pi / 2 * np.arange(48000) + np.pi / 4) * np.hanning(48000)
+    assert 20 * np.log10(np.abs(samples).max()) == pytest.approx(-3.01, abs=0.01)
+    assert true_peak(samples) == pytest.approx(0.0, abs=0.1)
+
+
+def test_takes_are_matched_to_the_quietest() -> None:
+    loud, quiet = bursts(24000), bursts(24000) * 0.2
+    match = matching_gains([(loud, 24000), (quiet, 24000)])
+    assert match.gains[1] == 0.0
+    assert match.gains[0] == pytest.approx(20 * np.log10(0.2), abs=1e-6)
+    assert match.exact
+    assert match.target == pytest.approx(integrated_loudness(quiet, 24000).lufs)
+
+
+def test_a_peak_too_high_lowers_all_takes_alike() -> None:
+    peaky = bursts(24000) * 0.02
+    peaky[30000] = 1.5
+    even = bursts(24000) * 0.5
+    match = matching_gains([(peaky, 24000), (even, 24000)])
+    matched = [samples * 10 ** (gain / 20) for samples, gain in zip((peaky, even), match.gains, strict=True)]
+    levels = [integrated_loudness(samples, 24000).lufs for samples in matched]
+    assert levels == pytest.approx([match.target] * 2, abs=0.3)
+    assert max(true_peak(samples) for samples in matched) == pytest.approx(HIGHEST_PEAK, abs=1e-6)
+
+
+def test_silent_and_short_takes() -> None:
+    silent = (np.zeros(24000), 24000)
+    assert matching_gains([silent, silent]).gains == (0.0, 0.0)
+    assert matching_gains([]).gains == ()
+    match = matching_gains([silent, (sine(997, 0.2, 24000, 0.5), 24000), (bursts(24000), 24000)])
+    assert match.gains[0] == 0.0
+    assert not match.exact
