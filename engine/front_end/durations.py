@@ -53,7 +53,7 @@ class DurationTable:
         if not speed > 0:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
         tables = [self.voices[voice]] if voice in self.voices else list(self.voices.values())
-        keys = [_context_keys(phones, position) for position in range(len(phones))]
+        keys = [context_keys(phones, position) for position in range(len(phones))]
         return np.array([np.mean([_first_listed(table, one) for table in tables]) for one in keys]) / speed
 
     def total(self, phones: Sequence[str], voice: str, speed: float = 1.0) -> float:
@@ -61,7 +61,8 @@ class DurationTable:
         return float(self.seconds(phones, voice, speed).sum()) + TAIL_SECONDS
 
 
-def _context_keys(phones: Sequence[str], position: int) -> tuple[str, ...]:
+def context_keys(phones: Sequence[str], position: int) -> tuple[str, ...]:
+    """Keys under which a table may list the phone at ``position``, the most particular first."""
     phone = phones[position]
     near = phones[position + 1 : position + 1 + FINAL_REACH]
     final = int(len(near) < FINAL_REACH or PAUSE in near)

@@ -36,7 +36,9 @@ def _parser() -> argparse.ArgumentParser:
     budget = parser.add_mutually_exclusive_group(required=True)
     budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
     budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: 1)")
     parser.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")

@@ -1,8 +1,8 @@
 """Speech to train on, made by ``flite``: clips with their phones and the exact time of each.
 
-``flite -psdur`` prints when every phone ends, so the alignment is not estimated but known. Clips are trimmed, brought to
-24 kHz and to the level of an F5 prompt, and kept in a work folder in shards; a shard that is there already is not made
-again, so an interrupted run goes on where it stopped.
+``flite -psdur`` prints when every phone ends, so the alignment is not estimated but known. Clips are trimmed, brought
+to 24 kHz and to the level of an F5 prompt, and kept in a work folder in shards; a shard that is there already is not
+made again, so an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from scipy.signal import firwin, resample_poly
 
 from engine.audio.mel import MelFrontEnd
 from engine.errors import PlainError
+from engine.front_end.durations import TimedPhone
+from engine.front_end.phones import PAUSE
 from engine.training.sentences import training_sentences
 
 VOICES = ("slt", "rms")
@@ -34,14 +36,10 @@ LEVEL = 0.1
 """Root mean square of every clip: the level to which F5-TTS brings a prompt."""
 LEAD, TAIL = 0.02, 0.05
 """Seconds of silence kept before the first and after the last phone."""
-PAUSE = "pau"
 SHARD = 100
 """Clips a shard."""
 HELD_OUT = 60
 """Clips of every voice that are validated on and never trained on."""
-
-Phone = tuple[str, float, float]
-"""A phone with its start and end in seconds."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Clip:
 
     voice: str
     text: str
-    phones: tuple[Phone, ...]
+    phones: tuple[TimedPhone, ...]
     samples: np.ndarray = field(repr=False)
     mel: np.ndarray = field(repr=False)
 
@@ -69,13 +67,6 @@ class Corpus:
     @property
     def seconds(self) -> float:
         return sum(clip.frames for clip in self.training) * HOP / SAMPLE_RATE
-
-
-def sounding(phones: Sequence[Phone], frames: int) -> list[str]:
-    """The phone that sounds in the middle of every mel frame."""
-    ends = np.array([end for _, _, end in phones])
-    middles = (np.arange(frames) + 0.5) * HOP / SAMPLE_RATE
-    return [phones[index][0] for index in np.searchsorted(ends, middles, side="right").clip(0, len(phones) - 1)]
 
 
 def speak(sentence: str, voice: str) -> Clip:
@@ -110,9 +101,9 @@ def _clip(sentence: str, voice: str, spoken: np.ndarray, rate: int, ends: list[t
     return Clip(voice, sentence, _trimmed(ends, start, frames * HOP / SAMPLE_RATE), samples, mel)
 
 
-def _trimmed(ends: list[tuple[str, float]], start: float, duration: float) -> tuple[Phone, ...]:
+def _trimmed(ends: list[tuple[str, float]], start: float, duration: float) -> tuple[TimedPhone, ...]:
     """Phone times counted from ``start``, covering the clip's duration without a gap."""
-    phones: list[Phone] = []
+    phones: list[TimedPhone] = []
     previous = 0.0
     for phone, end in ends:
         end = min(end - start, duration)

@@ -1,8 +1,11 @@
 """Small judges for the adversarial phase of the vocoder.
 
-Periods look at the waveform folded to a matrix (Kong et al., "HiFi-GAN", arXiv 2010.05646, section 2.3), resolutions at
-complex spectrograms, which show phases as well (Défossez et al., "EnCodec", arXiv 2210.13438, section 3.4). Both are far
-narrower than there: the corpus is two synthetic voices, and the vocoder has to train on a processor.
+Periods look at the waveform folded to a matrix (Kong et al., "HiFi-GAN", arXiv 2010.05646, section 2.3), resolutions
+at complex spectrograms, which show phases as well (Défossez et al., "EnCodec", arXiv 2210.13438, section 3.4). Both
+are far narrower than there: the corpus is two synthetic voices, and the vocoder has to train on a processor.
+
+Two of the resolutions step much faster than the vocoder's own 256 samples. A vocoder that has learnt magnitudes only
+makes noise out of one pulse a frame, a buzz at 94 Hz; between its frames that shows at once.
 """
 
 from __future__ import annotations
@@ -12,12 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
-PERIODS = (2, 3, 5, 7, 11)
-RESOLUTIONS = ((2048, 512), (1024, 256), (512, 128))
+PERIODS = (3, 7)
+RESOLUTIONS = ((2048, 512), (1024, 128), (512, 64))
 """Window and hop in samples."""
 HIGHEST_SHARE = 2 / 3
 """Only this share of the spectrum is judged: the corpus ends at 8 kHz of 12."""
 SLOPE = 0.1
+GAIN = 8.0
+"""Brings speech at its usual level to about one, where the layers' initial weights expect it."""
 
 Judgement = tuple[Tensor, list[Tensor]]
 """Scores (positive: real) and the feature maps on the way to them."""
@@ -35,16 +40,17 @@ class PeriodDiscriminator(nn.Module):
             for narrow, wide in zip(widths, channels, strict=False)
         )
         self.score = weight_norm(nn.Conv2d(channels[-1], 1, (3, 1), padding=(1, 0)))
+        self.apply(_initialise)
 
     def forward(self, samples: Tensor) -> Judgement:
         """(B, samples)."""
         missing = -samples.shape[-1] % self.period
-        x = functional.pad(samples, (0, missing)).unflatten(-1, (-1, self.period)).unsqueeze(1)
+        x = functional.pad(GAIN * samples, (0, missing)).unflatten(-1, (-1, self.period)).unsqueeze(1)
         return _through(self.layers, self.score, x)
 
 
 class ResolutionDiscriminator(nn.Module):
-    """Looks at real and imaginary part of one short-time Fourier transform."""
+    """Looks at real part, imaginary part and log magnitude of one short-time Fourier transform."""
 
     window: Tensor
 
@@ -53,21 +59,24 @@ class ResolutionDiscriminator(nn.Module):
         self.size, self.hop = size, hop
         self.bins = int((size // 2 + 1) * HIGHEST_SHARE)
         self.register_buffer("window", torch.hann_window(size), persistent=False)
-        widths = (2, *channels)
+        widths = (3, *channels)
         self.layers = nn.ModuleList(
             weight_norm(nn.Conv2d(narrow, wide, (5, 3), (2 if index else 3, 1), padding=(2, 1)))
             for index, (narrow, wide) in enumerate(zip(widths, channels, strict=False))
         )
         self.score = weight_norm(nn.Conv2d(channels[-1], 1, (3, 3), padding=1))
+        self.apply(_initialise)
 
     def forward(self, samples: Tensor) -> Judgement:
         """(B, samples)."""
-        spectrum = torch.stft(samples, self.size, self.hop, window=self.window, normalized=True, return_complex=True)
+        spectrum = torch.stft(
+            GAIN * samples, self.size, self.hop, window=self.window, normalized=True, return_complex=True
+        )
         parts = torch.view_as_real(spectrum[:, : self.bins]).permute(0, 3, 1, 2)
-        # Speech spans many orders of magnitude: a root brings weak upper harmonics into the judge's view, and
-        # keeps the phase because both parts are divided by the same number.
-        magnitude = parts.square().sum(1, keepdim=True).add(1e-6).sqrt()
-        return _through(self.layers, self.score, parts / magnitude.sqrt())
+        magnitude = parts.square().sum(1, keepdim=True).add(1e-5).sqrt()
+        # Speech spans many orders of magnitude. Both parts are divided by one root, which brings weak upper harmonics
+        # into the judge's view and leaves the phase as it is.
+        return _through(self.layers, self.score, torch.cat([parts / magnitude.sqrt(), magnitude.log()], dim=1))
 
 
 def _through(layers: nn.ModuleList, score: nn.Module, x: Tensor) -> Judgement:
@@ -76,6 +85,15 @@ def _through(layers: nn.ModuleList, score: nn.Module, x: Tensor) -> Judgement:
         x = functional.leaky_relu(layer(x), SLOPE)
         features.append(x)
     return score(x), features
+
+
+def _initialise(module: nn.Module) -> None:
+    """Weights under which activations keep their size; torch's default lets them fade, and the judges learn late."""
+    if isinstance(module, nn.Conv2d):
+        weight = torch.empty_like(module.weight)
+        nn.init.kaiming_normal_(weight, SLOPE)
+        module.weight = weight
+        nn.init.zeros_(module.bias)
 
 
 class Discriminators(nn.Module):

@@ -9,7 +9,7 @@ import numpy as np
 import soundfile
 import torch
 import yaml
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
@@ -22,12 +22,13 @@ PROMPT = "We will meet at the old harbor, and talk about the weather."
 
 
 def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, corpus: Corpus, step: int) -> None:
-    """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``, ``durations.json``, ``voices/``."""
+    """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``, ``durations.json``,
+    ``voices/``."""
     (folder / "voices").mkdir(parents=True, exist_ok=True)
     weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
     weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
     unfinished = folder / "model.safetensors.part"
-    save_file(weights, unfinished)
+    unfinished.write_bytes(save(weights))
     unfinished.replace(folder / "model.safetensors")
     (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
     (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
@@ -62,7 +63,8 @@ def _configuration(name: str, model: DiT) -> dict[str, dict]:
 
 
 def _export_voice(folder: Path, voice: str) -> None:
-    """The prompt as 24-bit audio: 16 bits would lift the silent bands above 8 kHz far above where the model knows them."""
+    """The prompt as 24-bit audio: 16 bits would lift the silent bands above 8 kHz far above where the model knows
+    them."""
     clip = speak(PROMPT, voice)
     soundfile.write(folder / f"{voice}.wav", np.asarray(clip.samples), SAMPLE_RATE, subtype="PCM_24")
     content = {"text": clip.text, "phones": [list(phone) for phone in clip.phones]}

@@ -1,8 +1,8 @@
 """The recipe of the bundled F5 model, ``f5-mini``: a small DiT over phones, one phone a mel frame.
 
-What a small model cannot afford to learn is which sound belongs to which moment. Here it is given away: the text has as
-many tokens as the mel has frames, token and frame lie side by side, and a table of mean durations stands in at synthesis.
-The official layout does not change, so the official code runs the result.
+What a small model cannot afford to learn is which sound belongs to which moment. Here it is given away: the text has
+as many tokens as the mel has frames, token and frame lie side by side, and a table of mean durations stands in at
+synthesis. The official layout does not change, so the official code runs the result.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
-from engine.training.corpora import Clip, Corpus, sounding
+from engine.training.corpora import Clip, Corpus
 from engine.training.export import export_f5
 from engine.training.flow_matching import (
     FlowMatchingDraw,
@@ -68,7 +69,7 @@ class F5Options:
     """Share of the items that are two clips of one voice."""
     average_decay: float = 0.999
     half_precision: bool = False
-    """Forward and backward pass in bfloat16, weights and updates in float32."""
+    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
     validation_items: int = 24
     seed: int = 1
     objective: FlowMatchingOptions = field(default_factory=FlowMatchingOptions)
@@ -132,7 +133,7 @@ class F5Mini:
         self,
         corpus: Corpus,
         device: torch.device,
-        options: F5Options = F5Options(),  # noqa: B008 (frozen)
+        options: F5Options = F5Options(),
         architecture: BackboneConfig = ARCHITECTURE,
     ) -> None:
         self.corpus, self.device, self.options = corpus, device, options
@@ -142,8 +143,9 @@ class F5Mini:
         self.model.to(device)
         self.average = AveragedModel(self.model, options.average_decay)
         matrices, others = _split(self.model)
+        iteration_type = torch.bfloat16 if options.half_precision else torch.float32
         self._optimisers = {
-            "matrices": Muon(matrices, lr=options.matrix_rate),
+            "matrices": Muon(matrices, lr=options.matrix_rate, iteration_type=iteration_type),
             "others": torch.optim.AdamW(others, lr=options.other_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
         }
         self._rates = {"matrices": options.matrix_rate, "others": options.other_rate}
@@ -239,7 +241,7 @@ def collate(items: list[list[Clip]]) -> SpeechBatch:
         for clip in item:
             last = first + clip.frames
             mel[row, first:last] = torch.from_numpy(clip.mel.astype(np.float32))
-            ids[row, first:last] = torch.from_numpy(VOCABULARY.ids(sounding(clip.phones, clip.frames)))
+            ids[row, first:last] = torch.from_numpy(labels(clip.phones, clip.frames, VOCABULARY))
             first = last
     joins = [item[0].frames if len(item) > 1 else 0 for item in items]
     return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
@@ -247,8 +249,8 @@ def collate(items: list[list[Clip]]) -> SpeechBatch:
 
 @torch.no_grad()
 def initialise(model: DiT, mean_mel: Tensor) -> None:
-    """The official initialisation (AdaLN and output at zero), except that the gates start half open and the output at the
-    corpus's mean mel: both save a small model its first hundreds of steps."""
+    """The official initialisation (AdaLN and output at zero), except that the gates start half open and the output at
+    the corpus's mean mel: both save a small model its first hundreds of steps."""
     for block in model.transformer_blocks:
         block.attn_norm.linear.weight.zero_()
         shift, scale, gate, shift_forward, scale_forward, gate_forward = block.attn_norm.linear.bias.chunk(6)

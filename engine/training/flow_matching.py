@@ -1,8 +1,8 @@
 """The training objective of F5-TTS: fill a masked span of speech by conditional flow matching.
 
 The straight path from noise x₀ to speech x₁ is xₜ = (1 − t)·x₀ + t·x₁, its velocity x₁ − x₀; the model sees xₜ, the
-speech outside the span, the text, and t, and is scored by the squared error of its velocity inside the span (Chen et al.,
-"F5-TTS", arXiv 2410.06885, section 3.1; dropping of the conditions as in the official ``model/cfm.py``).
+speech outside the span, the text, and t, and is scored by the squared error of its velocity inside the span (Chen et
+al., "F5-TTS", arXiv 2410.06885, section 3.1; dropping of the conditions as in the official ``model/cfm.py``).
 
 Drawing, predicting and scoring are apart, so that training for guidance-free sampling can put another target between
 them.
@@ -100,7 +100,8 @@ def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generato
 
 
 def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
-    """The model's velocity (B, frames, bands). Unlike in sampling, every item has a time of its own, and gradients flow."""
+    """The model's velocity (B, frames, bands). Unlike in sampling, every item has a time of its own, and gradients
+    flow."""
     mask = problem.mask
     frames = mask.shape[1]
     text = model.text_embed(ids, frames, problem.drops_text, mask)

@@ -1,8 +1,9 @@
 """Muon: momentum whose update matrices are made orthogonal.
 
 Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024). The orthogonal factor of a matrix is
-found by Newton–Schulz iteration with the quintic coefficients given there, in float32. Matrices of one shape go through
+found by Newton–Schulz iteration with the quintic coefficients given there. Matrices of one shape go through
 it together, which is what makes it cheap for a stack of equal layers.
+The iteration forgives rounding: in bfloat16 it does as well, on machines that multiply such numbers quickly.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def orthogonalised(matrices: Tensor) -> Tensor:
     result = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-7)
     for _ in range(ITERATIONS):
         gram = result @ result.mT
-        result = torch.baddbmm(result, torch.baddbmm(gram, gram, gram, beta=_CUBIC, alpha=_QUINTIC), result, beta=_LINEAR)
+        result = torch.baddbmm(
+            result, torch.baddbmm(gram, gram, gram, beta=_CUBIC, alpha=_QUINTIC), result, beta=_LINEAR
+        )
     return result
 
 
@@ -31,9 +34,15 @@ class Muon(Optimizer):
     """For the inner matrices of a network; embeddings, biases and output layers belong to another optimiser."""
 
     def __init__(
-        self, parameters: Iterable[nn.Parameter], lr: float = 0.02, momentum: float = 0.95, weight_decay: float = 0.01
+        self,
+        parameters: Iterable[nn.Parameter],
+        lr: float = 0.02,
+        momentum: float = 0.95,
+        weight_decay: float = 0.01,
+        iteration_type: torch.dtype = torch.float32,
     ) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self._iteration_type = iteration_type
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.ndim != 2:
@@ -49,10 +58,11 @@ class Muon(Optimizer):
                     by_shape[parameter.shape].append(parameter)
             for (rows, columns), parameters in by_shape.items():
                 directions = torch.stack([self._direction(one, group["momentum"]) for one in parameters])
+                directions = directions.to(self._iteration_type)
                 updates = orthogonalised(directions) if rows <= columns else orthogonalised(directions.mT).mT
                 torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
                 scale = -group["lr"] * max(1.0, rows / columns) ** 0.5
-                torch._foreach_add_(parameters, list(updates.unbind()), alpha=scale)
+                torch._foreach_add_(parameters, list(updates.float().unbind()), alpha=scale)
 
     def _direction(self, parameter: nn.Parameter, momentum: float) -> Tensor:
         state = self.state[parameter]

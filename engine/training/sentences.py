@@ -26,8 +26,10 @@ apple arm arrow aunt baby bag baker ball banana bank barn barrel basket bath bea
 belt bench bicycle bird biscuit blanket boat body bone book boot bottle bowl box boy branch bread breath brick bridge
 brother brush bucket bus bush butter button cabin cage cake camera candle cap captain car card carpet carrot cart castle
 cat cave chain chair chalk cheese cherry chicken child church circle city clay cliff clock cloth cloud coach coat coffee
-coin collar colour comb cook corn corner cotton cousin cow cream crown cup curtain daughter deer desk diamond dinner dish
-doctor dog doll door dream dress drum duck ear earth egg elephant engine eye face farm farmer father feather fence finger
+coin collar colour comb cook corn corner cotton cousin cow cream crown cup curtain daughter deer desk diamond dinner
+dish
+doctor dog doll door dream dress drum duck ear earth egg elephant engine eye face farm farmer father feather fence
+finger
 fire fish flag floor flower flute fog foot forest fork fox friend frog fruit garage garden gate ghost gift giraffe girl
 glass glove goat goose grape grass guitar hall hammer hand harbour hat hawk hay head heart hedge hill honey hook horn
 horse hospital hotel house ice island jacket jam jar jewel joke journey judge juice jungle kettle key king kitchen kite
@@ -47,7 +49,8 @@ wood wool worm wrist yard year zebra zoo
 """
 _PEOPLE = """
 aunt baker boy brother captain child cook cousin daughter doctor driver farmer father friend gardener girl judge king
-lady lawyer man mayor mother neighbour nurse officer painter pilot prince queen sailor singer sister soldier son stranger
+lady lawyer man mayor mother neighbour nurse officer painter pilot prince queen sailor singer sister soldier son
+stranger
 student tailor teacher thief uncle visitor waiter woman
 """
 _NAMES = """
@@ -59,7 +62,8 @@ Walter Wendy William Zoe
 """
 _TOWNS = """
 Africa America Athens Berlin Boston Brazil Cairo Canada Chicago China Denver Dublin Egypt England Florida France Geneva
-Greece Holland India Ireland Italy Japan Kenya London Madrid Mexico Moscow Norway Oxford Paris Poland Rome Russia Scotland
+Greece Holland India Ireland Italy Japan Kenya London Madrid Mexico Moscow Norway Oxford Paris Poland Rome Russia
+Scotland
 Spain Sweden Sydney Texas Tokyo Turkey Venice Vienna Wales Zurich
 """
 _ADJECTIVES = """
@@ -68,7 +72,8 @@ cheerful clean clear clever cloudy cold common cool cruel curious damp dangerous
 dusty early easy empty equal fair faithful famous fancy fast fat few fine flat foolish foreign free fresh friendly full
 funny gentle giant glad gold golden good grand green grey happy hard heavy high hollow honest hot huge hungry important
 jolly kind large late lazy lean light little lonely long loose loud lovely low lucky mild modern narrow nasty natural
-near neat new nice noisy odd old open orange ordinary pale patient perfect pink plain pleasant polite poor precious proud
+near neat new nice noisy odd old open orange ordinary pale patient perfect pink plain pleasant polite poor precious
+proud
 public pure purple quick quiet rare raw ready red rich ripe rough round royal rude sad safe sandy serious shallow sharp
 shiny short shy sick silent silly simple single sleepy slim slow small smart smooth soft solid sour spare special square
 steady steep sticky stiff strange strong sudden sunny sweet tall tame terrible thick thin thirsty tidy tight tiny tired
@@ -98,7 +103,8 @@ leave/leaves/left/leaving  lift/lifts/lifted/lifting  like/likes/liked/liking  l
 love/loves/loved/loving  make/makes/made/making  measure/measures/measured/measuring  mend/mends/mended/mending
 move/moves/moved/moving  need/needs/needed/needing  notice/notices/noticed/noticing  offer/offers/offered/offering
 open/opens/opened/opening  order/orders/ordered/ordering  paint/paints/painted/painting  pass/passes/passed/passing
-pick/picks/picked/picking  play/plays/played/playing  praise/praises/praised/praising  promise/promises/promised/promising
+pick/picks/picked/picking  play/plays/played/playing  praise/praises/praised/praising
+promise/promises/promised/promising
 pull/pulls/pulled/pulling  push/pushes/pushed/pushing  raise/raises/raised/raising  reach/reaches/reached/reaching
 read/reads/read/reading  receive/receives/received/receiving  remember/remembers/remembered/remembering
 repair/repairs/repaired/repairing  save/saves/saved/saving  search/searches/searched/searching  see/sees/saw/seeing
@@ -110,10 +116,12 @@ visit/visits/visited/visiting  want/wants/wanted/wanting  wash/washes/washed/was
 wear/wears/wore/wearing  weigh/weighs/weighed/weighing  win/wins/won/winning  wrap/wraps/wrapped/wrapping
 """
 _INTRANSITIVE = """
-appear/appears/appeared/appearing  argue/argues/argued/arguing  arrive/arrives/arrived/arriving  begin/begins/began/beginning
+appear/appears/appeared/appearing  argue/argues/argued/arguing  arrive/arrives/arrived/arriving
+begin/begins/began/beginning
 breathe/breathes/breathed/breathing  camp/camps/camped/camping  climb/climbs/climbed/climbing  come/comes/came/coming
 cough/coughs/coughed/coughing  crawl/crawls/crawled/crawling  cry/cries/cried/crying  dance/dances/danced/dancing
-disappear/disappears/disappeared/disappearing  dive/dives/dived/diving  fall/falls/fell/falling  fight/fights/fought/fighting
+disappear/disappears/disappeared/disappearing  dive/dives/dived/diving  fall/falls/fell/falling
+fight/fights/fought/fighting
 float/floats/floated/floating  fly/flies/flew/flying  go/goes/went/going  hurry/hurries/hurried/hurrying
 jump/jumps/jumped/jumping  kneel/kneels/knelt/kneeling  land/lands/landed/landing  laugh/laughs/laughed/laughing
 lie/lies/lay/lying  listen/listens/listened/listening  live/lives/lived/living  march/marches/marched/marching
@@ -139,8 +147,33 @@ def _plurals() -> tuple[str, ...]:
     irregular = {"child": "children", "foot": "feet", "goose": "geese", "knife": "knives", "leaf": "leaves"}
     irregular |= {"mouse": "mice", "shelf": "shelves", "tooth": "teeth", "wolf": "wolves", "woman": "women"}
     uncountable = {"butter", "cheese", "clay", "coffee", "corn", "cotton", "cream", "deer", "earth", "fish", "fog"}
-    uncountable |= {"grass", "hay", "honey", "juice", "leather", "meat", "milk", "money", "mud", "music", "rain", "salt"}
-    uncountable |= {"sand", "scissors", "sheep", "silk", "silver", "smoke", "snow", "steam", "straw", "sugar", "thunder"}
+    uncountable |= {
+        "grass",
+        "hay",
+        "honey",
+        "juice",
+        "leather",
+        "meat",
+        "milk",
+        "money",
+        "mud",
+        "music",
+        "rain",
+        "salt",
+    }
+    uncountable |= {
+        "sand",
+        "scissors",
+        "sheep",
+        "silk",
+        "silver",
+        "smoke",
+        "snow",
+        "steam",
+        "straw",
+        "sugar",
+        "thunder",
+    }
     forms = []
     for noun in _NOUNS.split():
         if noun in uncountable:
@@ -176,9 +209,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "tens": tuple(_TENS.split()),
     "teens": tuple(_TEENS.split()),
     "day": tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()),
-    "month": tuple(
-        "January February March April May June July August September October November December".split()
-    ),
+    "month": tuple("January February March April May June July August September October November December".split()),
     "owner": tuple("the the my your his her our their this that".split()),
     "single": tuple("the the the a a my your his her our their this that each every another some".split()),
     "several": tuple("the these those some many most both our my few all_the no".split()),

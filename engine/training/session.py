@@ -105,7 +105,7 @@ class Session:
         recipe: Recipe,
         work: Path,
         budget: Budget,
-        pace: Pace = Pace(),  # noqa: B008 (frozen)
+        pace: Pace = Pace(),
         report: Callable[[str], None] = print,
     ) -> None:
         self.recipe, self.work, self.budget, self.pace, self.report = recipe, work, budget, pace, report
@@ -122,19 +122,23 @@ class Session:
         path = self.work / CHECKPOINT
         if not resume:
             if path.exists():
-                raise PlainError(f"{path} holds an earlier run; resume it with --resume or choose another --work folder.")
-            header = {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
-            (self.work / LOG).write_text(json.dumps(header) + "\n", encoding="utf-8")
+                raise PlainError(
+                    f"{path} holds an earlier run; resume it with --resume or choose another --work folder."
+                )
+            (self.work / LOG).write_text(json.dumps(self._header()) + "\n", encoding="utf-8")
             return
         try:
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         except FileNotFoundError:
             raise PlainError(f"There is no {path} to resume; start without --resume.") from None
         if checkpoint["recipe"] != self.recipe.name:
-            raise PlainError(f"{path} belongs to {checkpoint['recipe']}, not to {self.recipe.name}; choose another folder.")
+            raise PlainError(
+                f"{path} belongs to {checkpoint['recipe']}, not to {self.recipe.name}; choose another folder."
+            )
         self.recipe.restore(checkpoint["state"])
         self.number, self.seconds = checkpoint["step"], checkpoint["seconds"]
         self._forget_log_after(self.number)
+        self._log({"resumed": self._header()})
 
     def run(self) -> bool:
         """Train until the budget is spent (true) or someone asks to stop (false). A checkpoint is left either way.
@@ -175,11 +179,16 @@ class Session:
         state = self.recipe.state()
         for name, value in _floating_tensors(state):
             if not torch.isfinite(value).all():
-                raise Diverged(f"Training stopped at step {self.number}: {name} is not finite. The last good checkpoint is kept.")
+                raise Diverged(
+                    f"Training stopped at step {self.number}: {name} is not finite. The last good checkpoint is kept."
+                )
         content = {"recipe": self.recipe.name, "step": self.number, "seconds": self.seconds, "state": state}
         unfinished = self.work / (CHECKPOINT + ".part")
         torch.save(content, unfinished)
         unfinished.replace(self.work / CHECKPOINT)
+
+    def _header(self) -> dict[str, Any]:
+        return {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
 
     def _count_time(self) -> None:
         now = self._clock()
@@ -197,7 +206,9 @@ class Session:
         figures = self.recipe.validate()
         self._last = self._clock()  # looking is not training: it is not taken from the budget
         self._log({"validation": figures})
-        self.report(f"step {self.number}  held out: " + "  ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+        self.report(
+            f"step {self.number}  held out: " + "  ".join(f"{name} {value:.4f}" for name, value in figures.items())
+        )
 
     def _log(self, entry: dict[str, Any]) -> None:
         line = {"step": self.number, "seconds": round(self.seconds, 1), **entry}

@@ -54,9 +54,14 @@ class VocosOptions:
     learning_rate: float = 6e-4
     adversarial_from: float = 0.2
     """Share of the budget after which the discriminators join; most of what follows is spent on them."""
-    spectral_weight: float = 8.0
-    """Weight of the spectral losses beside the adversarial and feature matching ones in the second phase."""
-    matching_weight: float = 4.0
+    judges_rate: float = 1e-3
+    """Learning rate of the discriminators."""
+    mel_weight: float = 8.0
+    spectrum_weight: float = 1.0
+    """Weights beside the adversarial loss in the second phase. The mel is what the vocoder is told and has to keep;
+    but of all waveforms with this mel, a distance between spectra prefers one that is smooth where speech is
+    noisy."""
+    matching_weight: float = 1.0
     half_precision: bool = False
     """Run the discriminators in bfloat16: faster on processors and GPUs that have units for it, slower elsewhere."""
     average_decay: float = 0.998
@@ -72,7 +77,7 @@ class VocosMini:
         self,
         corpus: Corpus,
         device: torch.device,
-        options: VocosOptions = VocosOptions(),  # noqa: B008 (frozen)
+        options: VocosOptions = VocosOptions(),
         initial: Path | None = None,
         architecture: VocosConfig = ARCHITECTURE,
     ) -> None:
@@ -85,9 +90,9 @@ class VocosMini:
         self.model.requires_grad_(True).train().to(device)
         self.judges = Discriminators().to(device)
         self.average = AveragedModel(self.model, options.average_decay)
-        settings = {"lr": options.learning_rate, "betas": (0.8, 0.95), "weight_decay": 0.01, "fused": True}
-        self._optimiser = torch.optim.AdamW(self.model.parameters(), **settings)
-        self._judges_optimiser = torch.optim.AdamW(self.judges.parameters(), **settings)
+        settings = {"betas": (0.8, 0.95), "weight_decay": 0.01, "fused": True}
+        self._optimiser = torch.optim.AdamW(self.model.parameters(), lr=options.learning_rate, **settings)
+        self._judges_optimiser = torch.optim.AdamW(self.judges.parameters(), lr=options.judges_rate, **settings)
         self._draw = random.Random(options.seed)
         self._mel = MelFrontEnd()
 
@@ -116,8 +121,7 @@ class VocosMini:
         options = self.options
         adversarial = progress >= options.adversarial_from
         rate = options.learning_rate * learning_rate_scale(number, progress, warm_up=50, hold=0.3)
-        for optimiser in (self._optimiser, self._judges_optimiser):
-            optimiser.param_groups[0]["lr"] = rate
+        self._optimiser.param_groups[0]["lr"] = rate
         real = self._batch()
         mel = self._mel(real)
         made = self.model.head(self.model.backbone(mel.transpose(1, 2)))
@@ -132,7 +136,8 @@ class VocosMini:
             losses["fooling"] = generator_loss(of_made)
             losses["matching"] = feature_matching_loss(of_real, of_made)
             self.judges.requires_grad_(True)
-            total = options.spectral_weight * total + losses["fooling"] + options.matching_weight * losses["matching"]
+            total = options.mel_weight * losses["mel"] + options.spectrum_weight * losses["spectrum"]
+            total = total + losses["fooling"] + options.matching_weight * losses["matching"]
         self._optimiser.zero_grad(set_to_none=True)
         total.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 10.0 if adversarial else 1.0)
@@ -179,7 +184,8 @@ class VocosMini:
         self._draw.setstate((version, tuple(internal), gauss))
 
     def export(self, folder: Path) -> None:
-        """``config.yaml`` and ``pytorch_model.bin`` as ``charactr/vocos-mel-24khz`` has them, feature extractor included."""
+        """``config.yaml`` and ``pytorch_model.bin`` as ``charactr/vocos-mel-24khz`` has them, feature extractor
+        included."""
         folder.mkdir(parents=True, exist_ok=True)
         config = self.model.config
         framing = {"n_fft": config.window, "hop_length": config.hop, "padding": "center"}
@@ -202,9 +208,12 @@ class VocosMini:
 
 
 def _magnitudes(samples: Tensor, size: int, hop: int, highest_share: float = HIGHEST_SHARE) -> Tensor:
-    """(B, bins, frames) magnitudes; a full-scale sine is about one half. Smooth at zero, so that gradients are finite."""
+    """(B, bins, frames) magnitudes; a full-scale sine is about one half. Smooth at zero, so that gradients are
+    finite."""
     window = torch.hann_window(size, device=samples.device)
-    spectrum = torch.stft(samples, size, hop, window=window, return_complex=True)[:, : int(size / 2 * highest_share) + 1]
+    spectrum = torch.stft(samples, size, hop, window=window, return_complex=True)[
+        :, : int(size / 2 * highest_share) + 1
+    ]
     return (torch.view_as_real(spectrum).square().sum(-1) + 1e-8).sqrt() * (2 / size)
 
 

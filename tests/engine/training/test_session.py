@@ -1,0 +1,222 @@
+"""Real runs of both recipes at a very small size."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import PlainError
+from engine.models.vocos import VocosConfig
+from engine.training import session as session_module
+from engine.training.f5_mini import ARCHITECTURE, F5Mini, F5Options
+from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Pace, Recipe, Session
+from engine.training.vocos_mini import VocosMini, VocosOptions
+from tests.engine.training.toy_corpus import toy_corpus
+
+CPU = torch.device("cpu")
+SMALL_DIT = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
+SMALL_VOCOS = VocosConfig(width=32, inner_width=64, layers=2)
+PACE = Pace(log_steps=2, validation_steps=4)
+
+
+def f5() -> F5Mini:
+    return F5Mini(toy_corpus(), CPU, F5Options(frames=400, warm_up=5, validation_items=4), SMALL_DIT)
+
+
+def vocos() -> VocosMini:
+    options = VocosOptions(frames=16, batch=2, adversarial_from=0.5)
+    return VocosMini(toy_corpus(), CPU, options, architecture=SMALL_VOCOS)
+
+
+@pytest.fixture(params=[f5, vocos], ids=["f5-mini", "vocos-mini"])
+def make(request: pytest.FixtureRequest) -> Callable[[], Recipe]:
+    return request.param
+
+
+def _run(recipe: Recipe, work: Path, steps: int, resume: bool = False) -> Session:
+    session = Session(recipe, work, Budget(steps=steps), PACE, report=lambda line: None)
+    session.begin(resume)
+    assert session.run()
+    return session
+
+
+def _log(work: Path) -> list[dict]:
+    return [json.loads(line) for line in (work / LOG).read_text(encoding="utf-8").splitlines()]
+
+
+def _assert_equal(one: object, other: object, where: str = "state") -> None:
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other), where
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key, value in one.items():
+            _assert_equal(value, other[key], f"{where}.{key}")
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other), where
+        for index, (left, right) in enumerate(zip(one, other, strict=True)):
+            _assert_equal(left, right, f"{where}.{index}")
+    else:
+        assert one == other, where
+
+
+class Interrupted(Exception):
+    """Stands for a power cut."""
+
+
+def test_a_resumed_run_continues_to_the_very_same_bits(make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    straight = _run(make(), tmp_path / "straight", steps=10)
+
+    broken = make()
+    session = Session(broken, tmp_path / "broken", Budget(steps=10), PACE, report=lambda line: None)
+    session.begin(resume=False)
+    step = broken.step
+
+    def step_until_the_power_fails(number: int, progress: float) -> dict[str, float]:
+        if number == 6:
+            session.save()
+        if number == 8:
+            raise Interrupted
+        return step(number, progress)
+
+    monkeypatch.setattr(broken, "step", step_until_the_power_fails)
+    with pytest.raises(Interrupted):
+        session.run()
+
+    resumed = _run(make(), tmp_path / "broken", steps=10, resume=True)
+    assert resumed.number == straight.number == 10
+    _assert_equal(straight.recipe.state(), resumed.recipe.state())
+
+    def losses(name: str) -> list[dict]:
+        entries = [entry for entry in _log(tmp_path / name)[1:] if "resumed" not in entry]
+        return [{key: entry[key] for key in entry if key != "seconds"} for entry in entries]
+
+    # The steps after the checkpoint were logged twice and made twice, but stand in the log once.
+    assert [entry["step"] for entry in losses("broken")] == [entry["step"] for entry in losses("straight")]
+    assert losses("broken")[-3:] == losses("straight")[-3:]
+    (note,) = [entry for entry in _log(tmp_path / "broken") if "resumed" in entry]
+    assert note["step"] == 5
+    assert note["resumed"] == _log(tmp_path / "broken")[0]
+
+
+def test_two_runs_with_one_seed_are_one_run(make, tmp_path: Path):
+    one, other = _run(make(), tmp_path / "a", steps=4), _run(make(), tmp_path / "b", steps=4)
+    _assert_equal(one.recipe.state(), other.recipe.state())
+
+
+def test_the_log_begins_with_what_was_trained_and_ends_with_a_validation(make, tmp_path: Path):
+    recipe = make()
+    _run(recipe, tmp_path, steps=6)
+    header, *entries = _log(tmp_path)
+    assert header["recipe"] == recipe.name
+    assert header["parameters"] == sum(one.numel() for one in recipe.model.parameters())
+    assert "options" in header
+    assert "cpu" in header["machine"]
+    assert [entry["step"] for entry in entries if "losses" in entry] == [2, 4, 6]
+    assert [entry["step"] for entry in entries if "validation" in entry] == [4, 6]
+    assert entries[-1]["validation"] == {name: float(f"{value:.5g}") for name, value in recipe.validate().items()}
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(make, tmp_path: Path):
+    recipe = make()
+    _run(recipe, tmp_path, steps=3)
+    good = (tmp_path / CHECKPOINT).read_bytes()
+
+    again = make()
+    session = Session(again, tmp_path, Budget(steps=9), PACE, report=lambda line: None)
+    session.begin(resume=True)
+    with torch.no_grad():
+        next(iter(again.model.parameters())).view(-1)[0] = float("nan")
+    before = {name: value.clone() for name, value in again.average.module.state_dict().items()}
+    with pytest.raises(Diverged, match="step 4"):
+        session.run()
+    assert (tmp_path / CHECKPOINT).read_bytes() == good
+    _assert_equal(before, again.average.module.state_dict())
+
+
+def test_a_checkpoint_with_weights_that_are_no_numbers_is_not_written(make, tmp_path: Path):
+    recipe = make()
+    session = _run(recipe, tmp_path, steps=2)
+    good = (tmp_path / CHECKPOINT).read_bytes()
+    with torch.no_grad():
+        next(iter(recipe.model.parameters())).view(-1)[0] = float("inf")
+    with pytest.raises(Diverged, match="not finite"):
+        session.save()
+    assert (tmp_path / CHECKPOINT).read_bytes() == good
+
+
+def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    recipe = f5()
+    session = Session(recipe, tmp_path, Budget(steps=1_000), PACE, report=lambda line: None)
+    session.begin(resume=False)
+    step = recipe.step
+
+    def interrupted_step(number: int, progress: float) -> dict[str, float]:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return step(number, progress)
+
+    monkeypatch.setattr(recipe, "step", interrupted_step)
+    handler = signal.getsignal(signal.SIGINT)
+    assert session.run() is False
+    assert session.number == 3
+    assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 3
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert _run(f5(), tmp_path, steps=5, resume=True).number == 5
+
+
+def test_a_run_outside_the_main_thread_leaves_signals_alone(tmp_path: Path):
+    finished = []
+    thread = threading.Thread(target=lambda: finished.append(_run(f5(), tmp_path, steps=2)))
+    thread.start()
+    thread.join()
+    assert finished[0].number == 2
+
+
+def test_checkpoints_are_written_while_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    recipe = f5()
+    session = Session(recipe, tmp_path, Budget(steps=4), Pace(checkpoint_seconds=0.0), report=lambda line: None)
+    session.begin(resume=False)
+    saved = []
+    save = session.save
+    monkeypatch.setattr(session, "save", lambda: (save(), saved.append(session.number)))
+    session.run()
+    assert saved == [1, 2, 3, 4, 4]
+
+
+def test_a_budget_in_minutes_ends_and_its_clock_goes_on_after_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    now = iter(range(0, 10_000, 10))
+    monkeypatch.setattr(session_module.time, "process_time", lambda: float(next(now)))
+    session = Session(f5(), tmp_path, Budget(minutes=1), PACE, report=lambda line: None)
+    session.begin(resume=False)
+    session.run()
+    assert session.number == 6
+    assert session.seconds == 60
+
+    longer = Session(f5(), tmp_path, Budget(minutes=1.5), PACE, report=lambda line: None)
+    longer.begin(resume=True)
+    longer.run()
+    assert longer.number == 9
+
+
+def test_what_cannot_be_begun_is_said(tmp_path: Path):
+    with pytest.raises(PlainError, match="without --resume"):
+        _run(f5(), tmp_path, steps=2, resume=True)
+    _run(f5(), tmp_path, steps=2)
+    with pytest.raises(PlainError, match="--resume"):
+        _run(f5(), tmp_path, steps=2)
+    with pytest.raises(PlainError, match="belongs to f5-mini"):
+        _run(vocos(), tmp_path, steps=2, resume=True)
+
+
+@pytest.mark.parametrize("amounts", [{}, {"minutes": 1, "steps": 1}, {"minutes": 0}, {"steps": -3}])
+def test_a_budget_is_one_amount_above_zero(amounts: dict):
+    with pytest.raises(PlainError):
+        Budget(**amounts)
