@@ -258,11 +258,11 @@ class DiT(nn.Module):
         config = self.config
         inner = config.heads * config.dim_head
         products = 2 * frames
-        group_width = config.dim // 16
+        branches = 2 if guided else 1
         return OperationCounts(
             attention=products * 4 * config.dim * inner + 4 * frames * frames * inner,
             feed_forward=products * 2 * config.ff_mult * config.dim**2,
-            fixed=products * (2 * config.mel_dim * config.dim + 2 * 31 * config.dim * group_width),
+            fixed=self.input_embed.operations(frames, branches) + products * config.mel_dim * config.dim,
             layers=config.depth,
-            branches=2 if guided else 1,
+            branches=branches,
         )

@@ -74,8 +74,8 @@ def text_positions(length: int, width: int, device: torch.device) -> Tensor:
 class TextEmbedding(nn.Module):
     """Token ids to one vector a mel frame.
 
-    ``ids`` are (batch, tokens), vocabulary positions with −1 for padding; the result is (batch, frames, width). Row 0 of
-    the table is filler. With ``drop`` the text is forgotten, but with mask padding its length is still known (official
+    ``ids`` are (batch, tokens), vocabulary positions with −1 for padding; the result is (batch, frames, width). Row 0
+    of the table is filler. With ``drop`` the text is forgotten, but with mask padding its length is still known (official
     v1). ``mask`` is (batch, frames), true within each item's duration: frames after it start as zeros, but take part in
     the norms.
     """
@@ -193,6 +193,14 @@ class InputEmbedding(nn.Module):
         self.mel_bands = mel_bands
         self.proj = nn.Linear(2 * mel_bands + text_width, width)
         self.conv_pos_embed = ConvPositionEmbedding(width)
+
+    def operations(self, frames: int, branches: int) -> float:
+        """Operations of :meth:`forward` per branch: the state's own share is computed for one of them."""
+        width = self.proj.out_features
+        convolution = self.conv_pos_embed.conv1d[0]
+        projection = 2 * frames * self.mel_bands * width
+        convolved = 2 * frames * width * convolution.kernel_size[0] * width // convolution.groups
+        return (projection + convolved) / branches + convolved
 
     def constant(self, prompt: Tensor, text: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """The constant share of the projection and of its first convolution, each (rows, frames, width)."""

@@ -228,11 +228,12 @@ class UNetT(nn.Module):
         inner = config.heads * config.dim_head
         tokens = frames + 1
         joins = config.depth - config.depth // 2
-        ends = 2 * frames * (2 * config.mel_dim * config.dim + 2 * 31 * config.dim * (config.dim // 16))
+        branches = 2 if guided else 1
+        ends = self.input_embed.operations(frames, branches) + 2 * frames * config.mel_dim * config.dim
         return OperationCounts(
             attention=2 * tokens * 4 * config.dim * inner + 4 * tokens * tokens * inner,
             feed_forward=2 * tokens * 2 * config.ff_mult * config.dim**2,
             fixed=ends + joins * 2 * tokens * 2 * config.dim**2,
             layers=config.depth,
-            branches=2 if guided else 1,
+            branches=branches,
         )

@@ -1,0 +1,77 @@
+"""F5's DiT written down as the facts say it, with nothing saved: what the exact savings are compared with.
+
+Each branch is its own pass; times, text, projections, modulation and rotations are computed anew for every evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import DiT
+
+
+def plain_velocity(dit: DiT, x: Tensor, prompt: Tensor, ids: Tensor, time: float, drop: bool) -> Tensor:
+    """One branch's velocity for one item, (1, frames, bands)."""
+    frames = x.shape[1]
+    vector = dit.time_embed(torch.tensor([time]))
+    text = dit.text_embed(ids, frames, drop)
+    given = torch.zeros_like(prompt) if drop else prompt
+    projected = dit.input_embed.proj(torch.cat([x, given, text], dim=-1))
+    hidden = dit.input_embed.conv_pos_embed.conv1d(projected.transpose(1, 2)).transpose(1, 2) + projected
+    entered = hidden
+    for block in dit.transformer_blocks:
+        parts = block.attn_norm.linear(F.silu(vector)).chunk(6, dim=-1)
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = (part[:, None] for part in parts)
+        hidden = hidden + gate * plain_attention(block.attn, _norm(hidden) * (1 + scale) + shift)
+        hidden = hidden + gate_forward * block.ff(_norm(hidden) * (1 + scale_forward) + shift_forward)
+    if dit.long_skip_connection is not None:
+        hidden = dit.long_skip_connection(torch.cat([hidden, entered], dim=-1))
+    scale, shift = (part[:, None] for part in dit.norm_out.linear(F.silu(vector)).chunk(2, dim=-1))
+    return dit.proj_out(_norm(hidden) * (1 + scale) + shift)
+
+
+def plain_attention(attention: torch.nn.Module, x: Tensor) -> Tensor:
+    """Attention of one item head by head, with rotations by sines and cosines of each position's angles."""
+    outputs = []
+    rotated = attention.heads if attention.rotary_heads is None else attention.rotary_heads
+    queries, keys, values = (
+        projection(x)[0].chunk(attention.heads, dim=-1)
+        for projection in (attention.to_q, attention.to_k, attention.to_v)
+    )
+    for head, (query, key, value) in enumerate(zip(queries, keys, values, strict=True)):
+        if attention.q_norm is not None:
+            query, key = attention.q_norm(query), attention.k_norm(key)
+        if head < rotated:
+            query, key = _rotated(query), _rotated(key)
+        outputs.append((query @ key.T / math.sqrt(query.shape[-1])).softmax(dim=-1) @ value)
+    return attention.to_out[0](torch.cat(outputs, dim=-1))[None]
+
+
+def _rotated(x: Tensor) -> Tensor:
+    result = torch.empty_like(x)
+    for pair in range(x.shape[1] // 2):
+        angles = torch.arange(len(x)) * 10000.0 ** (-2 * pair / x.shape[1])
+        first, second = x[:, 2 * pair], x[:, 2 * pair + 1]
+        result[:, 2 * pair] = first * angles.cos() - second * angles.sin()
+        result[:, 2 * pair + 1] = second * angles.cos() + first * angles.sin()
+    return result
+
+
+def _norm(x: Tensor) -> Tensor:
+    return F.layer_norm(x, x.shape[-1:], eps=1e-6)
+
+
+def small_dit(seed: int = 0, **changes: object) -> DiT:
+    """A random DiT with every parameter away from zero."""
+    sizes = {"dim": 64, "depth": 3, "heads": 2, "dim_head": 32, "text_dim": 32, "conv_layers": 2, "text_num_embeds": 20}
+    torch.manual_seed(seed)
+    dit = DiT(BackboneConfig("DiT", **(sizes | {"text_mask_padding": True, "mel_dim": 20} | changes)))
+    with torch.no_grad():
+        for parameter in dit.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    return dit.eval().requires_grad_(False)

@@ -1,0 +1,175 @@
+"""What the official code computes again and again, and ours once: each saving must change nothing (1e-5)."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.models.f5.dit import DiT
+from engine.models.f5.layers import rotate
+from engine.sampling.flow import integrate, sampling_grid
+from engine.sampling.guidance import guided_velocity
+from tests.engine.models.f5.plain_dit import plain_attention, plain_velocity, small_dit
+
+TOLERANCE = 1e-5
+FRAMES = 37
+ARCHITECTURES = [
+    {},
+    {"text_mask_padding": False, "pe_attn_head": 1},
+    {"qk_norm": "rms_norm", "long_skip_connection": True},
+    {"text_embedding_average_upsampling": True},
+]
+
+
+@pytest.fixture
+def inputs() -> tuple[Tensor, Tensor, Tensor]:
+    """State, prompt (zero after frame 12) and ids."""
+    generator = torch.Generator().manual_seed(3)
+    state, prompt = torch.randn(2, 1, FRAMES, 20, generator=generator)
+    prompt[:, 12:] = 0
+    return state, prompt, torch.randint(0, 20, (1, 15), generator=generator)
+
+
+@pytest.mark.parametrize("changes", ARCHITECTURES, ids=["v1", "v0", "qk-norm-long-skip", "average-upsampling"])
+@pytest.mark.parametrize("fused", [False, True], ids=["", "fused"])
+def test_both_branches_in_one_pass_equal_two_plain_passes(inputs, changes: dict, fused: bool) -> None:
+    state, prompt, ids = inputs
+    dit = small_dit(**changes)
+    if fused:
+        dit.fuse()
+    times = sampling_grid(7)[:-1]
+    run = dit.begin(prompt, ids, times, guided=True)
+    for evaluation, time in enumerate(times):
+        expected = [plain_velocity(dit, state, prompt, ids, float(time), drop) for drop in (False, True)]
+        assert torch.allclose(dit.velocity(state, evaluation, run), torch.cat(expected), atol=TOLERANCE, rtol=0)
+
+
+def test_modulation_is_tabulated_once_for_a_schedule(inputs) -> None:
+    _, prompt, ids = inputs
+    dit = small_dit()
+    calls = []
+    dit.time_embed.register_forward_hook(lambda *_: calls.append(1))
+    times = sampling_grid(16)[:-1]
+    run = dit.begin(prompt, ids, times, guided=True)
+    dit.begin(prompt[:, :20], ids, times, guided=False)
+    assert len(calls) == 1, "a second passage on the same schedule computes nothing again"
+    dit.begin(prompt, ids, sampling_grid(8)[:-1], guided=True)
+    assert len(calls) == 2
+    for evaluation, time in enumerate(times):
+        vector = dit.time_embed(torch.tensor([float(time)]))
+        for layer, block in enumerate(dit.transformer_blocks):
+            expected = block.attn_norm.linear(torch.nn.functional.silu(vector))[0]
+            assert torch.allclose(run.modulations[evaluation, layer].flatten(), expected, atol=TOLERANCE, rtol=0)
+
+
+def test_constant_part_of_the_input_is_computed_once(inputs) -> None:
+    state, prompt, ids = inputs
+    dit = small_dit()
+    run = dit.begin(prompt, ids, sampling_grid(4)[:-1], guided=True)
+    texts = [dit.text_embed(ids, FRAMES, drop) for drop in (False, True)]
+    rows = [torch.cat([state, given, text], -1) for given, text in zip((prompt, 0 * prompt), texts, strict=True)]
+    projected = dit.input_embed.proj(torch.cat(rows))
+    convolved = dit.input_embed.conv_pos_embed.conv1d(projected.transpose(1, 2)).transpose(1, 2)
+    assert torch.allclose(dit.enter(state, run), convolved + projected, atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.parametrize(("guidance", "calls"), [(2.0, 2), (0.0, 1)])
+def test_text_is_embedded_once_a_run_even_without_guidance(inputs, guidance: float, calls: int) -> None:
+    state, prompt, ids = inputs
+    dit = small_dit()
+    counted = []
+    dit.text_embed.register_forward_hook(lambda *_: counted.append(1))
+    times = sampling_grid(6)
+    run = dit.begin(prompt, ids, times[:-1], guided=guidance > 0)
+    integrate(lambda x, index: guided_velocity(dit.velocity(x, index, run), guidance), state, times)
+    assert len(counted) == calls
+
+
+@pytest.mark.parametrize("heads", [None, 1])
+def test_rotations_from_the_table_equal_sines_and_cosines(heads: int | None) -> None:
+    dit = small_dit(pe_attn_head=heads)
+    attention = dit.transformer_blocks[0].attn
+    x = torch.randn(1, FRAMES, 64, generator=torch.Generator().manual_seed(1))
+    table = dit.rotary_embed.table(FRAMES)
+    assert torch.allclose(attention(x, table), plain_attention(attention, x), atol=TOLERANCE, rtol=0)
+    # A rotation by position 0 is none, and lengths are kept.
+    rotated = rotate(x.unflatten(-1, (2, 32)), table, None)
+    assert torch.allclose(rotated[:, 0], x.unflatten(-1, (2, 32))[:, 0])
+    assert torch.allclose(rotated.norm(dim=-1), x.unflatten(-1, (2, 32)).norm(dim=-1), atol=1e-5)
+
+
+def test_no_state_but_the_newest_is_kept() -> None:
+    alive: list[weakref.ref] = []
+    most = 0
+
+    def on_step(step: int, state: Tensor) -> None:
+        nonlocal most
+        alive.append(weakref.ref(state))
+        gc.collect()
+        most = max(most, sum(one() is not None for one in alive))
+
+    integrate(lambda x, index: -x, torch.randn(1, 8, 4), sampling_grid(20), on_step=on_step)
+    assert len(alive) == 20
+    assert most <= 2
+
+
+def test_layers_leave_their_input_alone_unless_told(inputs) -> None:
+    state, prompt, ids = inputs
+    dit = small_dit()
+    run = dit.begin(prompt, ids, sampling_grid(4)[:-1], guided=True)
+    hidden = dit.enter(state, run)
+    before = hidden.clone()
+    dit.layer(0, hidden, 0, run)
+    assert torch.equal(hidden, before)
+    dit.layer(0, hidden, 0, run, in_place=True)
+    assert not torch.equal(hidden, before)
+
+
+def test_fusing_keeps_the_official_weights() -> None:
+    dit = small_dit()
+    before = {name: value.clone() for name, value in dit.state_dict().items()}
+    dit.fuse()
+    after = dit.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert after["transformer_blocks.0.attn.to_q.weight"].untyped_storage().data_ptr() == (
+        after["transformer_blocks.0.attn.to_v.weight"].untyped_storage().data_ptr()
+    ), "the fused weights must not be held twice"
+
+
+def test_attention_maps_are_those_of_the_attention(inputs) -> None:
+    state, prompt, ids = inputs
+    dit = small_dit()
+    run = dit.begin(prompt, ids, sampling_grid(4)[:-1], guided=True)
+    seen: dict[str, Tensor] = {}
+
+    def look(layer: int, name: str, value: Tensor) -> None:
+        seen[name] = value
+
+    dit.layer(1, dit.enter(state, run), 0, run, look=look)
+    attention = dit.transformer_blocks[1].attn
+    query, key, _ = attention.queries_keys_values(seen["attention_input"], run.rotary)
+    expected = (query @ key.transpose(2, 3) / 32**0.5).softmax(-1).mean(1)
+    assert torch.allclose(dit.attention_maps(1, seen["attention_input"], run, 512), expected, atol=1e-6)
+    pooled = dit.attention_maps(1, seen["attention_input"], run, 10)
+    assert pooled.shape == (2, 10, 10)
+    assert torch.allclose(pooled.sum(-1), torch.ones(2, 10), atol=1e-5)
+    assert torch.allclose(pooled[:, 0, 0], expected[:, :4, :4].sum(-1).mean(-1), atol=1e-6)
+
+
+def test_operations_are_those_of_the_matrix_products(inputs) -> None:
+    state, prompt, ids = inputs
+    dit: DiT = small_dit()
+    run = dit.begin(prompt, ids, np.array([0.5], np.float32), guided=True)
+    # The counter does not know the fused attention kernels of a CPU.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        dit.velocity(state, 0, run)
+    counted = dit.operations(FRAMES, guided=True)
+    assert counted.evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)

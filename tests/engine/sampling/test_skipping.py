@@ -1,0 +1,108 @@
+"""What a strategy table's actions do, against their definition: caches of whole outputs, branch by branch."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, advance, layer_duty
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+
+STEPS = 7
+
+
+def random_table(seed: int, layers: int, branch_skip: str) -> StrategyTable:
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randint(0, 3, (layers, STEPS), generator=generator).tolist()
+    rows = tuple((Action.NONE, *map(Action, row[1:])) for row in drawn)
+    return StrategyTable(Belonging("m", "f", "v", "euler", STEPS, "uniform", 0.0, 2.0), rows, branch_skip)
+
+
+class Defined:
+    """One module by the paper's definition: equation 1 for temporal, equation 2 for branch skipping.
+
+    The cache holds the outputs of all branches; it is replaced whenever anything was computed.
+    """
+
+    def __init__(self, weight: Tensor, branches: int) -> None:
+        self.weight, self.branches, self.cache = weight, branches, None
+
+    def __call__(self, hidden: Tensor, action: Action) -> Tensor:
+        rows = list(hidden.chunk(self.branches))
+        if action is Action.NONE:
+            self.cache = [torch.tanh(row @ self.weight) for row in rows]
+        elif action is Action.BS:
+            first = torch.tanh(rows[0] @ self.weight)
+            self.cache = [first + (other - self.cache[0]) for other in self.cache]
+        return torch.cat(self.cache)
+
+
+@pytest.mark.parametrize("branches", [1, 2, 3])
+@pytest.mark.parametrize("branch_skip", ["both", "attention"])
+@pytest.mark.parametrize("kept", ["planned", "everything"])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_actions_do_what_the_paper_defines(
+    branches: int, branch_skip: str, kept: str, in_place: bool, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    table = random_table(seed, 2, branch_skip)
+    if branches == 1:
+        table = StrategyTable(
+            table.belonging,
+            tuple(tuple(Action.NONE if one is Action.BS else one for one in row) for row in table.actions),
+            branch_skip,
+        )
+    weights = torch.randn(2, 2, 6, 6, generator=generator)
+    gates = torch.randn(STEPS, 2, 2, 6, generator=generator)
+    plan, memories = SkipPlan(table), [LayerMemory() for _ in range(2)]
+    defined = [[Defined(weights[layer, module], branches) for module in range(2)] for layer in range(2)]
+    for step in range(STEPS):
+        start = torch.randn(2 * branches, 5, 6, generator=generator)
+        expected, hidden = start.clone(), start.clone()
+        for layer in range(2):
+            action = table.actions[layer][step]
+            forward_action = Action.NONE if action is Action.BS and branch_skip == "attention" else action
+            for module, what in enumerate((action, forward_action)):
+                expected = expected + gates[step, layer, module] * defined[layer][module](expected, what)
+            duty = plan.at(step)[layer] if kept == "planned" else layer_duty(action, branch_skip, keep=True)
+            duties = duty.attention, duty.feed_forward
+            parts = memories[layer].attention, memories[layer].feed_forward
+            for module, (one, memory) in enumerate(zip(duties, parts, strict=True)):
+
+                def run(rows: Tensor, weight: Tensor = weights[layer, module]) -> Tensor:
+                    return torch.tanh(rows @ weight)
+
+                hidden = advance(hidden, gates[step, layer, module], run, one, memory, branches, in_place)
+        assert torch.allclose(hidden, expected, atol=1e-5), f"step {step}"
+
+
+def test_a_skipped_module_is_not_called() -> None:
+    calls = []
+
+    def module(rows: Tensor) -> Tensor:
+        calls.append(len(rows))
+        return rows * 2
+
+    memory, hidden, gate = ModuleMemory(), torch.ones(4, 3, 2), torch.ones(2)
+    for action in (Action.NONE, Action.TS, Action.BS, Action.TS):
+        advance(hidden, gate, module, layer_duty(action, "both", keep=True).attention, memory, branches=2)
+    assert calls == [4, 2], "all rows once, then the conditional rows only"
+
+
+def test_a_plan_keeps_only_what_a_later_step_needs() -> None:
+    none, ts, bs = Action.NONE, Action.TS, Action.BS
+    for row in itertools.product((none, ts, bs), repeat=4):
+        actions = (none, *row)
+        table = StrategyTable(Belonging("m", "f", "v", "euler", 5, "uniform", 0.0, 2.0), (actions,))
+        plan = SkipPlan(table)
+        for step, action in enumerate(actions):
+            duty = plan.at(step)[0].attention
+            assert duty.action is action
+            followed_by_reuse = step < 4 and actions[step + 1] is ts
+            assert duty.keep_output == (followed_by_reuse and action is not ts)
+            until = next((later for later in range(step + 1, 5) if actions[later] is none), 5)
+            assert duty.keep_residual == (action is none and bs in actions[step + 1 : until])

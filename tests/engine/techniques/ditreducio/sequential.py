@@ -1,0 +1,68 @@
+"""Calibrations without a model: the published order of trials over errors that depend on every earlier decision.
+
+That dependence is what makes tables at other thresholds uncertain, so it must be there when exactness is tested.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from engine.knobs import Values
+from engine.techniques.ditreducio import TECHNIQUE
+from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+
+LAYERS, STEPS = 5, 6
+
+
+def belonging(steps: int = STEPS, **other: object) -> Belonging:
+    """What a table of so many steps belongs to; ``other`` replaces single fields."""
+    values = {
+        "model": "f5-mini",
+        "fingerprint": "0123456789abcdef" * 4,
+        "variant": "v1",
+        "solver": "euler",
+        "steps": steps,
+        "spacing": "uniform",
+        "sway": -1.0,
+        "guidance": 2.0,
+    }
+    return Belonging(**{**values, **other})
+
+
+def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int = STEPS) -> CalibrationRecord:
+    """What a calibration at ``threshold`` finds in a world of errors that ``seed`` names.
+
+    An error has a part that only the cell decides and a part that changes with every skip accepted before.
+    """
+    world = np.random.default_rng(seed)
+    similarities = world.uniform(0, 1, (layers, steps))
+    base = world.lognormal(np.log(0.1), 0.8, (layers, steps, 3))
+    cut = float(np.percentile(similarities, 80))
+    rows = [[Action.NONE] * steps for _ in range(layers)]
+    trials: list[Trial] = []
+
+    def try_cell(phase: str, step: int, layer: int, action: Action) -> bool:
+        history = hashlib.sha256(repr((seed, phase, step, layer, action, rows)).encode()).digest()
+        error = float(base[layer, step, action] * (layer + 1) / layers * (0.7 + 0.6 * history[0] / 255))
+        accepted = error < (layer + 1) / layers * threshold
+        trials.append(Trial(phase, step, layer, action, error, accepted))
+        if accepted:
+            rows[layer][step] = action
+        return accepted
+
+    for step in range(1, steps):
+        for layer in range(layers):
+            if similarities[layer, step] >= cut:
+                try_cell(PRE_CALIBRATION, step, layer, Action.TS)
+    for step in range(1, steps):
+        for layer in range(layers):
+            if rows[layer][step] is Action.NONE and not try_cell(CALIBRATION, step, layer, Action.TS):
+                try_cell(CALIBRATION, step, layer, Action.BS)
+    table = StrategyTable(
+        belonging(steps), tuple(tuple(row) for row in rows), "both", f"calibrated at threshold {threshold:g}"
+    )
+    knobs = Values({knob.name: knob.default for knob in TECHNIQUE.knobs}).replace(threshold=threshold)
+    return CalibrationRecord(table, knobs, cut, tuple(trials), similarities, "A sentence.", "slt", seed)

@@ -1,0 +1,135 @@
+"""The calibration against the published algorithm on random models, its reports, and how it is cancelled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.bench.calibration import published_calibration
+from engine.errors import Cancelled, PlainError
+from engine.knobs import Values, defaults
+from engine.models.f5.dit import DiT
+from engine.sampling.flow import sampling_grid
+from engine.techniques.ditreducio import TECHNIQUE
+from engine.techniques.ditreducio.calibration import Subject, calibrate, diagonal_similarity
+from engine.techniques.ditreducio.table import Action, Belonging
+from tests.engine.models.f5.plain_dit import small_dit
+from tests.engine.techniques.ditreducio.observing import Recorder
+
+STEPS, FRAMES = 6, 23
+
+
+def subject(dit: DiT, guidance: float = 2.0, seed: int = 0) -> Subject:
+    generator = torch.Generator().manual_seed(seed)
+    prompt = torch.randn(1, FRAMES, 20, generator=generator)
+    prompt[:, 9:] = 0
+    ids = torch.randint(0, 20, (1, 12), generator=generator)
+    times = sampling_grid(STEPS, "uniform")
+    run = dit.begin(prompt, ids, times[:-1], guidance > 0)
+    noise = torch.randn(1, FRAMES, 20, generator=generator)
+    belonging = Belonging("small", "", "small", "euler", STEPS, "uniform", -1.0, guidance)
+    return Subject(dit, run, noise, times, guidance, run.branches, belonging, 9)
+
+
+def knobs(**changes: object) -> Values:
+    return defaults(TECHNIQUE.knobs).replace(**changes)
+
+
+CASES = [
+    (threshold, metric, compare, branch_skip, guidance)
+    for threshold in (0.05, 0.2, 0.6)
+    for metric, compare, branch_skip, guidance in (
+        ("mae", "branches", "both", 2.0),
+        ("mae", "guided", "attention", 2.0),
+        ("relative", "branches", "attention", 1.0),
+        ("relative", "guided", "both", 3.0),
+        ("mae", "branches", "both", 0.0),
+    )
+]
+
+
+@pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
+@pytest.mark.parametrize(("threshold", "metric", "compare", "branch_skip", "guidance"), CASES)
+def test_table_is_that_of_the_published_algorithm(
+    threshold: float, metric: str, compare: str, branch_skip: str, guidance: float, side_by_side: bool
+) -> None:
+    prepared = subject(small_dit(depth=4), guidance)
+    chosen = knobs(threshold=threshold, metric=metric, compare=compare, branch_skip=branch_skip, marked=25.0)
+    record = calibrate(prepared, chosen, Recorder(), side_by_side)
+    assert record.table.actions == published_calibration(prepared, chosen)
+    assert all(row[0] is Action.NONE for row in record.table.actions)
+    if guidance == 0:
+        assert record.table.count(Action.BS) == 0, "one branch has nothing to share"
+
+
+def test_cases_are_no_trivial_tables() -> None:
+    kinds = set()
+    for threshold in (0.05, 0.2, 0.6):
+        record = calibrate(subject(small_dit(depth=4)), knobs(threshold=threshold, marked=25.0), Recorder())
+        kinds.add(tuple(record.table.count(action) > 0 for action in Action))
+        assert any(trial.phase == "pre-calibration" for trial in record.trials)
+    assert (True, True, True) in kinds
+
+
+def test_smallest_threshold_measures_both_errors_of_every_cell() -> None:
+    record = calibrate(subject(small_dit(depth=4)), knobs(threshold=0.0), Recorder())
+    assert record.table.count(Action.NONE) == 4 * STEPS
+    for action in (Action.TS, Action.BS):
+        errors = record.normalised_errors(action)
+        assert np.isnan(errors[:, 0]).all()
+        assert np.isfinite(errors[:, 1:]).all()
+
+
+def test_reports_progress_trials_and_similarities() -> None:
+    recorder = Recorder()
+    record = calibrate(subject(small_dit(depth=4)), knobs(threshold=0.2), recorder)
+    assert tuple(recorder.trials) == record.trials
+    done = [one for one, _ in recorder.progressed]
+    assert done == sorted(done)
+    assert all(0 < one <= total for one, total in recorder.progressed)
+    assert len({total for _, total in recorder.progressed}) == 1
+    assert np.array_equal(recorder.last_similarities, record.similarities)
+    assert len(recorder.statuses) == 3
+
+
+def test_cancel_takes_effect_within_one_layer_trial() -> None:
+    dit = small_dit(depth=4)
+    whole = Recorder()
+    calibrate(subject(dit), knobs(threshold=0.1), whole)
+    for cancel_after in range(1, whole.checks, 7):
+        recorder = Recorder(cancel_after)
+        evaluations: list[int] = []
+        prepared = subject(dit)
+        original = dit.layer
+
+        def counting(*arguments, original=original, recorder=recorder, evaluations=evaluations, **named):
+            evaluations.append(recorder.checks)
+            return original(*arguments, **named)
+
+        dit.layer = counting
+        try:
+            with pytest.raises(Cancelled):
+                calibrate(prepared, knobs(threshold=0.1), recorder)
+        finally:
+            del dit.layer
+        # Between two checks no more than one trial's layers (and a step's baseline) are evaluated.
+        assert evaluations.count(cancel_after) == 0, "nothing runs after the cancelling check"
+        between = max(evaluations.count(check) for check in range(cancel_after))
+        assert between <= 2 * dit.layers + 1
+
+
+def test_a_model_that_yields_no_numbers_is_a_sentence() -> None:
+    dit = small_dit(depth=4)
+    dit.transformer_blocks[2].ff.ff[2].bias[0] = float("nan")
+    with pytest.raises(PlainError, match="not a number at step 2"):
+        calibrate(subject(dit), knobs(marked=0.0), Recorder())
+
+
+@pytest.mark.parametrize("block", [4, 256])
+def test_diagonal_similarity_is_the_cosine_with_the_identity(block: int) -> None:
+    query, key = torch.randn(2, 3, 17, 8, generator=torch.Generator().manual_seed(5))
+    maps = (query @ key.transpose(1, 2) / 8**0.5).softmax(-1).double()
+    identity = torch.eye(17, dtype=torch.float64)
+    cosine = [(one * identity).sum() / (one.norm() * identity.norm()) for one in maps]
+    assert diagonal_similarity(query, key, block) == pytest.approx(float(sum(cosine) / 3), rel=1e-6)

@@ -1,0 +1,280 @@
+"""Strategy tables: validity, editing, price, identity, and both file forms with every way to get them wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from engine.errors import ProfileError
+from engine.models.base import OperationCounts
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable, read_actions
+from tests.engine.techniques.ditreducio.sequential import belonging, calibrate
+
+N, T, B = Action.NONE, Action.TS, Action.BS
+ROWS = ((N, N, T, T, B, B), (N, B, T, N, T, T), (N, N, N, N, N, N))
+OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=3, branches=2)
+
+
+@pytest.fixture
+def table() -> StrategyTable:
+    return StrategyTable(belonging(), ROWS, "both", "calibrated at threshold 0.1")
+
+
+# --- Validity --------------------------------------------------------------------------------------------------------
+def test_an_unknown_branch_skip_is_refused() -> None:
+    with pytest.raises(ProfileError, match="both, attention, not 'feed_forward'"):
+        StrategyTable(belonging(), ROWS, "feed_forward")
+
+
+def test_a_table_without_layers_is_refused() -> None:
+    with pytest.raises(ProfileError, match="no layers"):
+        StrategyTable(belonging(), ())
+
+
+def test_rows_of_another_length_than_the_grid_are_refused() -> None:
+    with pytest.raises(ProfileError, match="5 steps in layer 2, but its grid has 6"):
+        StrategyTable(belonging(), (ROWS[0], ROWS[1][:5]))
+
+
+@pytest.mark.parametrize("action", [T, B])
+def test_skips_at_the_first_step_are_refused(action: Action) -> None:
+    with pytest.raises(ProfileError, match="skips layer 1 at step 1"):
+        StrategyTable(belonging(), ((action, *ROWS[0][1:]),))
+
+
+# --- Reading and editing ---------------------------------------------------------------------------------------------
+def test_a_computing_table_skips_nothing() -> None:
+    table = StrategyTable.computing(belonging(), 4, "attention")
+    assert (table.layers, table.steps, table.branch_skip) == (4, 6, "attention")
+    assert table.skipped_share == 0
+    assert table.ops_ratio(OperationCounts(3.0, 5.0, 7.0, 4, 2)) == 1
+
+
+def test_counts_and_columns(table: StrategyTable) -> None:
+    assert [table.count(action) for action in Action] == [10, 5, 3]
+    assert table.skipped_share == pytest.approx(8 / 18)
+    assert table.at(2) == (T, T, N)
+
+
+def test_a_changed_table_differs_in_one_cell_and_says_that_it_was_edited_once(table: StrategyTable) -> None:
+    once = table.changed(2, 3, T)
+    twice = once.changed(0, 1, B)
+    assert table.actions == ROWS
+    assert np.argwhere(np.array(once.actions) != np.array(ROWS)).tolist() == [[2, 3]]
+    assert once.actions[2][3] is T
+    assert once.origin == twice.origin == "calibrated at threshold 0.1, edited by hand"
+    assert StrategyTable(belonging(), ROWS).changed(0, 1, T).origin == "edited by hand"
+
+
+def test_the_first_step_cannot_be_changed_to_a_skip(table: StrategyTable) -> None:
+    with pytest.raises(ProfileError, match="layer 2 at step 1"):
+        table.changed(1, 0, T)
+
+
+# --- Price -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("branches", [1, 2, 3])
+@pytest.mark.parametrize("branch_skip", ["both", "attention"])
+def test_the_ops_ratio_adds_up_cell_by_cell(branches: int, branch_skip: str) -> None:
+    operations = OperationCounts(3.0, 5.0, 7.0, 3, branches)
+    table = StrategyTable(belonging(), ROWS, branch_skip)
+    done = 0.0
+    for step in range(6):
+        for branch in range(branches):
+            done += operations.fixed
+            for layer in range(3):
+                action = ROWS[layer][step]
+                attention = action is N or (action is B and branch == 0)
+                done += operations.attention * attention
+                done += operations.feed_forward * (attention or (action is B and branch_skip == "attention"))
+    everything = 6 * branches * (3 * (3.0 + 5.0) + 7.0)
+    assert operations.evaluation * 6 == everything
+    assert table.ops_ratio(operations) == pytest.approx(done / everything)
+
+
+def test_what_cannot_be_skipped_remains() -> None:
+    rows = tuple((N, *[T] * 5) for _ in range(3))
+    ratio = StrategyTable(belonging(), rows).ops_ratio(OPERATIONS)
+    assert ratio == pytest.approx((3 * 8 + 6 * 7) / (6 * (3 * 8 + 7)))
+
+
+# --- Belonging -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("model", "f5-base", "model 'f5-mini', but 'f5-base' is in use"),
+        ("fingerprint", "f" * 64, "checkpoint '0123456789ab', but 'ffffffffffff' is in use"),
+        ("variant", "v0", "architecture variant 'v1', but 'v0'"),
+        ("solver", "midpoint", "solver 'euler', but 'midpoint'"),
+        ("steps", 7, "number of steps 6, but 7"),
+        ("spacing", "epss", "step grid 'uniform', but 'epss'"),
+        ("sway", 0.0, "sway coefficient -1.0, but 0.0"),
+        ("guidance", 0.0, "guidance strength 2.0, but 0.0"),
+    ],
+)
+def test_a_mismatch_names_what_differs(field: str, value: object, words: str) -> None:
+    assert words in belonging().mismatch(belonging(**{field: value}))
+
+
+def test_equal_belongings_match() -> None:
+    assert belonging().mismatch(belonging()) is None
+
+
+# --- Identity --------------------------------------------------------------------------------------------------------
+def test_fingerprints_follow_what_a_table_does_and_not_where_it_came_from(table: StrategyTable) -> None:
+    assert table.fingerprint == StrategyTable(belonging(), ROWS, "both", "imported").fingerprint
+    others = {
+        table.changed(0, 1, T).fingerprint,
+        StrategyTable(belonging(), ROWS, "attention").fingerprint,
+        StrategyTable(belonging(guidance=1.0), ROWS, "both").fingerprint,
+    }
+    assert len(others | {table.fingerprint}) == 4
+
+
+def test_back_and_forth_is_the_same_table(table: StrategyTable) -> None:
+    assert table.changed(0, 1, T).changed(0, 1, N).fingerprint == table.fingerprint
+
+
+# --- Own form --------------------------------------------------------------------------------------------------------
+def test_own_json_round_trip(table: StrategyTable) -> None:
+    again = StrategyTable.from_json(json.loads(json.dumps(table.to_json())))
+    assert again == table
+    assert all(isinstance(action, Action) for row in again.actions for action in row)
+
+
+def test_whole_numbers_are_read_where_fractions_are_meant(table: StrategyTable) -> None:
+    data = table.to_json()
+    data["belonging"]["guidance"] = 2
+    assert StrategyTable.from_json(data) == table
+
+
+def test_the_origin_may_be_missing(table: StrategyTable) -> None:
+    data = table.to_json()
+    del data["origin"]
+    assert StrategyTable.from_json(data).origin == ""
+
+
+def remove(*path: str) -> Callable[[dict], object]:
+    def change(data: dict) -> object:
+        for name in path[:-1]:
+            data = data[name]
+        return data.pop(path[-1])
+
+    return change
+
+
+def put(value: object, *path: object) -> Callable[[dict], object]:
+    def change(data: dict) -> None:
+        for name in path[:-1]:
+            data = data[name]
+        data[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (remove("belonging"), "table lacks the field 'belonging'"),
+        (remove("branch_skip"), "table lacks the field 'branch_skip'"),
+        (remove("actions"), "table lacks the field 'actions'"),
+        (put(1, "colour"), "unknown field 'colour'"),
+        (put("all", "branch_skip"), "branch_skip must be one of"),
+        (put("NONE", "actions"), r"actions must be a list \(layers\) of lists \(steps\)"),
+        (put("NONE", "actions", 0), r"actions must be a list \(layers\) of lists \(steps\)"),
+        (put("SKIP", "actions", 1, 3), r"actions\[1\]\[3\] must be NONE, TS or BS, not 'SKIP'"),
+        (put(1, "actions", 1, 3), r"actions\[1\]\[3\] must be NONE, TS or BS, not 1"),
+        (put([], "actions", 1, 3), r"actions\[1\]\[3\] must be NONE, TS or BS, not \[\]"),
+        (put([], "actions"), "has no layers"),
+        (put(["NONE"], "actions", 2), "1 steps in layer 3"),
+        (put([1], "belonging"), "belonging must be an object, not list"),
+        (remove("belonging", "sway"), "belonging lacks the field 'sway'"),
+        (put("?", "belonging", "epoch"), "belonging has an unknown field 'epoch'"),
+        (put("six", "belonging", "steps"), "belonging.steps must be of type int, not 'six'"),
+        (put(True, "belonging", "steps"), "belonging.steps must be of type int, not True"),
+        (put(True, "belonging", "sway"), "belonging.sway must be of type float, not True"),
+        (put(6.0, "belonging", "steps"), "belonging.steps must be of type int, not 6.0"),
+        (put(5, "belonging", "model"), "belonging.model must be of type str, not 5"),
+        (put(0, "belonging", "steps"), "belonging.steps must be at least 1, not 0"),
+    ],
+)
+def test_a_damaged_table_is_refused_with_the_field_at_fault(
+    table: StrategyTable, change: Callable[[dict], object], words: str
+) -> None:
+    data = copy.deepcopy(table.to_json())
+    change(data)
+    with pytest.raises(ProfileError, match=words):
+        StrategyTable.from_json(data, "table")
+
+
+@pytest.mark.parametrize("data", [None, [], "NONE", 3])
+def test_what_is_no_object_is_refused(data: object) -> None:
+    with pytest.raises(ProfileError, match="profile.table must be an object"):
+        StrategyTable.from_json(data, "profile.table")
+
+
+# --- Official form ---------------------------------------------------------------------------------------------------
+def test_official_json_round_trip(table: StrategyTable) -> None:
+    data = json.loads(json.dumps(table.to_official()))
+    assert data["methods"][0] == ["NONE", "NONE", "TS", "TS", "BS", "BS"]
+    again = StrategyTable.from_official(data, table.belonging, table.branch_skip, "6_0.1.json")
+    assert again.actions == table.actions
+    assert again.fingerprint == table.fingerprint
+    assert again.origin == "imported from 6_0.1.json"
+
+
+def needed(row: tuple[Action, ...]) -> list[bool]:
+    """Which outputs must be kept, by running the row: whoever reads the cache needs what was last written to it."""
+    kept = [False] * len(row)
+    written = None
+    for step, action in enumerate(row):
+        if action is not N:
+            assert written is not None
+            kept[written] = True
+        if action is not T:
+            written = step
+    return kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_official_form_caches_what_a_later_skip_reads_and_nothing_else(seed: int) -> None:
+    table = calibrate(0.12, seed).table
+    assert table.to_official()["need_cached_output"] == [needed(row) for row in table.actions]
+
+
+def test_the_official_form_of_one_row_by_hand() -> None:
+    row = (N, N, T, T, B, T, N, B)
+    table = StrategyTable(belonging(8), (row,))
+    assert table.to_official()["need_cached_output"] == [[False, True, False, False, True, False, True, False]]
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"method": []}])
+def test_what_is_no_official_table_is_refused(data: object, table: StrategyTable) -> None:
+    with pytest.raises(ProfileError, match="a.json is not an official strategy table"):
+        StrategyTable.from_official(data, table.belonging, "both", "a.json")
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        ([["NONE", "SKIP"]], r"a.json: methods\[0\]\[1\] must be NONE, TS or BS"),
+        ("NONE", "a.json: methods must be a list"),
+        ([["NONE", "TS"]], "2 steps in layer 1, but its grid has 6"),
+        ([["TS"] * 6], "skips layer 1 at step 1"),
+    ],
+)
+def test_a_damaged_official_table_is_refused(methods: object, words: str, table: StrategyTable) -> None:
+    with pytest.raises(ProfileError, match=words):
+        StrategyTable.from_official({"methods": methods}, table.belonging, "both", "a.json")
+
+
+def test_action_names_are_read_layer_by_layer() -> None:
+    assert read_actions([["NONE", "TS"], ["NONE", "BS"]], "here") == ((N, T), (N, B))
+
+
+def test_belongings_are_values() -> None:
+    assert belonging() == Belonging(**vars(belonging()))
+    assert hash(belonging()) == hash(belonging())
