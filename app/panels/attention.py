@@ -443,12 +443,12 @@ class AttentionPanel(QWidget):
             said = f"{name} branch"
             if index < len(self._captured.similarities):
                 value = self._captured.similarities[index]
-                text += f"<br>diagonal similarity {value:.3f}"
+                text += f"<br>similarity {value:.3f}"
                 said += f", diagonal similarity {value:.3f}"
                 if self._cut is not None:
-                    kind = "diagonal" if value >= self._cut else "not diagonal: striped or spread"
-                    text += f" ({kind}; cut {self._cut:.3f})"
-                    said += f", {kind}"
+                    kind = "diagonal" if value >= self._cut else "striped or spread"
+                    text += f": {kind}"
+                    said += f", {kind} by the cut of the check phase, {self._cut:.3f}"
             self._titles[index].setText(text)
             self._plots[index].setAccessibleName(f"Attention map of the {name} branch")
             self._plots[index].setAccessibleDescription(

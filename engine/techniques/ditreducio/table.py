@@ -212,7 +212,7 @@ def read_actions(data: object, where: str) -> tuple[tuple[Action, ...], ...]:
         raise ProfileError(f"{where} must be a list (layers) of lists (steps).")
     for layer, row in enumerate(data):
         for step, name in enumerate(row):
-            if name not in Action.__members__:
+            if not isinstance(name, str) or name not in Action.__members__:
                 raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {name!r}.")
     return tuple(tuple(Action[name] for name in row) for row in data)
 

@@ -212,7 +212,7 @@ def test_a_damaged_table_is_refused_with_the_field_at_fault(
 
 @pytest.mark.parametrize("data", [None, [], "NONE", 3])
 def test_what_is_no_object_is_refused(data: object) -> None:
-    with pytest.raises(ProfileError, match="profile.table must be an object"):
+    with pytest.raises(ProfileError, match=r"profile\.table must be an object"):
         StrategyTable.from_json(data, "profile.table")
 
 
@@ -253,7 +253,7 @@ def test_the_official_form_of_one_row_by_hand() -> None:
 
 @pytest.mark.parametrize("data", [None, [], {}, {"method": []}])
 def test_what_is_no_official_table_is_refused(data: object, table: StrategyTable) -> None:
-    with pytest.raises(ProfileError, match="a.json is not an official strategy table"):
+    with pytest.raises(ProfileError, match=r"a\.json is not an official strategy table"):
         StrategyTable.from_official(data, table.belonging, "both", "a.json")
 
 
