@@ -54,7 +54,7 @@ class DurationTable:
             raise SettingError(f"The speed is {speed}, but must be greater than 0.")
         tables = [self.voices[voice]] if voice in self.voices else list(self.voices.values())
         keys = [context_keys(phones, position) for position in range(len(phones))]
-        return np.array([np.mean([_first_listed(table, one) for table in tables]) for one in keys]) / speed
+        return np.array([sum(_first_listed(table, one) for table in tables) for one in keys]) / len(tables) / speed
 
     def total(self, phones: Sequence[str], voice: str, speed: float = 1.0) -> float:
         """Seconds of the whole, tail included."""

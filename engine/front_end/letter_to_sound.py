@@ -28,7 +28,7 @@ different lengths differ."""
 BOUNDARY = 1
 """The unit before the first and after the last letter."""
 BEAM = 24
-"""Hypotheses kept after every letter; twice as many change fewer than one word in a thousand."""
+"""Hypotheses kept after every letter."""
 
 
 @dataclass(frozen=True)

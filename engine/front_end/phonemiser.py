@@ -93,6 +93,13 @@ class Phonemiser:
     def __call__(self, text: str) -> PhoneText:
         """The phones of ``text``. Raises :class:`TextError` when nothing in it can be spoken."""
         self.check(text)
+        read = self.read(text)
+        if not read.words:
+            raise TextError(self._nothing_to_say(read.dropped))
+        return read
+
+    def read(self, text: str) -> PhoneText:
+        """The phones of a part of a text, none where nothing in it can be spoken."""
         normalised = normalise(text, self.lexicon)
         tokens = re.findall(r"[A-Za-z']+|[.,?!]", normalised.text)
         phones: list[str] = []
@@ -106,9 +113,7 @@ class Phonemiser:
             if said.phones:
                 words.append(SpokenWord(token, len(phones), len(phones) + len(said.phones), said.source))
                 phones.extend(said.phones)
-        if not words:
-            raise TextError(self._nothing_to_say(normalised.dropped))
-        if phones[-1] == PAUSE:
+        if phones and phones[-1] == PAUSE:
             phones.pop()
         return PhoneText(text, normalised.text, tuple(phones), tuple(words), normalised.dropped)
 

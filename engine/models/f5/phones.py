@@ -14,7 +14,7 @@ import torch
 from engine.front_end.alignment import Alignment, align
 from engine.front_end.chunking import chunks
 from engine.front_end.durations import DurationTable, TimedPhone, frames, labels
-from engine.front_end.phonemiser import Phonemiser, PhoneText
+from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PAUSE, PhoneVocabulary
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Passage, Passages, Prompt
@@ -31,7 +31,8 @@ class PhoneFrontEnd:
         self._vocabulary = PhoneVocabulary.load(folder / "vocab.txt")
         self._durations = DurationTable.load(folder / "durations.json")
         self._last_aligned: tuple[Prompt, Alignment] | None = None
-        self._phonemise = functools.lru_cache(maxsize=4096)(Phonemiser())
+        self._phonemise = Phonemiser()
+        self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
 
     def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
         """Cut ``text`` into passages. The first is shorter, so that it is heard sooner."""
@@ -57,10 +58,7 @@ class PhoneFrontEnd:
         return Passages(tuple(passages), (whole.note(),) if whole.dropped else ())
 
     def _phones(self, piece: str) -> tuple[str, ...]:
-        return self._spoken(piece).phones if any(map(str.isalnum, piece)) else ()
-
-    def _spoken(self, piece: str) -> PhoneText:
-        return self._phonemise(piece)
+        return self._read(piece).phones
 
     def _seconds(self, piece: str, prompt: Prompt, speed: float) -> float:
         phones = self._phones(piece)

@@ -76,6 +76,11 @@ def test_text_that_cannot_be_spoken(phonemise: Phonemiser, text: str, sentence: 
         phonemise(text)
 
 
+def test_a_part_without_sound_is_read_as_nothing(phonemise: Phonemiser) -> None:
+    read = phonemise.read("你好。")
+    assert (read.phones, read.words, read.dropped) == ((), (), ("你", "好", "。"))
+
+
 @pytest.mark.parametrize("unit", ["word ", "x", "1", "a.", "a-", "@", "http://", "  ", "$1,", "\n\n", "I."])
 def test_twenty_thousand_characters_of_anything_come_back_quickly(phonemise: Phonemiser, unit: str) -> None:
     text = "go " + (unit * 20_000)[:20_000]
