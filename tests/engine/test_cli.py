@@ -1,0 +1,378 @@
+"""The command line, with the bundled model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import engine
+from engine import cli, commands
+from engine.errors import PlainError
+from engine.models import catalogue, load_model
+from engine.models.base import SpeechModel
+from engine.profile import Profile
+from engine.setting import Setting
+from engine.techniques.ditreducio.table import Action, StrategyTable
+
+TEXT = "Rice is often served."
+STEPS = "4"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> dict:
+        """The one object on standard output."""
+        return json.loads(self.out)
+
+
+@pytest.fixture(scope="module")
+def model() -> SpeechModel:
+    """The bundled model, loaded once for all tests here."""
+    return load_model("f5-mini", device="cpu")
+
+
+@pytest.fixture
+def paretone(
+    model: SpeechModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Runs the command line in this process, with the model that is loaded already."""
+    monkeypatch.setattr(commands, "load_model", lambda name, **more: model)
+    return _runner(capsys)
+
+
+@pytest.fixture
+def without_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Runs the command line where it must not get as far as loading a model."""
+    monkeypatch.setattr(commands, "load_model", lambda name, **more: pytest.fail("a model was loaded"))
+    return _runner(capsys)
+
+
+def _runner(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        try:
+            code = cli.main([str(one) for one in arguments])
+        except SystemExit as exit_:
+            code = exit_.code
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A profile with a table made by hand."""
+    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=int(STEPS)), seed=3)
+    table = StrategyTable.computing(model.belonging(setting), model.info.layers)
+    for layer in range(1, model.info.layers):
+        table = table.changed(layer, 2, Action.TS).changed(layer, 3, Action.BS)
+    engaged = commands.Engaged("ditreducio", artefact=table.fingerprint)
+    path = tmp_path_factory.mktemp("profile") / "p.json"
+    Profile.of(setting.with_technique(engaged), model.info, table).save(path)
+    return path
+
+
+# --- Without a model --------------------------------------------------------------------------------------------------
+def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from engine.cli import main\n"
+        "try:\n"
+        "    main(['--help'])\n"
+        "except SystemExit:\n"
+        "    print(sorted({'torch', 'soundfile', 'PySide6', 'sqlite3'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    for words in ("speak", "calibrate", "compare", "bench", "130  Cancelled", "6  A profile or strategy table"):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize("command", ["models", "speak", "calibrate", "compare", "export-table", "import-table"])
+def test_every_command_has_help(without_model: Callable[..., Outcome], command: str) -> None:
+    outcome = without_model(command, "--help")
+    assert outcome.code == 0
+    assert "--json" in outcome.out
+
+
+def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Callable[..., Outcome]) -> None:
+    text = without_model("--help").out
+    for kind in PlainError.__subclasses__():
+        assert f"{kind.exit_code}  {kind.__doc__.split('.')[0].split(';')[0]}" in text
+
+
+def test_version(without_model: Callable[..., Outcome]) -> None:
+    assert without_model("--version").out.strip() == f"paretone {engine.__version__}"
+
+
+def test_models(without_model: Callable[..., Outcome]) -> None:
+    outcome = without_model("models", "--json")
+    assert outcome.code == 0
+    found = {one["id"]: one for one in outcome.data["models"]}
+    assert found["f5-mini"]["available"] is True
+    assert found["F5TTS_v1_Base"]["licence"] == "CC-BY-NC-4.0"
+    assert found["F5TTS_v1_Base"]["available"] is False
+    assert [one["id"] for one in outcome.data["voices"]] == ["slt", "rms"]
+    assert "f5-mini" in without_model("models").out
+
+
+def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
+    outcome = without_model("bench")
+    assert outcome.code == 0
+    assert "skipping" in outcome.out
+    unknown = without_model("bench", "nothing", "--json")
+    assert unknown.code == 2
+    assert unknown.data["kind"] == "SettingError"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("speak", "--text", "a", "--out", "no/where.wav"), 1, "There is no folder no"),
+        (("speak", "--text", "a", "--out", "."), 1, ". is a folder"),
+        (("speak", "--text-file", "none.txt", "--out", "a.wav"), 3, "The text none.txt could not be read"),
+        (("speak", "--text", "a", "--out", "a.wav", "--voice", "nobody"), 2, "There is no voice named 'nobody'"),
+        (("speak", "--text", "a", "--out", "a.wav", "--voice", "none.wav"), 4, "There is no recording none.wav"),
+        (("speak", "--text", "a", "--out", "a.wav", "--transcript", "b"), 4, "--transcript belongs to a recording"),
+        (("speak", "--text", "a", "--out", "a.wav", "--profile", "none.json"), 6, "There is no profile none.json"),
+        (("speak", "--text", "a", "--out", "a.wav", "--model", "gpt"), 2, "There is no model named 'gpt'"),
+        (("calibrate", "--text", "a"), 2, "Say what to write"),
+        (("calibrate", "--profile", "p.json", "--threshold", "-1"), 2, "Threshold must lie between"),
+        (("calibrate", "--profile", "p.json", "--steps", "0"), 2, "Steps must lie between"),
+        (("compare", "baseline", "baseline"), 2, "Both sides are 'baseline'"),
+        (("compare", "baseline", "nonsense"), 2, "'nonsense' is no side"),
+        (("compare", "baseline", "steps=many"), 2, "Steps must be a number, not 'many'"),
+        (("compare", "baseline", "pitch=1"), 2, "F5 mini has no knob named 'pitch'"),
+        (("export-table", "none.json", "--out", "t.json"), 6, "There is no profile none.json"),
+    ],
+)
+def test_errors_are_one_sentence_and_an_exit_code(
+    without_model: Callable[..., Outcome],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = without_model(*arguments)
+    assert outcome.code == code
+    assert words in outcome.err
+    assert outcome.out == ""
+    assert "Traceback" not in outcome.err
+    as_json = without_model(*arguments, "--json")
+    assert as_json.code == code
+    assert words in as_json.data["error"]
+    assert as_json.data["exit_code"] == code
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("dance",), ("speak",), ("speak", "--text", "a"), ("speak", "--steps", "x", "--text", "a", "--out", "b")],
+)
+def test_arguments_that_make_no_sense(without_model: Callable[..., Outcome], arguments: tuple[str, ...]) -> None:
+    outcome = without_model(*arguments)
+    assert outcome.code == 2
+    assert "usage: paretone" in outcome.err
+
+
+def test_a_text_that_is_not_utf8(without_model: Callable[..., Outcome], tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes("Größe".encode("latin-1"))
+    outcome = without_model("speak", "--text-file", tmp_path / "text.txt", "--out", tmp_path / "a.wav")
+    assert outcome.code == 3
+    assert "save it as UTF-8" in outcome.err
+
+
+def test_the_unforeseen_gets_a_sentence_and_a_traceback(
+    without_model: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(*arguments: object, **more: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(commands, "load_model", broken)
+    outcome = without_model("speak", "--text", "a", "--out", tmp_path / "a.wav", "--json")
+    assert outcome.code == 1
+    assert "boom" in outcome.data["error"]
+    assert "Traceback" in outcome.err
+
+
+# --- With the bundled model -------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_speaking_as_the_application_does(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+    out = tmp_path / "a.wav"
+    outcome = paretone("speak", "--text", TEXT, "--steps", STEPS, "--seed", "3", "--out", out, "--json")
+    assert outcome.code == 0, outcome.err
+    samples, rate = soundfile.read(out, dtype="float32")
+    assert rate == model.info.sample_rate
+    assert outcome.data["samples"] == len(samples)
+    assert outcome.data["evaluations"] == int(STEPS)
+    assert outcome.data["setting"]["seed"] == 3
+    assert outcome.data["ops_ratio"] == 1.0
+    assert np.abs(samples).max() > 0.01
+    again = paretone("speak", "--text", TEXT, "--steps", STEPS, "--seed", "3", "--out", tmp_path / "b.wav")
+    assert again.code == 0
+    assert "100%" in again.err
+    assert (tmp_path / "b.wav").read_bytes() == out.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_profile_gives_the_same_samples_everywhere(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "a.wav"
+    outcome = paretone("speak", "--profile", profile, "--text", TEXT, "--out", out, "--json", "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == ""
+    assert outcome.data["ops_ratio"] < 0.8
+    samples, _ = soundfile.read(out, dtype="float32")
+    from_python = Profile.load(profile).synthesise(TEXT, device="cpu")
+    assert np.array_equal(from_python.samples, samples)
+    assert from_python.measurements.ops_ratio == outcome.data["ops_ratio"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (("--steps", "8"), "it belongs to number of steps 4, but 8 is in use"),
+        (("--spacing", "uniform"), "it belongs to step grid 'epss', but 'uniform' is in use"),
+        (("--guidance", "1"), "it belongs to guidance strength 2.0, but 1.0 is in use"),
+        (("--technique", "ditreducio"), "give either --profile or --technique"),
+    ],
+)
+def test_a_profile_for_another_grid_is_refused(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path, changes: tuple[str, ...], words: str
+) -> None:
+    outcome = paretone("speak", "--profile", profile, "--text", TEXT, "--out", tmp_path / "a.wav", *changes)
+    assert outcome.code in (2, 6)
+    assert words in outcome.err
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_profile_for_other_weights_is_refused(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "p.json"
+    data = json.loads(profile.read_text(encoding="utf-8"))
+    table = StrategyTable.from_json(
+        data["table"] | {"belonging": data["table"]["belonging"] | {"fingerprint": "f" * 64}}
+    )
+    data["checkpoint"], data["table"] = "f" * 64, table.to_json()
+    data["setting"]["techniques"][0]["artefact"] = table.fingerprint
+    other.write_text(json.dumps(data))
+    outcome = paretone("speak", "--profile", other, "--text", TEXT, "--out", tmp_path / "a.wav")
+    assert outcome.code == 6
+    assert "it is for checkpoint 'ffffffffffff'" in outcome.err
+
+
+@pytest.mark.slow
+def test_official_tables_there_and_back(paretone: Callable[..., Outcome], profile: Path, tmp_path: Path) -> None:
+    official, back = tmp_path / "4_0.1.json", tmp_path / "back.json"
+    assert paretone("export-table", profile, "--out", official).code == 0
+    assert set(json.loads(official.read_text())) == {"methods", "need_cached_output"}
+    imported = paretone("import-table", official, "--steps", STEPS, "--seed", "3", "--out", back, "--json")
+    assert imported.code == 0, imported.err
+    assert Profile.load(back).table.fingerprint == Profile.load(profile).table.fingerprint
+    for name, arguments in (
+        ("a", ("--profile", profile)),
+        ("b", ("--profile", back)),
+        ("c", ("--technique", "ditreducio", "--table", official, "--steps", STEPS, "--seed", "3")),
+    ):
+        assert paretone("speak", *arguments, "--text", TEXT, "--out", tmp_path / f"{name}.wav").code == 0
+    assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes() == (tmp_path / "c.wav").read_bytes()
+    wrong = paretone("import-table", official, "--steps", "8", "--out", back)
+    assert wrong.code == 6
+    assert "has 4 steps in layer 1, but its grid has 8" in wrong.err
+
+
+@pytest.mark.slow
+def test_calibrating(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+    places = {name: tmp_path / f"{name}.json" for name in ("profile", "table", "official")}
+    arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
+    outcome = paretone(
+        "calibrate", "--text", TEXT, "--steps", STEPS, "--threshold", "0.3", "--metric", "mae", *arguments, "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    found = outcome.data
+    loaded = Profile.load(places["profile"])
+    assert loaded.setting.engaged("ditreducio").knobs["threshold"] == 0.3
+    assert (loaded.table.layers, loaded.table.steps) == (model.info.layers, int(STEPS))
+    assert 0 < found["skipped_share"] == loaded.table.skipped_share
+    assert found["accepted"] <= found["trials"]
+    assert loaded.evidence.metrics["ops_ratio"] == pytest.approx(found["ops_ratio"])
+    assert loaded.evidence.metrics["log_mel_distance"] > 0
+    assert loaded.evidence.voice == "slt"
+    assert StrategyTable.from_json(json.loads(places["table"].read_text())) == loaded.table
+    assert json.loads(places["official"].read_text()) == loaded.table.to_official()
+    assert "Calibration" in outcome.err
+
+
+@pytest.mark.slow
+def test_comparing_a_profile_with_its_baseline(paretone: Callable[..., Outcome], profile: Path, tmp_path: Path) -> None:
+    outcome = paretone(
+        "compare", "baseline", profile, "--text", TEXT, "--rounds", "1", "--out", tmp_path / "both", "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    found = outcome.data
+    assert found["a"]["ops_ratio"] == 1.0
+    assert found["b"]["ops_ratio"] < 0.8
+    assert found["a"]["samples"] == found["b"]["samples"]
+    assert found["log_mel_distance"] > 0
+    assert {one["what"] for one in found["differences"]} == {"ditreducio"}
+    for path, side in zip(found["files"], ("a", "b"), strict=True):
+        assert soundfile.info(path).frames == found[side]["samples"]
+    assert len(found["files"]) == 2
+
+
+@pytest.mark.slow
+def test_comparing_options(paretone: Callable[..., Outcome], profile: Path) -> None:
+    outcome = paretone("compare", "steps=2", "steps=3,guidance=1.5", "--text", TEXT, "--rounds", "1")
+    assert outcome.code == 0, outcome.err
+    assert "times as fast as A" in outcome.out
+    assert "Log-mel distance of B to A" in outcome.out
+    refused = paretone("compare", "baseline", f"steps=8,table={profile}", "--text", TEXT)
+    assert refused.code == 6
+
+
+@pytest.fixture
+def calibrating(tmp_path: Path) -> Iterator[subprocess.Popen]:
+    """A calibration in a process of its own that takes far longer than the test."""
+    arguments = ["calibrate", "--steps", "64", "--text", TEXT * 8, "--profile", str(tmp_path / "p.json"), "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "engine", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+def test_ctrl_c_cancels_cleanly(calibrating: subprocess.Popen, tmp_path: Path) -> None:
+    for line in calibrating.stderr:
+        if line.startswith("Check"):
+            break
+    calibrating.send_signal(signal.SIGINT)
+    out, err = calibrating.communicate(timeout=120)
+    assert calibrating.returncode == 130
+    assert json.loads(out) == {"error": "Cancelled.", "kind": "Cancelled", "exit_code": 130}
+    assert "Traceback" not in err
+    assert os.listdir(tmp_path) == []
