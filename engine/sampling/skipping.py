@@ -8,7 +8,7 @@ them, however many skips follow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -63,10 +63,6 @@ class LayerMemory:
     attention: ModuleMemory = field(default_factory=ModuleMemory)
     feed_forward: ModuleMemory = field(default_factory=ModuleMemory)
 
-    def copy(self) -> LayerMemory:
-        """A memory of its own that holds the same tensors (which are never written in place)."""
-        return LayerMemory(replace(self.attention), replace(self.feed_forward))
-
 
 class SkipPlan:
     """A strategy table made ready: for every step and layer its duty, with no write that nothing reads."""
@@ -99,6 +95,12 @@ def _duties(row: Sequence[Action]) -> tuple[Duty, ...]:
     return tuple(duties)
 
 
+def residual(output: Tensor, branches: int) -> Tensor:
+    """The branches after the first, less the first: (branches - 1, batch, frames, width)."""
+    rows = output.unflatten(0, (branches, -1))
+    return rows[1:] - rows[:1]
+
+
 def advance(
     hidden: Tensor,
     gate: Tensor,
@@ -110,19 +112,16 @@ def advance(
 ) -> Tensor:
     """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``duty`` says.
 
-    ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps any
-    number of its leading rows. The memory of a step that keeps nothing is left as it was.
+    ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
+    any number of its leading rows. The memory of a step that keeps nothing is left as it was.
     """
     if duty.action is Action.TS:
-        result = hidden if in_place else hidden.clone()
-        # ``hidden`` may hold several candidates side by side (see calibration); the memory serves each of them.
-        result.unflatten(0, (-1, len(memory.output))).addcmul_(gate, memory.output)
-        return result
+        output = memory.output
+        return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     if duty.action is Action.NONE or branches == 1:
         output = module(hidden)
         if duty.keep_residual:
-            rows = output.unflatten(0, (branches, -1))
-            memory.residual = rows[1:] - rows[:1]
+            memory.residual = residual(output, branches)
         if duty.keep_output:
             memory.output = output
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)

@@ -9,16 +9,20 @@ stay in force while later layers are tried; the step is then taken with all of t
 the trajectory that will really be run. Source: DiTReducio, section 3.4 and algorithm 1, and the official code where
 the paper is silent.
 
-The result is that of running the whole backbone for every trial, but a trial costs only what it can change: layers
-below the tried one are not computed again, and neither is the step that follows the trials, since accepted layers
-have been computed.
+The result is that of running the whole backbone for every trial, and again to take the step. What a trial costs is only
+what it can change, though:
+
+* layers below the tried one are not computed again;
+* branches do not see each other, so a skipped branch leaves the first one as it was: only the others are computed;
+* an accepted trial has already computed the layers above it, which later trials and the step itself start from;
+* as long as nothing has been accepted, pre-calibration is on the trajectory of the check pass, whose states are kept.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -29,7 +33,7 @@ from engine.errors import PlainError
 from engine.knobs import Values
 from engine.models.base import CalibrationObserver
 from engine.sampling.guidance import guided_velocity
-from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, layer_duty
+from engine.sampling.skipping import COMPUTE, Duty, LayerDuty, LayerMemory, ModuleMemory, residual
 from engine.techniques.ditreducio.record import (
     CALIBRATION,
     PRE_CALIBRATION,
@@ -149,51 +153,76 @@ def calibrate(
 
 Rows = tuple[tuple[Action, ...], ...]
 
+COMPUTING = LayerDuty(Duty(keep_output=True), Duty(keep_output=True))
+REUSING = LayerDuty(Duty(Action.TS), Duty(Action.TS))
+SPARING_ATTENTION = LayerDuty(Duty(Action.TS), Duty(keep_output=True))
+"""The attention's output is known, the feed-forward is computed."""
+
+
+@dataclass
+class _Path:
+    """A way through the layers at one step: what goes into each, what each remembers, and what comes out."""
+
+    inputs: list[Tensor]
+    memories: list[LayerMemory]
+    output: Tensor
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A candidate at one layer: what the layer then remembers, and the path above it."""
+
+    action: Action
+    memory: LayerMemory
+    above: _Path
+
 
 class _Passes:
     """The passes over one subject, and what they share."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        knobs: Values,
-        observer: CalibrationObserver,
-        side_by_side: bool,
-    ) -> None:
+    def __init__(self, subject: Subject, knobs: Values, observer: CalibrationObserver, side_by_side: bool) -> None:
         self.subject = subject
         self.backbone = subject.backbone
         self.layers, self.steps = subject.backbone.layers, len(subject.times) - 1
+        self.items = len(subject.noise)
         self.threshold = float(knobs["threshold"])
         self.error = ERRORS[str(knobs["metric"])]
         self.guided = knobs["compare"] == "guided"
         self.marked_share = float(knobs["marked"])
         self.branch_skip = str(knobs["branch_skip"])
+        self.candidates = (Action.TS, Action.BS) if subject.branches > 1 else (Action.TS,)
         self.observer = observer
         self.side_by_side = side_by_side
-        # In layer evaluations: check, pre-calibration (an estimate until the marks are known), calibration.
-        upper_half = self.layers * (self.layers + 1) // 2
-        candidates = len(self._candidates())
-        self.total = self.steps * self.layers * 3 + (self.steps - 1) * upper_half * candidates
+        self.states: list[Tensor] = []
+        """The state before each step of the check pass, and after the last."""
+        self.first_memories: list[LayerMemory] = []
+        """What the layers remember after step 0, which is the same in all passes."""
+        # In layer evaluations; a generous estimate, for what is accepted is not known beforehand.
+        self.total = 3 * self.steps * self.layers + (self.steps - 1) * self.layers * (self.layers + 1)
         self.done = 0
 
     def check(self) -> tuple[np.ndarray, float]:
         """Pass 1: similarities (layers, steps) and the value from which a cell is marked."""
         self.observer.status("Check: how diagonal is the attention?")
         similarities = np.full((self.layers, self.steps), np.nan)
-        for step, state in self._sampling():
-            entered = hidden = self.backbone.enter(state, self.subject.run)
-            for index in range(self.layers):
+        self.states = [self.subject.noise]
+        for step in range(self.steps):
 
-                def look(layer: int, name: str, value: Tensor, step: int = step) -> None:
-                    if name == "attention_input":
-                        conditional = value[: len(self.subject.noise)]
-                        similarities[layer, step] = diagonal_similarity(
-                            *self.backbone.attention_map_inputs(layer, conditional)
-                        )
+            def look(layer: int, name: str, value: Tensor, step: int = step) -> None:
+                if name == "attention_input":
+                    inputs = self.backbone.attention_map_inputs(layer, value[: self.items])
+                    similarities[layer, step] = diagonal_similarity(*inputs)
 
-                hidden = self.backbone.layer(index, hidden, step, self.subject.run, look=look)
+            entered = hidden = self.backbone.enter(self.states[-1], self.subject.run)
+            for layer in range(self.layers):
+                memory = LayerMemory()
+                duty = COMPUTE if step else COMPUTING
+                hidden = self.backbone.layer(layer, hidden, step, self.subject.run, duty, memory, look)
+                if step == 0:
+                    self.first_memories.append(self._settled(memory))
                 self._worked(1)
-            self._take_step(self.backbone.leave(hidden, entered, step, self.subject.run))
+            output = self.backbone.leave(hidden, entered, step, self.subject.run)
+            self.states.append(self._stepped(self.states[-1], step, output))
             self.observer.similarities(similarities.copy())
         return similarities, float(np.percentile(similarities, 100 - self.marked_share))
 
@@ -201,16 +230,27 @@ class _Passes:
         """Pass 2: marked cells try temporal skipping. Ends with the last marked step: nothing after it is asked for."""
         table = [[Action.NONE] * self.steps for _ in range(self.layers)]
         trials: list[Trial] = []
-        asked = [step for step in range(1, self.steps) if marked[:, step].any()]
-        last = asked[-1] if asked else -1
-        if last >= 0:
+        asked = [bool(marked[:, step].any()) for step in range(1, self.steps)]
+        last = max((step for step, any_marked in enumerate(asked, 1) if any_marked), default=0)
+        if last:
             self.observer.status("Pre-calibration: may the most diagonal layers repeat themselves?")
-        plain = [Action.NONE] * self.layers
-        for step, memories, state in self._remembering(last + 1):
-            candidates = [(Action.TS,) if step and marked[layer, step] else () for layer in range(self.layers)]
-            decided = self._try_step(step, state, memories, plain, candidates, PRE_CALIBRATION, trials)
+        nothing = [Action.NONE] * self.layers
+        memories, state, diverged = list(self.first_memories), self.states[1], False
+        for step in range(1, last + 1):
+            if not diverged and not asked[step - 1]:
+                if asked[step]:  # The next step may repeat what this one computes.
+                    entered = self.backbone.enter(state, self.subject.run)
+                    path = self._walk(0, entered, entered, step, nothing, memories)
+                    memories = [self._settled(memory) for memory in path.memories]
+                    self._worked(self.layers)
+                state = self.states[step + 1]
+                continue
+            candidates = [(Action.TS,) if marked[layer, step] else () for layer in range(self.layers)]
+            decided, state = self._try_step(step, state, memories, nothing, candidates, PRE_CALIBRATION, trials)
+            diverged = diverged or Action.TS in decided
             for layer, action in enumerate(decided):
                 table[layer][step] = action
+        self.done = max(self.done, 2 * self.steps * self.layers)
         return tuple(map(tuple, table)), trials
 
     def calibrate(self, pre_table: Rows) -> tuple[Rows, list[Trial]]:
@@ -218,36 +258,14 @@ class _Passes:
         self.observer.status("Calibration: what may the other layers skip?")
         table = [[Action.NONE] * self.steps for _ in range(self.layers)]
         trials: list[Trial] = []
-        for step, memories, state in self._remembering(self.steps):
-            given = [pre_table[layer][step] for layer in range(self.layers)]
-            candidates = [
-                self._candidates() if step and given[layer] is Action.NONE else () for layer in range(self.layers)
-            ]
-            decided = self._try_step(step, state, memories, given, candidates, CALIBRATION, trials)
+        memories, state = list(self.first_memories), self.states[1]
+        for step in range(1, self.steps):
+            given = [row[step] for row in pre_table]
+            candidates = [self.candidates if action is Action.NONE else () for action in given]
+            decided, state = self._try_step(step, state, memories, given, candidates, CALIBRATION, trials)
             for layer, action in enumerate(decided):
                 table[layer][step] = action
         return tuple(map(tuple, table)), trials
-
-    def _candidates(self) -> tuple[Action, ...]:
-        return (Action.TS, Action.BS) if self.subject.branches > 1 else (Action.TS,)
-
-    def _sampling(self) -> Iterator[tuple[int, Tensor]]:
-        """Step after step of a sampling run; the loop's body hands each velocity to :meth:`_take_step`."""
-        self._state = self.subject.noise
-        for step in range(self.steps):
-            self._step = step
-            yield step, self._state
-
-    def _take_step(self, velocities: Tensor) -> None:
-        length = float(self.subject.times[self._step + 1] - self.subject.times[self._step])
-        self._state = self._state + length * self.subject.guided(velocities)
-
-    def _remembering(self, until: int) -> Iterator[tuple[int, list[LayerMemory], Tensor]]:
-        memories = [LayerMemory() for _ in range(self.layers)]
-        for step, state in self._sampling():
-            if step >= until:
-                return
-            yield step, memories, state
 
     def _try_step(
         self,
@@ -258,106 +276,149 @@ class _Passes:
         candidates: Sequence[Sequence[Action]],
         phase: str,
         trials: list[Trial],
-    ) -> list[Action]:
-        """Decide every layer at one step, then take the step with what was decided.
+    ) -> tuple[list[Action], Tensor]:
+        """Decide every layer at one step: the actions, and the state after the step with them.
 
-        ``given`` is in force from the start; a layer with ``candidates`` keeps the first that passes. ``memories``
-        end up as the decided actions leave them.
+        ``given`` is in force from the start; a layer with ``candidates`` keeps the first that passes. ``memories`` end
+        up as the decided actions leave them.
         """
-        run = self.subject.run
-        entered = self.backbone.enter(state, run)
-        # The baseline: the whole backbone with what is given. What each layer would then remember is kept aside.
-        inputs, remembered = [entered], []
-        for layer in range(self.layers):
-            memory = memories[layer].copy()
-            inputs.append(self._layer(layer, inputs[-1], step, given[layer], memory))
-            remembered.append(memory)
-        output = self.backbone.leave(inputs[-1], entered, step, run)
-        compared = self._compared(output)
-
+        entered = self.backbone.enter(state, self.subject.run)
+        path = self._walk(0, entered, entered, step, given, memories)
+        self._worked(self.layers)
+        baseline = self._compared(path.output)
         decided = list(given)
-        hidden, diverged = entered, False
         for layer in range(self.layers):
-            accepted = None
-            outcomes = self._outcomes(layer, hidden, entered, step, given, candidates[layer], memories)
-            for action, after, memory, changed in outcomes:
-                error = self.error(compared, changed)
+            for outcome in self._outcomes(layer, path, entered, step, given, candidates[layer], memories):
+                error = self.error(baseline, self._compared(outcome.above.output))
                 if not math.isfinite(error):
                     raise PlainError(
                         f"The model's output is not a number at step {step + 1}: the checkpoint is damaged or the "
                         "precision too low; try another checkpoint or full precision."
                     )
                 passes = error < (layer + 1) / self.layers * self.threshold
-                trial = Trial(phase, step, layer, action, error, passes)
+                trial = Trial(phase, step, layer, outcome.action, error, passes)
                 trials.append(trial)
                 self.observer.trial(trial)
                 if passes:
-                    accepted = action, after, memory
+                    decided[layer] = outcome.action
+                    path = self._accepted(layer, path, outcome)
                     break
-            if accepted is not None:
-                decided[layer], hidden, memories[layer] = accepted
-                diverged = True
-            elif diverged:
-                memory = memories[layer].copy()
-                hidden = self._layer(layer, hidden, step, given[layer], memory)
-                memories[layer] = memory
+            if decided[layer] is Action.NONE:
+                memories[layer] = self._settled(path.memories[layer])
             else:
-                hidden, memories[layer] = inputs[layer + 1], remembered[layer]
-            self._worked(max(1, len(candidates[layer]) * (self.layers - layer)))
-        self._take_step(self.backbone.leave(hidden, entered, step, run) if diverged else output)
-        return decided
+                memories[layer] = path.memories[layer]
+            self._worked(len(candidates[layer]) * (self.layers - layer))
+        return decided, self._stepped(state, step, path.output)
 
     def _outcomes(
         self,
         layer: int,
-        hidden: Tensor,
+        path: _Path,
         entered: Tensor,
         step: int,
         given: Sequence[Action],
         candidates: Sequence[Action],
         memories: list[LayerMemory],
-    ) -> Iterator[tuple[Action, Tensor, LayerMemory, Tensor]]:
-        """For each candidate of one layer: the layer's output, its memory, and what the whole backbone then puts
-        out."""
+    ) -> Iterator[_Outcome]:
+        """What each candidate of one layer comes to. A branch-skipping candidate's path lacks the first branch."""
         if self.side_by_side and len(candidates) > 1:
-            afters, kept = [], []
-            for action in candidates:
-                kept.append(memories[layer].copy())
-                afters.append(self._layer(layer, hidden, step, action, kept[-1]))
-            entries = torch.cat([entered] * len(candidates))
-            outputs = self._finish(layer, torch.cat(afters), entries, step, given, memories).chunk(len(candidates))
-            for action, after, memory, output in zip(candidates, afters, kept, outputs, strict=True):
-                yield action, after, memory, self._compared(output)
+            starts = [self._start(layer, path.inputs[layer], step, action, path, memories) for action in candidates]
+            rows = torch.cat([torch.arange(len(entered))[-len(hidden) :] for hidden, _ in starts]).to(entered.device)
+            sizes = [len(hidden) for hidden, _ in starts]
+            hiddens = torch.cat([hidden for hidden, _ in starts])
+            both = self._walk(layer + 1, hiddens, entered[rows], step, given, memories, rows)
+            for action, (_, memory), above in zip(candidates, starts, _split(both, sizes), strict=True):
+                yield self._completed(_Outcome(action, memory, above), path)
             return
         for action in candidates:
-            memory = memories[layer].copy()
-            after = self._layer(layer, hidden, step, action, memory)
-            yield (
-                action,
-                after,
-                memory,
-                self._compared(self._finish(layer, after, entered, step, given, memories)),
-            )
+            hidden, memory = self._start(layer, path.inputs[layer], step, action, path, memories)
+            rows = slice(-len(hidden), None)
+            above = self._walk(layer + 1, hidden, entered[rows], step, given, memories, rows)
+            yield self._completed(_Outcome(action, memory, above), path)
 
-    def _finish(
+    def _start(
+        self, layer: int, hidden: Tensor, step: int, action: Action, path: _Path, memories: list[LayerMemory]
+    ) -> tuple[Tensor, LayerMemory]:
+        """The tried layer itself: its output, for branch skipping without the first branch, and what it remembers."""
+        before = memories[layer]
+        if action is Action.TS:
+            return self.backbone.layer(layer, hidden, step, self.subject.run, REUSING, before), before
+        # The first branch does what it does anyway; the others follow it at the distance that was remembered.
+        plain = path.memories[layer]
+        attention, feed_forward = (
+            ModuleMemory(_following(now.output[: self.items], then.residual), then.residual)
+            for now, then in (
+                (plain.attention, before.attention),
+                (plain.feed_forward, before.feed_forward),
+            )
+        )
+        others = LayerMemory(ModuleMemory(attention.output[self.items :]), ModuleMemory())
+        duty = SPARING_ATTENTION
+        if self.branch_skip == "both":
+            others.feed_forward.output = feed_forward.output[self.items :]
+            duty = REUSING
+        after = self.backbone.layer(layer, hidden[self.items :], step, self.subject.run, duty, others)
+        if self.branch_skip == "attention":
+            output = torch.cat([plain.feed_forward.output[: self.items], others.feed_forward.output])
+            feed_forward = ModuleMemory(output, residual(output, self.subject.branches))
+        return after, LayerMemory(attention, feed_forward)
+
+    def _walk(
         self,
-        layer: int,
+        first: int,
         hidden: Tensor,
         entered: Tensor,
         step: int,
         given: Sequence[Action],
         memories: list[LayerMemory],
-    ) -> Tensor:
-        """From the output of ``layer`` to the backbone's output; memories are read, not written."""
+        rows: slice | Tensor = slice(None),
+    ) -> _Path:
+        """From the input of layer ``first`` to the backbone's output. ``rows`` are these among all branches' rows.
+        ``memories`` are read, not written."""
         self.observer.check()
-        for later in range(layer + 1, self.layers):
-            duty = layer_duty(given[later], self.branch_skip, keep=False)
-            hidden = self.backbone.layer(later, hidden, step, self.subject.run, duty, memories[later])
-        return self.backbone.leave(hidden, entered, step, self.subject.run)
+        inputs, kept = [], []
+        for layer in range(first, self.layers):
+            inputs.append(hidden)
+            if given[layer] is Action.TS:
+                kept.append(memories[layer])
+                hidden = self.backbone.layer(
+                    layer, hidden, step, self.subject.run, REUSING, _chosen(memories[layer], rows)
+                )
+            else:
+                kept.append(LayerMemory())
+                hidden = self.backbone.layer(layer, hidden, step, self.subject.run, COMPUTING, kept[-1])
+        return _Path(inputs, kept, self.backbone.leave(hidden, entered, step, self.subject.run))
 
-    def _layer(self, layer: int, hidden: Tensor, step: int, action: Action, memory: LayerMemory) -> Tensor:
-        duty = layer_duty(action, self.branch_skip, keep=True)
-        return self.backbone.layer(layer, hidden, step, self.subject.run, duty, memory)
+    def _completed(self, outcome: _Outcome, path: _Path) -> _Outcome:
+        """The outcome with the first branch's output, which branch skipping does not change."""
+        missing = len(path.output) - len(outcome.above.output)
+        above = replace(outcome.above, output=torch.cat([path.output[:missing], outcome.above.output]))
+        return replace(outcome, above=above) if missing else outcome
+
+    def _accepted(self, layer: int, path: _Path, outcome: _Outcome) -> _Path:
+        """The path with an outcome in it; where the outcome lacks the first branch, it is the path's."""
+        inputs, memories = path.inputs[: layer + 1], [*path.memories[:layer], outcome.memory]
+        for later, (hidden, memory) in enumerate(
+            zip(outcome.above.inputs, outcome.above.memories, strict=True), layer + 1
+        ):
+            inputs.append(torch.cat([path.inputs[later][: len(path.output) - len(hidden)], hidden]))
+            memories.append(_merged(path.memories[later], memory))
+        return _Path(inputs, memories, outcome.above.output)
+
+    def _settled(self, memory: LayerMemory) -> LayerMemory:
+        """The memory of a layer that computed everything, with the residuals that branch skipping starts from."""
+        if self.subject.branches == 1:
+            return memory
+        return LayerMemory(
+            *(
+                ModuleMemory(module.output, residual(module.output, self.subject.branches))
+                for module in (memory.attention, memory.feed_forward)
+            )
+        )
+
+    def _stepped(self, state: Tensor, step: int, velocities: Tensor) -> Tensor:
+        length = float(self.subject.times[step + 1] - self.subject.times[step])
+        return state + length * self.subject.guided(velocities)
 
     def _compared(self, output: Tensor) -> Tensor:
         return self.subject.guided(output) if self.guided else output
@@ -366,3 +427,43 @@ class _Passes:
         self.observer.check()
         self.done = min(self.done + layer_evaluations, self.total)
         self.observer.progress(self.done, self.total)
+
+
+def _following(first: Tensor, distances: Tensor) -> Tensor:
+    """All branches from the first one's output and the others' residuals."""
+    return torch.cat([first[None], first + distances]).flatten(0, 1)
+
+
+def _chosen(memory: LayerMemory, rows: slice | Tensor) -> LayerMemory:
+    return LayerMemory(ModuleMemory(memory.attention.output[rows]), ModuleMemory(memory.feed_forward.output[rows]))
+
+
+def _merged(whole: LayerMemory, part: LayerMemory) -> LayerMemory:
+    """``part`` may lack the leading rows of ``whole``."""
+    modules = []
+    for all_rows, last_rows in ((whole.attention, part.attention), (whole.feed_forward, part.feed_forward)):
+        missing = len(all_rows.output) - len(last_rows.output)
+        output = torch.cat([all_rows.output[:missing], last_rows.output]) if missing else last_rows.output
+        modules.append(ModuleMemory(output, last_rows.residual))
+    return LayerMemory(*modules)
+
+
+def _split(path: _Path, sizes: Sequence[int]) -> list[_Path]:
+    """The paths of candidates that walked side by side. What reuses its memory keeps it whole."""
+    inputs = [hidden.split(sizes) for hidden in path.inputs]
+    outputs = path.output.split(sizes)
+    paths = []
+    for number in range(len(sizes)):
+        memories = []
+        for memory, hidden in zip(path.memories, path.inputs, strict=True):
+            own = len(memory.attention.output) == len(hidden)
+            memories.append(
+                LayerMemory(
+                    ModuleMemory(memory.attention.output.split(sizes)[number]),
+                    ModuleMemory(memory.feed_forward.output.split(sizes)[number]),
+                )
+                if own
+                else memory
+            )
+        paths.append(_Path([parts[number] for parts in inputs], memories, outputs[number]))
+    return paths
