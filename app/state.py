@@ -36,12 +36,13 @@ from engine.messages import (
 from engine.models import catalogue
 from engine.models.base import ModelInfo, OperationCounts, Voice
 from engine.profile import Evidence, Profile
+from engine.sampling.schedules import time_grid
 from engine.setting import Difference, Engaged, Setting
 from engine.take import Take
 from engine.techniques import TECHNIQUES, conflict, technique
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Belonging, StrategyTable
 
 DITREDUCIO = "ditreducio"
 SEED_LIMIT = 2**31 - 1
@@ -277,6 +278,16 @@ class AppState(QObject):
         self._find_table()
         self.selection_changed.emit()
 
+    @property
+    def step_times(self) -> tuple[float, ...]:
+        """The flow time at which each step begins, as selected; empty where the options make no grid."""
+        options = self.options
+        try:
+            times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
+        except (KeyError, SettingError):
+            return ()
+        return tuple(float(time) for time in times[:-1])
+
     # --- What can be done, and why not ------------------------------------------------------------------------------
     def why_not_synthesise(self) -> str:
         """Why no baseline can be synthesised now, as a sentence, or ``""``."""
@@ -337,6 +348,16 @@ class AppState(QObject):
         return float(self._knobs[DITREDUCIO]["threshold"])
 
     @property
+    def other_table(self) -> StrategyTable | None:
+        """What the strategy table is compared with: the one that the threshold gives where cells were edited by hand,
+        else the one that was calibrated."""
+        if self.record is None:
+            return None
+        derived = self.record.derive(self.threshold).table
+        edited = self.table is not None and derived.fingerprint != self.table.fingerprint
+        return derived if edited else self.record.table
+
+    @property
     def derivation(self) -> Derivation | None:
         """The table that the calibration at hand gives at the selected threshold."""
         return self.record.derive(self.threshold) if self.record is not None else None
@@ -353,12 +374,9 @@ class AppState(QObject):
         table = self.record.derive(threshold).table
         self.undo_stack.push(_TableEdit(self, table, "move the threshold", threshold))
 
-    def edit_cell(self, layer: int, step: int, action: Action) -> None:
-        """Set one cell by hand; can be undone."""
-        if self.table is None:
-            raise SettingError("There is no strategy table to edit yet: calibrate first.")
-        table = self.table.changed(layer, step, action)
-        self.undo_stack.push(_TableEdit(self, table, f"set layer {layer + 1}, step {step + 1} to {action.name}"))
+    def adopt_table(self, table: StrategyTable) -> None:
+        """Use a table that was edited, or whose edit was taken back, by someone who shares :attr:`undo_stack`."""
+        self._show_table(table, self.threshold)
 
     def replace_table(self, table: StrategyTable, why: str) -> None:
         """Use another table, an imported one for example; can be undone."""

@@ -12,6 +12,7 @@ from app.jobs import Outcome
 from app.window import MainWindow
 from engine.errors import PlainError
 
+PICTURE_SIZE = 1440, 900
 PATIENCE_SECONDS = 1800
 """No single job of the tour may take longer."""
 
@@ -23,6 +24,8 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     when a job fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    window.resize(*PICTURE_SIZE)
+    window.default_layout()
     await until(lambda: window.is_built, window)
     await until(lambda: window.state.ready or not window.jobs.busy, window)
     if not window.state.ready:

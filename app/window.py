@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from engine.library import Library
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QAction,
@@ -53,6 +52,7 @@ from app.theme import Scheme, Theme
 from app.wav import write_wav
 from engine import __version__
 from engine.errors import PlainError
+from engine.library import Library
 from engine.messages import (
     AudioReady,
     CalibrationReady,
@@ -64,7 +64,9 @@ from engine.messages import (
     ModelLoaded,
     Progress,
     ShutDown,
+    SimilarityMeasured,
     Telemetry,
+    TrialDone,
 )
 from engine.models import catalogue
 from engine.take import Take
@@ -450,6 +452,8 @@ class MainWindow(QMainWindow):
         self.jobs.ended.connect(self._job_ended)
         for signal in (state.engine_changed, state.model_changed, state.selection_changed, state.table_changed):
             signal.connect(self._refresh)
+        for signal in (state.table_changed, state.model_changed):
+            signal.connect(self._show_table)
         state.comparison_changed.connect(self._show_comparison)
         state.take_added.connect(self._keep_take)
         state.problem.connect(self.warn)
@@ -516,8 +520,9 @@ class MainWindow(QMainWindow):
         if self._closing:
             return
         if self._to_build:
-            self._to_build.popleft()()
+            # Asked for first, so that a panel that cannot be built does not take the others with it.
             QTimer.singleShot(0, self._build_next)
+            self._to_build.popleft()()
         else:
             self._follow_theme()
             self._show_table()
@@ -546,32 +551,104 @@ class MainWindow(QMainWindow):
         self.listen.problem_changed.connect(self._audio_problem)
         self.listen.connect_device()
 
-    # WIRE
-    def _build_strategy(self):
-        pass
+    # --- Strategy, threshold, attention -----------------------------------------------------------------------------
+    def _build_strategy(self) -> None:
+        from app.panels.strategy import StrategyPanel
 
-    def _build_threshold(self):
-        pass
+        self.strategy = StrategyPanel(self.theme.colours, self.state.undo_stack)
+        self.strategy.table_edited.connect(self.state.adopt_table)
+        self.strategy.import_wanted.connect(self.import_table_action.trigger)
+        self.strategy.export_wanted.connect(self.export_table_action.trigger)
+        self._place("strategy", self.strategy)
 
-    def _build_attention(self):
-        pass
+    def _build_threshold(self) -> None:
+        from app.panels.threshold import ThresholdPanel
 
-    def _show_table(self):
-        pass
+        self.threshold = ThresholdPanel(self.theme.colours)
+        self.threshold.threshold_changed.connect(self.state.set_threshold)
+        self.threshold.calibration_wanted.connect(self._calibrate_at)
+        self._place("threshold", self.threshold)
 
-    def _show_trials(self, t):
-        pass
+    def _build_attention(self) -> None:
+        from app.panels.attention import AttentionPanel
 
-    def _show_similarity(self, t):
-        pass
+        self.attention = AttentionPanel(self.theme.colours)
+        self.attention.capture_wanted.connect(self._capture_attention)
+        self.state.attention_captured.connect(self.attention.show_capture)
+        self._place("attention", self.attention)
 
-    def _calibration_began(self):
-        pass
+    @Slot(int, int)
+    def _capture_attention(self, layer: int, step: int) -> None:
+        if self.attention is None:
+            return
+        if self.jobs.busy:
+            self.attention.show_failure(
+                "Wait for the running job, or press Esc to cancel it; then choose the cell again."
+            )
+            return
+        try:
+            self.state.capture_attention(layer, step)
+        except PlainError as error:
+            self.attention.show_failure(str(error))
+        else:
+            self.attention.begin_capture(layer, step)
 
-    def _calibration_ended(self):
-        pass
+    @Slot()
+    def _show_table(self) -> None:
+        """Show the strategy table and what follows from it in every panel that does."""
+        state = self.state
+        if self.strategy is not None:
+            self.strategy.set_operations(state.operations)
+            self.strategy.set_times(state.step_times)
+            self.strategy.set_table(state.table)
+            self.strategy.set_other(state.other_table)
+        if self.threshold is not None:
+            self.threshold.set_operations(state.operations)
+            self.threshold.set_record(state.record)
+        if self.attention is not None:
+            self.attention.set_times(state.step_times)
+            if state.record is not None:
+                self.attention.set_similarities(state.record.similarities, state.record.cut)
+            elif state.info is not None and "steps" in state.options:
+                self.attention.set_layout(state.info.layers, int(state.options["steps"]))
 
-    # END
+    @Slot()
+    def _show_threshold(self) -> None:
+        if self.threshold is not None:
+            self.threshold.set_metric(str(self.state.knobs(DITREDUCIO)["metric"]))
+            self.threshold.set_threshold(self.state.threshold)
+            self.threshold.set_busy(not self.calibrate_action.isEnabled())
+
+    @Slot(float)
+    def _calibrate_at(self, threshold: float) -> None:
+        self.state.set_threshold(threshold)
+        self.calibrate_action.trigger()
+
+    @Slot(object)
+    def _show_trials(self, events: tuple[TrialDone, ...]) -> None:
+        trials = tuple(event.trial for event in events if self.jobs.find(event.job) is not None)
+        if trials and self.strategy is not None:
+            self.strategy.add_trials(trials)
+
+    @Slot(object)
+    def _show_similarity(self, event: SimilarityMeasured) -> None:
+        if self.jobs.find(event.job) is None:
+            return
+        if self.strategy is not None:
+            self.strategy.add_similarities(event.similarities)
+        if self.attention is not None:
+            self.attention.set_similarities(event.similarities)
+
+    def _calibration_began(self) -> None:
+        state = self.state
+        if state.info is not None and self.strategy is not None:
+            self._docks["strategy"].raise_()
+            self.strategy.begin_calibration(state.info.layers, int(state.options["steps"]))
+
+    def _calibration_ended(self) -> None:
+        if self.strategy is not None:
+            self.strategy.end_calibration()
+        self._show_table()
 
     # --- Listening --------------------------------------------------------------------------------------------------
     def _compare(self) -> None:
@@ -690,6 +767,8 @@ class MainWindow(QMainWindow):
             self.state.load_model(job.command.model)
         if job.kind is Kind.CALIBRATE:
             self._calibration_ended()
+        if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED and self.attention is not None:
+            self.attention.show_failure(sentence or "The capture was cancelled; choose the cell again.")
         self._show_busy()
         self._refresh()
 
@@ -785,6 +864,7 @@ class MainWindow(QMainWindow):
         for action in self._theme_actions.actions():
             action.setChecked(action.data() == self.theme.scheme.value)
         self._show_device()
+        self._show_threshold()
         self._show_guide()
 
     def _show_device(self) -> None:
@@ -849,7 +929,16 @@ class MainWindow(QMainWindow):
     @Slot()
     def _follow_theme(self) -> None:
         colours = self.theme.colours
-        for panel in (self.setup, self.takes, self.log, self.meters, self.listen):
+        for panel in (
+            self.setup,
+            self.takes,
+            self.log,
+            self.meters,
+            self.strategy,
+            self.threshold,
+            self.attention,
+            self.listen,
+        ):
             if panel is not None:
                 panel.set_colours(colours)
         self._refresh()
@@ -860,11 +949,11 @@ class MainWindow(QMainWindow):
         dock.show()
         dock.raise_()
         panel = dock.widget()
-        first = panel if panel.focusPolicy() != Qt.FocusPolicy.NoFocus else panel.nextInFocusChain()
-        while first is not panel and not (
-            panel.isAncestorOf(first) and first.focusPolicy() & Qt.FocusPolicy.TabFocus and first.isVisibleTo(panel)
-        ):
-            first = first.nextInFocusChain()
+        first = panel
+        while not (first.focusPolicy() & Qt.FocusPolicy.TabFocus and first.isVisibleTo(panel)):
+            first = first.focusProxy() or first.nextInFocusChain()
+            if first is panel or not panel.isAncestorOf(first):
+                return
         first.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # --- What the menus do ------------------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ class _Figure(QFrame):
         self._name.setProperty("look", "muted")
         self._value = QLabel("–")
         self._value.setProperty("look", "title")
+        self._value.setWordWrap(True)
         self.setToolTip(meaning)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -141,6 +142,9 @@ class MetersPanel(QScrollArea):
         for side, title in (("left", "RTF"), ("bottom", "seconds")):
             self._plot.getAxis(side).enableAutoSIPrefix(False)
             self._plot.setLabel(side, title)
+        self._plot.setLimits(xMin=0, yMin=0)
+        self._plot.setXRange(0, 1)
+        self._plot.setYRange(0, 1.1)
         self._curve = self._plot.plot([], [])
         self._real_time = pg.InfiniteLine(1.0, angle=0)
         self._plot.addItem(self._real_time, ignoreBounds=True)
@@ -185,10 +189,11 @@ class MetersPanel(QScrollArea):
         self.setWidget(content)
         self.set_colours(colours)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+    def minimumSizeHint(self) -> QSize:
         """Wide enough for the figures: there is no sideways scrolling."""
         bar = self.verticalScrollBar().sizeHint().width()
-        return QSize(self.widget().minimumSizeHint().width() + bar, self.fontMetrics().height() * 10)
+        width = max(self.widget().minimumSizeHint().width(), self.fontMetrics().height() * 14)
+        return QSize(width + bar, self.fontMetrics().height() * 10)
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
@@ -196,6 +201,10 @@ class MetersPanel(QScrollArea):
         self._plot.setBackground(QColor(colours.base))
         style_plot(self._plot.getPlotItem(), colours)
         self._curve.setPen(pg.mkPen(colours.accent, width=2))
+        self._curve.setSymbol("o")
+        self._curve.setSymbolSize(6)
+        self._curve.setSymbolPen(None)
+        self._curve.setSymbolBrush(colours.accent)
         self._real_time.setPen(pg.mkPen(colours.muted, width=1, style=Qt.PenStyle.DashLine))
         for bar in self._parts.values():
             bar.set_colours(colours)
@@ -230,7 +239,13 @@ class MetersPanel(QScrollArea):
             self._factor_note.setText("RTF, live")
             self._times.append(event.elapsed_seconds)
             self._factors.append(event.real_time_factor)
-            self._curve.setData(self._times, self._factors)
+            self._draw()
+
+    def _draw(self) -> None:
+        """Both axes begin at 0 and always show real time."""
+        self._curve.setData(self._times, self._factors)
+        self._plot.setXRange(0, max(self._times) * 1.05, padding=0)
+        self._plot.setYRange(0, max(1.0, *self._factors) * 1.1, padding=0)
 
     def show_take(self, take: Take) -> None:
         """Show the final figures of a finished take."""
@@ -239,10 +254,10 @@ class MetersPanel(QScrollArea):
         self._factor_note.setText(f"RTF of “{take.label or 'take'}”")
         self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
         self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
-        self._figures["device"].show_value(measured.device.upper() or "–")
+        self.show_device(measured.device)
         self._times.append(measured.seconds)
         self._factors.append(measured.real_time_factor)
-        self._curve.setData(self._times, self._factors)
+        self._draw()
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
         """Show where the seconds of A and B went, and how many times faster B is."""

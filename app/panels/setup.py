@@ -242,7 +242,7 @@ class SetupPanel(QWidget):
         for name, (_, group, _, _) in self._techniques.items():
             group.setVisible(name in wanted)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+    def minimumSizeHint(self) -> QSize:
         """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
         bar = self._scroll.verticalScrollBar().sizeHint().width()
         return QSize(self._scroll.widget().minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)

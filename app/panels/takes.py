@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from engine.library import Library, TakeSummary
 from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
@@ -37,6 +36,7 @@ from PySide6.QtWidgets import (
 from app.theme import Colours
 from app.wav import write_wav
 from engine.errors import PlainError
+from engine.library import Library, TakeSummary
 from engine.setting import Difference, Setting
 from engine.take import Take
 from engine.techniques import technique
@@ -153,10 +153,10 @@ class TakesModel(QAbstractTableModel):
         if self._takes:
             self.dataChanged.emit(self.index(0, _SIDE), self.index(len(self._takes) - 1, _SIDE))
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's signature)
+    def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._takes)
 
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's signature)
+    def columnCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(COLUMNS)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -200,7 +200,7 @@ class _Filter(QSortFilterProxyModel):
 
     def show_only(self, words: str, starred: bool) -> None:
         self._words, self._starred = tuple(words.casefold().split()), starred
-        self.invalidateFilter()
+        self.invalidateRowsFilter()
 
     def filterAcceptsRow(self, row: int, parent: Index) -> bool:
         if not self._words and not self._starred:

@@ -1,0 +1,77 @@
+"""Controls are built from declarations."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QSpinBox
+from pytestqt.qtbot import QtBot
+
+from app.panels.knob_controls import KnobControls, decimals
+from engine.knobs import Choice, Effect, Number, Switch, defaults
+from engine.techniques import TECHNIQUES
+
+KNOBS = (
+    Number("steps", "Steps", "How many.", 32, minimum=1, maximum=64, whole=True),
+    Number("threshold", "Threshold", "How far.", 0.1, "δ", "mel", Effect.AFTER_CALIBRATION, 0.0, 2.0, 0.01),
+    Switch("on", "On", "Whether.", True),
+    Choice("solver", "Solver", "Which.", "euler", values=("euler", "midpoint"), titles=("Euler", "Midpoint")),
+)
+
+
+@pytest.fixture
+def controls(qtbot: QtBot) -> KnobControls:
+    made = KnobControls("Test")
+    qtbot.addWidget(made)
+    made.set_knobs(KNOBS, defaults(KNOBS))
+    made.show()
+    return made
+
+
+def test_each_kind_has_its_editor_range_and_name(controls: KnobControls) -> None:
+    kinds = {"steps": QSpinBox, "threshold": QDoubleSpinBox, "on": QCheckBox, "solver": QComboBox}
+    for name, kind in kinds.items():
+        assert isinstance(controls.editor(name), kind)
+    spin = controls.editor("threshold")
+    assert (spin.minimum(), spin.maximum(), spin.singleStep()) == (0.0, 2.0, 0.01)
+    assert spin.accessibleName() == "Test: Threshold δ (mel)"
+    assert "after the next calibration" in spin.toolTip()
+
+
+def test_keys_change_values(controls: KnobControls, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(controls.changed) as blocker:
+        qtbot.keyClick(controls.editor("steps"), Qt.Key.Key_Up)
+    assert blocker.args == ["steps", 33]
+    with qtbot.waitSignal(controls.changed) as blocker:
+        qtbot.keyClick(controls.editor("solver"), Qt.Key.Key_Down)
+    assert blocker.args == ["solver", "midpoint"]
+
+
+def test_reset_restores_the_owners_default(controls: KnobControls, qtbot: QtBot) -> None:
+    controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 20}, {"steps": 16})
+    reset = controls._resets["steps"]
+    assert reset.isEnabled()
+    with qtbot.waitSignal(controls.changed) as blocker:
+        reset.click()
+    assert blocker.args == ["steps", 16]
+    controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 16}, {"steps": 16})
+    assert not controls._resets["steps"].isEnabled()
+
+
+def test_showing_a_value_is_no_change(controls: KnobControls, qtbot: QtBot) -> None:
+    with qtbot.assertNotEmitted(controls.changed):
+        controls.set_knobs(KNOBS, {"steps": 5, "threshold": 1.0, "on": False, "solver": "midpoint"})
+    assert controls.editor("solver").currentData() == "midpoint"
+
+
+def test_every_declared_technique_can_be_shown(qtbot: QtBot) -> None:
+    for one in TECHNIQUES:
+        controls = KnobControls(one.title)
+        qtbot.addWidget(controls)
+        controls.set_knobs(one.knobs, defaults(one.knobs))
+        assert [knob.name for knob in controls.knobs] == [knob.name for knob in one.knobs]
+
+
+@pytest.mark.parametrize(("step", "places"), [(1.0, 1), (0.1, 2), (0.05, 3), (0.01, 3)])
+def test_decimals_show_one_digit_more_than_a_step(step: float, places: int) -> None:
+    assert decimals(step) == places

@@ -1,0 +1,55 @@
+"""The meters show what the engine says, live and afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+from pytestqt.qtbot import QtBot
+
+from app.panels.meters import MetersPanel
+from app.theme import DARK, LIGHT
+from engine.messages import Telemetry
+from engine.setting import Setting
+from engine.take import Measurements, Take
+
+
+def take(seconds: float) -> Take:
+    measured = Measurements(seconds, 2.0, 0.7, 0.1, seconds - 0.3, 0.2, peak_memory_bytes=3 * 2**30, device="cpu")
+    return Take("one", "2026-11-21", "Text.", "slt", Setting("f5-mini"), 24000, np.zeros(48000, np.float32), measured)
+
+
+def telemetry(job: int, elapsed: float, factor: float | None) -> Telemetry:
+    return Telemetry(job, 0, 2, 3, 8, 0.1, 9.5, elapsed, 1.0, factor, 0.4, 200 * 2**20)
+
+
+def test_live_figures_and_curve(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.show_telemetry(telemetry(1, 0.5, None))
+    assert meters._factor.text() == "–"
+    meters.show_telemetry(telemetry(1, 1.0, 0.62))
+    meters.show_telemetry(telemetry(1, 1.5, 0.55))
+    assert meters._factor.text() == "0.55"
+    assert list(meters._curve.getData()[1]) == [0.62, 0.55]
+    assert meters._figures["step"]._value.text() == "4 of 8"
+    assert meters._figures["first"]._value.text() == "0.40 s"
+    meters.show_telemetry(telemetry(2, 0.2, 0.9))
+    assert list(meters._curve.getData()[1]) == [0.9], "another job begins another curve"
+
+
+def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.show_comparison(take(2.0), take(1.0))
+    assert meters._speed_up.text() == "B is 2.00 × as fast as A"
+    assert "backbone 1.70 s" in meters._parts["A"].toolTip()
+    meters.show_comparison(take(2.0), None)
+    assert meters._speed_up.text() == ""
+    meters.show_take(take(2.0))
+    assert meters._figures["memory"]._value.text() == "3.00 GiB"
+
+
+def test_plots_follow_the_theme(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.set_colours(DARK)
+    assert meters._plot.backgroundBrush().color().name() == DARK.base

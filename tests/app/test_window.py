@@ -1,0 +1,215 @@
+"""The main window on the real engine with a small real model."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QGraphicsView, QLineEdit, QScrollBar, QTabBar, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.__main__ import catch_exceptions
+from app.jobs import Kind, Outcome
+from app.theme import Scheme
+from app.window import MainWindow, open_library
+from engine.messages import Calibrate
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+
+
+def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
+    """Trigger ``action`` and wait for its job; how it ended."""
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        action.trigger()
+    return blocker.args[1]
+
+
+def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot) -> None:
+    assert "Baseline" in window.guide.hint
+    assert window.baseline_action.isEnabled()
+    assert not window.accelerated_action.isEnabled()
+    assert "calibrate first" in window.accelerated_action.toolTip()
+    for action, following in (
+        (window.baseline_action, "Calibrate"),
+        (window.calibrate_action, "Accelerated"),
+        (window.accelerated_action, "Compare"),
+    ):
+        assert run(window, action, qtbot) is Outcome.FINISHED
+        assert following in window.guide.hint
+    window.compare_action.trigger()
+    assert "Export" in window.guide.hint
+
+
+def test_takes_are_kept_and_shown(window: MainWindow, qtbot: QtBot) -> None:
+    run(window, window.baseline_action, qtbot)
+    assert len(window.library) == 1
+    assert window.takes.table.model().rowCount() == 1
+    assert window.takes.table.model().index(0, 1).data() == "A"
+
+
+def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.load_model("f5-mini", variant="strange")
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert window.banner.isVisible()
+    assert window.banner.level == "error"
+    assert "loading the model" in window.banner.text
+    assert QApplication.activeModalWidget() is None
+    assert "KeyError" in window.log.plain_text()
+    window.state.load_model("f5-mini")
+    qtbot.waitUntil(lambda: window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    assert run(window, window.baseline_action, qtbot) is Outcome.FINISHED
+
+
+def test_escape_cancels(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.set_option("steps", 128)
+    window.calibrate_action.trigger()
+    assert window.jobs.running[0].kind is Kind.CALIBRATE
+    assert not window.baseline_action.isEnabled()
+    window.activateWindow()
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert blocker.args[1] is Outcome.CANCELLED
+    assert window.state.table is None
+    assert not window.jobs.busy
+
+
+def test_an_exception_anywhere_is_told_and_logged(window: MainWindow, qtbot: QtBot, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    catch_exceptions(window)
+
+    def fail() -> None:
+        raise ValueError("something odd")
+
+    with qtbot.waitSignal(window.unexpected_happened):
+        thread = threading.Thread(target=fail)
+        thread.start()
+    thread.join()
+    qtbot.waitUntil(lambda: "ValueError: something odd" in window.banner.text)
+    assert "Traceback" in window.log.plain_text()
+
+
+def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    first = make_window()
+    first.show()
+    first.theme.apply(Scheme.DARK)
+    first._docks["log"].hide()
+    first.state.set_text("Remember me.")
+    close(first, qtbot)
+    second = make_window()
+    second.show()
+    qtbot.waitExposed(second)
+    assert second._docks["log"].isHidden()
+    assert second.theme.scheme is Scheme.DARK
+    assert second.state.text == "Remember me."
+    assert second.setup.text.toPlainText() == "Remember me."
+    assert not second.restoreState(second.saveState(99), 1), "another version's layout is refused"
+    second._settings.setValue("layout", QByteArray(b"not a layout"))
+    second._restore()
+    assert not second._docks["log"].isHidden(), "what cannot be restored gives the default layout"
+    close(second, qtbot)
+
+
+def _is_named(widget: QWidget) -> bool:
+    if widget.accessibleName():
+        return True
+    name = getattr(widget, "text", lambda: "")()
+    return bool(name) if isinstance(name, str) and not isinstance(widget, QLineEdit) else False
+
+
+def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow, qtbot: QtBot) -> None:
+    window.setup._add_voice.setChecked(True)
+    nameless = []
+    for widget in window.findChildren(QWidget):
+        if widget.window() is not window:
+            continue  # The list that a combo box opens.
+        if not widget.focusPolicy() & Qt.FocusPolicy.TabFocus or isinstance(widget, QTabBar | QScrollBar):
+            continue
+        # The inner edit of a spin box and the viewport of a plot speak through the widget around them.
+        inside = isinstance(widget.parentWidget(), QAbstractSpinBox | QGraphicsView)
+        if not inside and not _is_named(widget) and not hasattr(widget, "title"):
+            parents = f"{type(widget.parentWidget()).__name__}/{type(widget.parentWidget().parentWidget()).__name__}"
+            nameless.append(f"{type(widget).__name__} in {parents}")
+    assert not nameless, "\n".join(nameless)
+
+
+def test_every_shortcut_is_unique_and_listed(window: MainWindow, qtbot: QtBot) -> None:
+    keys = [action.shortcut().toString() for action in window.actions() if not action.shortcut().isEmpty()]
+    assert len(keys) == len(set(keys)) > 20
+    for wanted in ("Ctrl+B", "Ctrl+K", "Ctrl+Return", "Esc", "Ctrl+E", "F1"):
+        assert wanted in keys
+
+
+def test_every_panel_can_be_reached_by_its_key(window: MainWindow, qtbot: QtBot) -> None:
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    for name, dock in window._docks.items():
+        window.go_to(name)
+        if name == "meters":
+            continue  # Nothing in it can be changed.
+        assert dock.isAncestorOf(QApplication.focusWidget()), name
+
+
+def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.set_option("steps", 128)
+    window.calibrate_action.trigger()
+    window.close()
+    window.close()
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
+    assert window._engine.join(0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_closing_during_calibration_fifty_times(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+    before = threading.active_count()
+    for _ in range(50):
+        window = make_window()
+        window.show()
+        qtbot.waitUntil(lambda window=window: window.state.ready, timeout=PATIENCE_MILLISECONDS)
+        window.state.set_option("steps", 128)
+        window.calibrate_action.trigger()
+        assert isinstance(window.jobs.running[-1].command, Calibrate)
+        close(window, qtbot)
+        assert not window.isVisible()
+    qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_closing_before_the_first_paint_needs_no_engine(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+    window = make_window()
+    close(window, qtbot)
+    assert window._engine is None
+
+
+def test_a_library_that_cannot_be_opened_is_told(tmp_path) -> None:
+    blocked = tmp_path / "takes"
+    blocked.write_text("not a folder")
+    library, problem = open_library(blocked)
+    with library:
+        assert "takes" in problem
+        assert library.folder != blocked
+
+
+def test_models_without_weights_offer_folder_and_download(window: MainWindow, qtbot: QtBot) -> None:
+    index = window.setup.model.findData("E2TTS_Base")
+    window.setup.model.setCurrentIndex(index)
+    window.setup.model.activated.emit(index)
+    assert window.setup._download.isVisibleTo(window.setup)
+    assert "CC-BY-NC-4.0" in window.setup._model_note.text()
+    assert window.state.model_id == "f5-mini"
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
+def test_nothing_is_cut_off(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    window.resize(*size)
+    window.default_layout()
+    qtbot.wait(50)
+    assert window.minimumSizeHint().width() <= size[0]
+    for name, dock in window._docks.items():
+        if dock.isVisible() and not dock.visibleRegion().isEmpty():
+            panel = dock.widget()
+            assert panel.width() >= panel.minimumSizeHint().width(), name
