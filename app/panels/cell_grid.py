@@ -65,6 +65,7 @@ class CellGrid(QWidget):
         self._pressed: tuple[int, int] | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleDescription(self.empty_text())
 
     # --- What subclasses say -----------------------------------------------------------------------------------------
     def paint_cells(self, painter: QPainter) -> None:
@@ -96,23 +97,22 @@ class CellGrid(QWidget):
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Flow time t at which each step starts; empty when unknown."""
-        return self._times
+        """Flow time t at which each step starts; empty when unknown or given for another number of steps."""
+        return self._times[: self.steps] if len(self._times) in (self.steps, self.steps + 1) else ()
 
     def set_shape(self, layers: int, steps: int) -> None:
         """Show this many layers and steps; the cursor stays where it is as far as it can."""
         if (layers, steps) != self._shape:
             self._shape = (layers, steps)
-            if len(self._times) != steps:
-                self._times = ()
             self._cursor = self._anchor = self._clipped(*self._cursor)
         self.refresh()
 
     def set_times(self, times: tuple[float, ...]) -> None:
-        """Show the flow time of each step on the axis. A grid's end point, if given as well, is left out; times for
-        another number of steps are not shown."""
-        self._times = tuple(times[: self.steps]) if len(times) in (self.steps, self.steps + 1) else ()
-        self.refresh()
+        """Show the flow time of each step on the axis. A grid's end point, if given as well, is left out. Times for
+        another number of steps than is shown wait until their steps come."""
+        if tuple(times) != self._times:
+            self._times = tuple(times)
+            self.refresh()
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
@@ -126,7 +126,7 @@ class CellGrid(QWidget):
 
     def place_text(self, layer: int, step: int) -> str:
         """Where a cell is, for people: ``Layer 3, step 5 (t = 0.143)``."""
-        time = f" (t = {self._times[step]:.3f})" if self._times else ""
+        time = f" (t = {self.times[step]:.3f})" if self.times else ""
         return f"Layer {layer + 1}, step {step + 1}{time}"
 
     # --- Cursor and range --------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class CellGrid(QWidget):
     def _area(self) -> QRect:
         metrics = self.fontMetrics()
         left = metrics.horizontalAdvance("00 ") + metrics.height() + 6
-        bottom = metrics.height() * (3 if self._times else 2) + 8
+        bottom = metrics.height() * (3 if self.times else 2) + 8
         return self.rect().adjusted(left, 3, -4, -bottom)
 
     def cell_rectangle(self, layer: int, step: int) -> QRect:
@@ -216,15 +216,15 @@ class CellGrid(QWidget):
             cell = self.cell_rectangle(layer, 0)
             box = QRect(height + 2, cell.center().y() - height // 2, area.left() - height - 8, height)
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(layer + 1))
-        width = metrics.horizontalAdvance("0.00 " if self._times else "00 ")
+        width = metrics.horizontalAdvance("0.00 " if self.times else "00 ")
         for step in _labelled(self.steps, area.width(), width):
             cell = self.cell_rectangle(0, step)
             box = QRect(cell.center().x() - width, area.bottom() + 4, 2 * width, height)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(step + 1))
-            if self._times:
-                painter.drawText(box.translated(0, height), Qt.AlignmentFlag.AlignCenter, f"{self._times[step]:.2f}")
+            if self.times:
+                painter.drawText(box.translated(0, height), Qt.AlignmentFlag.AlignCenter, f"{self.times[step]:.2f}")
         title = QRect(area.left(), self.height() - height - 1, area.width(), height)
-        text = "Step, and flow time t where it starts" if self._times else "Step"
+        text = "Step, and flow time t where it starts" if self.times else "Step"
         painter.drawText(title, Qt.AlignmentFlag.AlignCenter, metrics.elidedText(text, Qt.ElideRight, area.width()))
         painter.save()
         painter.translate(0, area.bottom())
@@ -324,8 +324,8 @@ class CellGrid(QWidget):
 
     def _lines(self) -> Iterator[str]:
         yield "\t".join(("layer", *(f"step {one + 1}" for one in range(self.steps))))
-        if self._times:
-            yield "\t".join(("t", *(f"{one:.6g}" for one in self._times)))
+        if self.times:
+            yield "\t".join(("t", *(f"{one:.6g}" for one in self.times)))
         for layer in range(self.layers):
             yield "\t".join((str(layer + 1), *(self.cell_text(layer, step) for step in range(self.steps))))
 

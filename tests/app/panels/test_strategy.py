@@ -402,6 +402,9 @@ def test_times_of_another_grid_are_not_shown(panel: StrategyPanel) -> None:
     assert len(panel.grid.times) == STEPS
     panel.set_table(calibrate(0.1, steps=4).table)
     assert panel.grid.times == ()
+    panel.set_times((0.0, 0.1, 0.2))
+    panel.set_table(calibrate(0.1, steps=3).table)
+    assert panel.grid.times == (0.0, 0.1, 0.2), "times may come before the table"
 
 
 def test_what_is_under_the_cursor_is_told_to_screen_readers(panel: StrategyPanel) -> None:
