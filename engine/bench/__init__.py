@@ -20,6 +20,7 @@ from engine.errors import SettingError
 BENCHES: dict[str, str] = {
     "calibration": "engine.bench.calibration",
     "skipping": "engine.bench.skipping",
+    "intelligibility": "engine.bench.intelligibility",
 }
 """Module of each bench by name. Modules are imported on use only: they import torch."""
 

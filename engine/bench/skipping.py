@@ -24,7 +24,7 @@ from engine.techniques.ditreducio.calibration import Subject, calibrate
 from engine.techniques.ditreducio.table import Action, StrategyTable
 
 NAME = "skipping"
-LEVELS = (0.05, 0.08, 0.12, 0.17, 0.23, 0.30, 0.40)
+LEVELS = (0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40)
 """Thresholds in units of the mean absolute error; on the bundled model they range from hardly any skip to most."""
 COUNTED_FROM = 0.10
 """Levels whose table saves less than this share of the operations are measured, but do not count in the headline."""
