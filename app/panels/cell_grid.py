@@ -22,6 +22,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -63,6 +64,7 @@ class CellGrid(QWidget):
         self._cursor = (0, 0)
         self._anchor = (0, 0)
         self._pressed: tuple[int, int] | None = None
+        self._known_edges: tuple[list[int], list[int]] | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleDescription(self.empty_text())
@@ -121,6 +123,7 @@ class CellGrid(QWidget):
 
     def refresh(self) -> None:
         """Repaint, and tell screen readers what is under the cursor now."""
+        self._known_edges = None
         self.setAccessibleDescription(self.describe(*self._cursor) if self.layers else self.empty_text())
         self.update()
 
@@ -174,12 +177,29 @@ class CellGrid(QWidget):
         bottom = metrics.height() * (3 if self.times else 2) + 8
         return self.rect().adjusted(left, 3, -4, -bottom)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._known_edges = None
+        super().resizeEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        self._known_edges = None
+        super().changeEvent(event)
+
     def cell_rectangle(self, layer: int, step: int) -> QRect:
         """Where a cell is painted, its grid line on the right and at the bottom included."""
-        area = self._area()
-        left, right = (area.left() + one * area.width() // self.steps for one in (step, step + 1))
-        top, bottom = (area.top() + one * area.height() // self.layers for one in (layer, layer + 1))
-        return QRect(left, top, right - left, bottom - top)
+        columns, rows = self._edges()
+        left, top = columns[step], rows[layer]
+        return QRect(left, top, columns[step + 1] - left, rows[layer + 1] - top)
+
+    def _edges(self) -> tuple[list[int], list[int]]:
+        """Left edges of the columns and top edges of the rows, and where the last ones end."""
+        if self._known_edges is None:
+            area = self._area()
+            self._known_edges = (
+                [area.left() + one * area.width() // self.steps for one in range(self.steps + 1)],
+                [area.top() + one * area.height() // self.layers for one in range(self.layers + 1)],
+            )
+        return self._known_edges
 
     def cell_at(self, position: QPointF | QPoint) -> tuple[int, int] | None:
         """(layer, step) at a position in widget coordinates, or ``None`` beside the grid."""
