@@ -383,7 +383,7 @@ class AppState(QObject):
         self.undo_stack.push(_TableEdit(self, table, why))
 
     def import_table(self, text: str, where: str) -> None:
-        """Use an official strategy table, the text of its JSON file. Raises :class:`PlainError` when it does not fit."""
+        """Use an official strategy table, given its text. Raises :class:`PlainError` where it does not fit."""
         belonging = self.belonging()
         if belonging is None or self.info is None:
             raise SettingError("Load a model first: a strategy table belongs to one.")

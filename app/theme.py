@@ -245,7 +245,7 @@ class Theme(QObject):
         return DARK if self.dark else LIGHT
 
     def apply(self, scheme: Scheme) -> None:
-        """Use ``scheme`` from now on. Restyling every widget takes a tenth of a second, so it is done when colours change."""
+        """Use ``scheme`` from now on. Widgets are restyled only when colours change: that takes a tenth of a second."""
         self._scheme = scheme
         if self.colours is not self._applied:
             self._applied = self.colours

@@ -44,6 +44,7 @@ class ProfileDialog(QDialog):
         self.path.setAccessibleName("File of the profile")
         self.path.textChanged.connect(self._check)
         browse = QPushButton("&Browse…")
+        browse.setAutoDefault(False)
         browse.clicked.connect(self._browse)
         row = QHBoxLayout()
         row.addWidget(self.path, 1)
@@ -55,7 +56,6 @@ class ProfileDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.export_button = buttons.addButton("&Export", QDialogButtonBox.ButtonRole.AcceptRole)
         self.export_button.setProperty("look", "primary")
-        self.export_button.setDefault(True)
         buttons.accepted.connect(self._export)
         buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)
@@ -63,6 +63,7 @@ class ProfileDialog(QDialog):
         layout.addWidget(self.note)
         layout.addWidget(buttons)
         self.setMinimumWidth(self.fontMetrics().height() * 34)
+        self.export_button.setDefault(True)
         self.path.setFocus()
         self.path.selectAll()
         self._check()
@@ -126,5 +127,5 @@ class ProfileDialog(QDialog):
         except PlainError as error:
             self.note.setText(str(error))
             return
-        self.written.emit(str(path))
         self.accept()
+        self.written.emit(str(path))

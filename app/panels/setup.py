@@ -261,7 +261,8 @@ class SetupPanel(QWidget):
             self._model_note.setText(f"{entry.summary}")
         else:
             self._model_note.setText(
-                f"{info.parameters / 1e6:.1f} M parameters · {info.layers} layers · {info.precision} · licence {info.licence}"
+                f"{info.parameters / 1e6:.1f} M parameters · {info.layers} layers · {info.precision} · "
+                f"licence {info.licence}"
             )
             self._model_note.setToolTip(f"{info.checkpoint}\nSHA-256 {info.fingerprint}")
         self._show_techniques()
