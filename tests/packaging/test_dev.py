@@ -1,0 +1,288 @@
+"""The set-up script: what it looks for, what it would do, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "packaging" / "dev.py"
+
+
+@pytest.fixture
+def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script as a module that works in a folder of its own, with the repository's own declarations."""
+    spec = importlib.util.spec_from_file_location("dev", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by name.
+    monkeypatch.setitem(sys.modules, "dev", module)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "ENVIRONMENT", tmp_path / ".venv")
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    return module
+
+
+@pytest.fixture
+def installed(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that the script would have run to install things."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(dev, "quietly", lambda command, failure, environment=None: commands.append(list(command)))
+    return commands
+
+
+def environment(dev: ModuleType) -> None:
+    """A virtual environment without anything in it, as an interrupted set-up leaves it."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(dev.ENVIRONMENT)], check=True)
+
+
+def test_everything_is_installed_once(dev: ModuleType, installed: list[list[str]]) -> None:
+    environment(dev)
+    dev.prepare_environment(("download",))
+    assert [command[1:4] for command in installed] == [["-m", "pip", "install"]] * 2
+    assert all(str(dev.CONSTRAINTS) in command for command in installed)
+    assert any(part.startswith(f"torch=={dev.pinned('torch')}") for part in installed[0])
+    assert installed[1][-1] == ".[download]"
+    dev.prepare_environment(("download",))
+    assert len(installed) == 2
+
+
+@pytest.mark.parametrize("changed", ["pyproject.toml", "constraints"])
+def test_a_changed_declaration_makes_it_outdated(
+    dev: ModuleType, installed: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str
+) -> None:
+    environment(dev)
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text(dev.CONSTRAINTS.read_text())
+    monkeypatch.setattr(dev, "CONSTRAINTS", constraints)
+    dev.prepare_environment(("download",))
+    path = constraints if changed == "constraints" else tmp_path / "pyproject.toml"
+    path.write_text(path.read_text() + "\n# changed\n")
+    dev.prepare_environment(("download",))
+    assert len(installed) == 4
+
+
+def test_testing_adds_to_what_running_needs(dev: ModuleType, installed: list[list[str]]) -> None:
+    environment(dev)
+    dev.prepare_environment(("download",))
+    dev.prepare_environment(("dev",))
+    assert installed[-1][-1] == ".[dev,download]"
+    dev.prepare_environment(("download",))
+    assert len(installed) == 4
+
+
+def test_an_interrupted_installation_is_done_again(
+    dev: ModuleType, installed: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(dev)
+    dev.prepare_environment(("download",))
+    (dev.ROOT / "pyproject.toml").write_text("changed")
+
+    def broken(*arguments: object) -> None:
+        raise dev.SetUpError("no network")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(dev, "quietly", broken)
+        with pytest.raises(dev.SetUpError):
+            dev.prepare_environment(("download",))
+    # Back to what was installed completely once: nobody knows any more what the environment holds.
+    (dev.ROOT / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    dev.prepare_environment(("download",))
+    assert len(installed) == 4
+
+
+def test_a_missing_environment_is_created_with_a_suitable_python(dev: ModuleType, installed: list[list[str]]) -> None:
+    dev.create_environment()
+    (command,) = installed
+    assert command[1:] == ["-m", "venv", str(dev.ENVIRONMENT)]
+    assert dev.python_version(Path(command[0])) is not None
+    assert dev.can_create_environments(Path(command[0]))
+
+
+def test_an_environment_that_cannot_be_used_is_replaced(dev: ModuleType, installed: list[list[str]]) -> None:
+    environment(dev)
+    dev.environment_python().unlink()
+    assert dev.python_version(dev.environment_python()) is None
+    dev.create_environment()
+    assert not dev.ENVIRONMENT.exists()
+    assert installed[0][1:3] == ["-m", "venv"]
+
+
+def test_a_folder_that_is_no_environment_is_left_alone(dev: ModuleType, installed: list[list[str]]) -> None:
+    dev.ENVIRONMENT.mkdir()
+    (dev.ENVIRONMENT / "thesis.txt").write_text("mine")
+    with pytest.raises(dev.SetUpError, match="is no virtual environment; move it away"):
+        dev.create_environment()
+    assert (dev.ENVIRONMENT / "thesis.txt").exists()
+    assert installed == []
+
+
+def test_without_a_suitable_python_it_says_which_to_install(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dev, "candidates", lambda: [Path("/no/python")])
+    with pytest.raises(dev.SetUpError, match=r"No Python from 3\.11 to 3\.13 was found .* Install Python"):
+        dev.find_python()
+
+
+def test_a_python_without_venv_is_named(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dev, "can_create_environments", lambda python: False)
+    monkeypatch.setattr(dev.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
+    monkeypatch.setattr(dev.os, "geteuid", lambda: 1000)
+    with pytest.raises(dev.SetUpError, match=r"lacks the modules venv and ensurepip.*apt-get install python3-venv"):
+        dev.find_python()
+
+
+# --- System packages --------------------------------------------------------------------------------------------------
+def test_needs_are_found_by_library_program_or_path(dev: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "fonts" / "a").mkdir(parents=True)
+    (tmp_path / "fonts" / "a" / "Font.ttf").write_text("")
+    libraries = "\tlibEGL.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libEGL.so.1\n"
+    needs = [
+        dev.Need("egl", "libEGL.so.1"),
+        dev.Need("jack", "libjack.so.0"),
+        dev.Need("python", Path(sys.executable).name),
+        dev.Need("nothing", "no-such-program"),
+        dev.Need("font", f"{tmp_path}/fonts/*/Font.ttf"),
+        dev.Need("other font", f"{tmp_path}/fonts/*/Other.ttf"),
+    ]
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{before}"
+    try:
+        assert [need.package for need in dev.missing(needs, libraries)] == ["jack", "nothing", "other font"]
+    finally:
+        os.environ["PATH"] = before
+
+
+@pytest.fixture
+def debian(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Makes this a Debian machine that lacks everything, used by the user with this number."""
+
+    def be(user: int) -> None:
+        monkeypatch.setattr(dev.sys, "platform", "linux")
+        monkeypatch.setattr(dev, "shared_libraries", lambda: "")
+        monkeypatch.setattr(dev.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
+        monkeypatch.setattr(dev.os, "geteuid", lambda: user)
+
+    return be
+
+
+def test_root_gets_system_packages_installed(
+    dev: ModuleType, installed: list[list[str]], debian: Callable[[int], None]
+) -> None:
+    debian(0)
+    dev.prepare_system([dev.Need("libportaudio2", "libportaudio.so.2"), dev.Need("flite", "flite")])
+    assert [command[:2] for command in installed] == [["apt-get", "update"], ["apt-get", "install"]]
+    assert installed[1][-2:] == ["libportaudio2", "flite"]
+
+
+def test_others_get_the_command(
+    dev: ModuleType,
+    installed: list[list[str]],
+    debian: Callable[[int], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    debian(1000)
+    dev.prepare_system([dev.Need("libportaudio2", "libportaudio.so.2"), dev.Need("flite", "flite")])
+    assert installed == []
+    assert "sudo apt-get install libportaudio2 flite" in capsys.readouterr().out
+
+
+def test_nothing_missing_means_nothing_done(
+    dev: ModuleType, installed: list[list[str]], debian: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    debian(0)
+    dev.prepare_system([])
+    assert installed == []
+    assert capsys.readouterr().out == ""
+
+
+def test_a_failed_command_shows_what_it_said(dev: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(dev.SetUpError, match="It did not work"):
+        dev.quietly([sys.executable, "-c", "print('the reason'); raise SystemExit(3)"], "It did not work.")
+    assert "the reason" in capsys.readouterr().err
+    with pytest.raises(dev.SetUpError, match=r"It did not work\. \(no-such-program"):
+        dev.quietly(["no-such-program"], "It did not work.")
+
+
+# --- Running and testing ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [({}, False), ({"DISPLAY": ":0"}, True), ({"WAYLAND_DISPLAY": "wayland-0"}, True), ({"DISPLAY": ""}, False)],
+)
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has machines without a display")
+def test_a_display_is_recognised(dev: ModuleType, variables: dict[str, str], expected: bool) -> None:
+    assert dev.has_display(variables) is expected
+
+
+@pytest.fixture
+def started(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, str]]]:
+    """The commands that the script would have started, with their environments."""
+    found = []
+
+    def start(command: list[str], **more: object) -> subprocess.CompletedProcess:
+        found.append((command, more["env"]))
+        return subprocess.CompletedProcess(command, 1 if "ruff" in command else 0)
+
+    monkeypatch.setattr(dev.subprocess, "run", start)
+    return found
+
+
+def test_running_with_and_without_a_display(
+    dev: ModuleType, started: list[tuple[list[str], dict[str, str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev, "has_display", lambda variables: True)
+    assert dev.run(["--steps", "4"]) == 0
+    assert started[-1][0][1:] == ["-m", "app", "--steps", "4"]
+    monkeypatch.setattr(dev, "has_display", lambda variables: False)
+    dev.run([])
+    *_, option, folder = started[-1][0]
+    assert option == "--headless-tour"
+    assert Path(folder).is_dir()
+    assert started[-1][1]["QT_QPA_PLATFORM"] == "offscreen"
+    dev.run(["--headless-tour", "mine"])
+    assert started[-1][0][1:] == ["-m", "app", "--headless-tour", "mine"]
+
+
+def test_one_failed_check_fails_the_whole_but_stops_nothing(
+    dev: ModuleType, started: list[tuple[list[str], dict[str, str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dev.test([]) == 1
+    assert [Path(command[0]).name if "-m" not in command else command[2] for command, _ in started] == [
+        "ruff",
+        "ruff",
+        "lint-imports",
+        "pytest",
+    ]
+    assert "OMP_NUM_THREADS" in started[0][1]
+    summary = capsys.readouterr().out
+    assert "FAILED (exit code 1)" in summary
+    assert "Tests             passed" in summary
+
+
+def test_arguments_go_to_pytest_alone(dev: ModuleType, started: list[tuple[list[str], dict[str, str]]]) -> None:
+    assert dev.test(["tests/engine", "-x"]) == 0
+    ((command, _),) = started
+    assert command[1:] == ["-m", "pytest", "tests/engine", "-x"]
+
+
+def test_without_a_command_it_explains_itself() -> None:
+    for arguments, code in ((["--help"], 0), ([], 2), (["dance"], 2)):
+        done = subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == code
+        assert "packaging/dev.py run" in done.stdout
+
+
+def test_a_damaged_stamp_counts_as_none(dev: ModuleType) -> None:
+    dev.ENVIRONMENT.mkdir()
+    for content in ("", "[]", "{"):
+        dev.stamp_file().write_text(content)
+        assert dev.read_stamp() == {}
+    dev.stamp_file().write_text(json.dumps({"inputs": "x"}))
+    assert dev.read_stamp() == {"inputs": "x"}
