@@ -59,7 +59,7 @@ class Banner(QFrame):
         self.show()
         self.setFixedHeight(self.layout().heightForWidth(self.width()))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
+    def resizeEvent(self, event: QResizeEvent) -> None:
         """Be as high as the wrapped sentence needs: tool bars do not ask for a height that depends on the width."""
         super().resizeEvent(event)
         height = self.layout().heightForWidth(self.width())
