@@ -59,15 +59,17 @@ def _run(options: argparse.Namespace) -> int:
         finally:
             terminal.clear()
     if options.json:
-        print(json.dumps(result.data, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(result.data, allow_nan=False))
     elif result.text:
-        print(result.text)
+        # A Windows pipe may know fewer letters than people write.
+        encoding = sys.stdout.encoding or "utf-8"
+        print(result.text.encode(encoding, "replace").decode(encoding))
     return 0
 
 
 def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"error": sentence, "kind": kind, "exit_code": code}, ensure_ascii=False))
+        print(json.dumps({"error": sentence, "kind": kind, "exit_code": code}))
     print(sentence, file=sys.stderr)
     return code
 

@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def say(text: str) -> None:
     """Show one line of progress."""
-    print(f"• {text}", flush=True)
+    print(f"- {text}", flush=True)
 
 
 # --- The system's libraries -------------------------------------------------------------------------------------------
