@@ -192,7 +192,7 @@ class MetersPanel(QScrollArea):
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the figures: there is no sideways scrolling."""
         bar = self.verticalScrollBar().sizeHint().width()
-        width = max(self.widget().minimumSizeHint().width(), self.fontMetrics().height() * 14)
+        width = max(self.widget().minimumSizeHint().width(), self.fontMetrics().height() * 12)
         return QSize(width + bar, self.fontMetrics().height() * 10)
 
     def set_colours(self, colours: Colours) -> None:

@@ -424,7 +424,7 @@ def _combo(name: str) -> QComboBox:
     combo = QComboBox()
     combo.setAccessibleName(name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    combo.setMinimumContentsLength(12)
+    combo.setMinimumContentsLength(10)
     return combo
 
 
