@@ -101,7 +101,7 @@ class KnobControls(QWidget):
         if isinstance(knob, Choice):
             combo = QComboBox()
             combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            combo.setMinimumContentsLength(7)
+            combo.setMinimumContentsLength(6)
             for value, title in zip(knob.values, knob.titles or knob.values, strict=True):
                 combo.addItem(title, value)
             combo.activated.connect(lambda _, one=combo, name=knob.name: self.changed.emit(name, one.currentData()))

@@ -86,7 +86,7 @@ class SetupPanel(QWidget):
         content = QWidget()
         self._column = QVBoxLayout(content)
         self._column.setSpacing(2)
-        self._column.setContentsMargins(6, 0, 6, 6)
+        self._column.setContentsMargins(4, 0, 4, 6)
         self._add_model_group()
         self._add_voice_group()
         self._add_text_group()
