@@ -32,6 +32,8 @@ from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 from engine.techniques.ditreducio.table import Action
 
 DECIMALS = 3
+SHARE_POINTS = 61
+"""Thresholds at which the curve of the skipped share is computed; each is a table derived in about a millisecond."""
 """Moving δ rounds it to this many decimals, so that what is read is what is meant."""
 BINS = 48
 _KNOB: Number = next(one for one in TECHNIQUE.knobs if one.name == "threshold")
@@ -305,10 +307,11 @@ class ThresholdPanel(QWidget):
         lines += ["", "threshold\tskipped share"]
         if self._record is not None:
             thresholds = np.arange(_KNOB.minimum, _KNOB.maximum + _KNOB.step / 2, _KNOB.step)
-            smallest = np.sort(self._record.skipping_thresholds.ravel())
-            shares = np.searchsorted(smallest, thresholds, side="left") / smallest.size
-            lines += [f"{one:.{DECIMALS}f}\t{other:.4f}" for one, other in zip(thresholds, shares, strict=True)]
+            lines += [f"{one:.{DECIMALS}f}\t{self._share(one):.4f}" for one in thresholds]
         return "\n".join(lines)
+
+    def _share(self, threshold: float) -> float:
+        return self._record.derive(float(threshold)).table.skipped_share
 
     # --- Moving δ ----------------------------------------------------------------------------------------------------
     def _drag(self, position: float) -> None:
@@ -387,12 +390,9 @@ class ThresholdPanel(QWidget):
         if self._record is None:
             self._share_curve.setData([], [])
         else:
-            # Steps: the share jumps by one cell just above each cell's smallest error.
-            smallest = self._record.skipping_thresholds.ravel()
-            reached = np.sort(smallest[np.isfinite(smallest)])
-            shares = 100 * np.arange(1, len(reached) + 1) / smallest.size
-            x = self._axis(np.concatenate([[0.0], np.repeat(reached, 2), [max(most, _KNOB.maximum)]]))
-            self._share_curve.setData(x, np.concatenate([[0.0, 0.0], np.repeat(shares, 2)]))
+            axis = np.unique([*np.linspace(*ends, SHARE_POINTS), float(self._axis(self._record.threshold))])
+            thresholds = 10**axis if self.log_box.isChecked() else axis
+            self._share_curve.setData(axis, [100 * self._share(one) for one in thresholds])
         for plot in (self.histogram, self.share):
             plot.interval.setVisible(self._record is not None)
             if self._record is not None:

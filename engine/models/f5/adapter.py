@@ -188,7 +188,7 @@ class F5Speech:
             engaged.knobs if engaged else {},
             ditreducio.TECHNIQUE.title,
         )
-        reason = conflict(setting)
+        reason = ditreducio.conflict(setting)
         if reason:
             raise SettingError(reason)
         subject, spoken = self.subject(text, voice, setting)

@@ -83,40 +83,42 @@ class CalibrationRecord:
                 errors[trial.layer, trial.step] = trial.error * self.table.layers / (trial.layer + 1)
         return errors
 
-    @property
-    def skipping_thresholds(self) -> np.ndarray:
-        """(layers, steps) smallest normalised error of any trial of a cell: :meth:`derive` skips the cell at thresholds
-        above it. Infinite where nothing was tried."""
-        smallest = np.full((self.table.layers, self.table.steps), np.inf)
-        for trial in self.trials:
-            error = trial.error * self.table.layers / (trial.layer + 1)
-            smallest[trial.layer, trial.step] = min(smallest[trial.layer, trial.step], error)
-        return smallest
-
     def derive(self, threshold: float) -> Derivation:
-        """The table at ``threshold``; see the module's introduction for when it is exact."""
+        """The table at ``threshold``; see the module's introduction for when it is exact.
+
+        A prediction reckons that the errors of the skips of one step add up: what a trial added to the error of the
+        skips that were in force when it was measured, it would add to that of those which would now be in force. A
+        trial that added nothing is taken by its whole error. (Taking every error as measured predicts far too many
+        skips.)
+        """
         layers, steps = self.table.layers, self.table.steps
         rows = [[Action.NONE] * steps for _ in range(layers)]
         differs_at = None
         decided: set[tuple[int, int]] = set()
         tried_last: dict[tuple[int, int], Action] = {}
+        pass_over_step = None
+        recorded = predicted = 0.0
         for trial in self.trials:
             cell = trial.layer, trial.step
             tried_last[cell] = trial.action
-            accepted = trial.error < (trial.layer + 1) / layers * threshold
-            if accepted != trial.accepted and cell not in decided:
-                differs_at = differs_at or trial
-            if accepted and cell not in decided:
+            if pass_over_step != (trial.phase, trial.step):
+                pass_over_step, recorded, predicted = (trial.phase, trial.step), 0.0, 0.0
+            added = trial.error - recorded if trial.error > recorded else trial.error
+            error = trial.error if differs_at is None else predicted + added
+            if trial.accepted:
+                recorded = trial.error
+            if cell in decided:
+                continue
+            accepted = error < (trial.layer + 1) / layers * threshold
+            if accepted != trial.accepted and differs_at is None:
+                differs_at = trial
+            if accepted:
                 rows[trial.layer][trial.step] = trial.action
                 decided.add(cell)
+                predicted = error
         unmeasured = sum(cell not in decided and action is Action.TS for cell, action in tried_last.items())
         origin = f"{'calibrated' if differs_at is None else 'predicted'} at threshold {threshold:g}"
-        table = StrategyTable(
-            self.table.belonging,
-            tuple(map(tuple, rows)),
-            self.table.branch_skip,
-            origin,
-        )
+        table = StrategyTable(self.table.belonging, tuple(map(tuple, rows)), self.table.branch_skip, origin)
         return Derivation(table, differs_at is None, differs_at, unmeasured)
 
     @property

@@ -211,12 +211,11 @@ def test_the_histogram_counts_every_trial_in_view(panel: ThresholdPanel, record:
 
 
 def test_the_curve_is_the_share_that_derived_tables_skip(panel: ThresholdPanel, record: CalibrationRecord) -> None:
-    x, y = panel._share_curve.getData()
-    for threshold in np.linspace(0.005, 0.3, 23):
-        # The curve jumps where x repeats: what counts at a threshold is the last value left of it.
-        assert y[np.searchsorted(x, threshold, side="left") - 1] == pytest.approx(
-            100 * record.derive(float(threshold)).table.skipped_share
-        )
+    thresholds, shares = panel._share_curve.getData()
+    assert record.threshold == pytest.approx(min(thresholds, key=lambda one: abs(one - record.threshold)))
+    for threshold, share in zip(thresholds, shares, strict=True):
+        assert share == pytest.approx(100 * record.derive(float(threshold)).table.skipped_share)
+    assert shares[0] < shares[-1]
 
 
 def test_a_logarithmic_axis_shows_the_same_threshold_and_answers_to_clicks(panel: ThresholdPanel, qtbot) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.knobs import Values
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial
 from engine.techniques.ditreducio.table import Action
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
@@ -88,22 +89,40 @@ def test_a_table_derived_at_its_own_threshold_is_the_recorded_one_and_says_so() 
     assert record.derive(0.5).table.origin == "predicted at threshold 0.5"
 
 
-def test_cells_are_skipped_above_their_skipping_threshold_and_nowhere_else() -> None:
-    record = calibrate(0.05, 3)
-    smallest = record.skipping_thresholds
-    assert np.isinf(smallest[:, 0]).all()
-    assert np.isfinite(smallest[:, 1:]).all()
-    for other in THRESHOLDS:
-        skipped = np.array(record.derive(other).table.actions) != Action.NONE
-        np.testing.assert_array_equal(skipped, smallest < other)
-
-
-def test_more_is_skipped_at_a_larger_threshold() -> None:
+def test_little_is_skipped_at_a_small_threshold_and_almost_everything_at_a_large_one() -> None:
     record = calibrate(0.05, 1)
-    shares = [record.derive(one).table.skipped_share for one in THRESHOLDS]
-    assert shares == sorted(shares)
-    assert shares[0] == 0
-    assert shares[-1] > 0.6
+    assert record.derive(0.0).table.skipped_share == 0
+    everything = (LAYERS * (STEPS - 1)) / (LAYERS * STEPS)
+    assert record.derive(1e6).table.skipped_share == pytest.approx(everything)
+
+
+def test_predicted_errors_of_one_step_add_up() -> None:
+    def trial(layer: int, action: Action, error: float, accepted: bool = False) -> Trial:
+        return Trial(CALIBRATION, 2, layer, action, error, accepted)
+
+    # Measured alone, every cell would pass 0.5; two together only where the bounds have grown with the layer.
+    trials = tuple(
+        trial(layer, action, error)
+        for layer in range(LAYERS)
+        for action, error in ((Action.TS, 0.09 * (layer + 1)), (Action.BS, 0.01))
+    )
+    record = replace(calibrate(0.0), trials=trials, knobs=Values(threshold=0.0))
+    column = [record.derive(0.5).table.actions[layer][2] for layer in range(LAYERS)]
+    # Bounds 0.1 … 0.5. Layer 1: 0.09 passes. Layer 2: 0.09 + 0.18 does not, 0.09 + 0.01 does. Layer 3: 0.1 + 0.27 does
+    # not, 0.11 does. And so on.
+    assert column == [Action.TS, *[Action.BS] * (LAYERS - 1)]
+    # What was in force when a trial was measured is not counted twice: layer 2's 0.15 includes layer 1's 0.09.
+    measured = (
+        trial(0, Action.TS, 0.09, accepted=True),
+        trial(1, Action.TS, 0.15),
+        trial(1, Action.BS, 0.14, accepted=True),
+        trial(2, Action.TS, 0.31),
+        trial(2, Action.BS, 0.31),
+    )
+    recorded = replace(record, trials=measured, knobs=Values(threshold=0.36))
+    derived = recorded.derive(0.48)
+    assert not derived.exact
+    assert [row[2] for row in derived.table.actions][:3] == [Action.TS, Action.TS, Action.NONE]
 
 
 def test_normalised_errors_are_divided_by_the_layers_share_and_the_later_phase_wins() -> None:
@@ -121,7 +140,6 @@ def test_normalised_errors_are_divided_by_the_layers_share_and_the_later_phase_w
     assert errors[LAYERS - 1, 3] == pytest.approx(0.4)
     assert np.isnan(errors).sum() == LAYERS * STEPS - 2
     assert record.normalised_errors(Action.BS)[0, 2] == pytest.approx(0.2 * LAYERS)
-    assert record.skipping_thresholds[0, 2] == pytest.approx(0.2 * LAYERS)
 
 
 def test_cells_without_a_measured_branch_skip_are_counted() -> None:
