@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
 OLDEST, NEWEST = (3, 11), (3, 13)
-EXTRAS = {"run": ("chinese", "download"), "test": ("dev",)}
+EXTRAS = {"run": ("chinese", "download"), "test": ("chinese", "dev", "download")}
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds without CUDA; asked only where no other place that pip knows has one."""
 
@@ -356,6 +356,8 @@ def run(arguments: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         command += ["--headless-tour", str(folder)]
         environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+        # Qt's offscreen screen would remark on every window that it has no window manager.
+        environment.setdefault("QT_LOGGING_RULES", "default.warning=false")
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
 
 

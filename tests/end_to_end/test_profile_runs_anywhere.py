@@ -1,0 +1,74 @@
+"""A profile exported after work in the application gives the same samples from Python and from the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.knobs import Values
+from engine.library import Library
+from engine.messages import (
+    Calibrate,
+    CalibrationReady,
+    JobFinished,
+    LoadModel,
+    ModelLoaded,
+    ShutDown,
+    Synthesise,
+    TakeReady,
+)
+from engine.models.catalogue import entry, voice
+from engine.profile import Evidence, Profile
+from engine.setting import Engaged, Setting
+from engine.worker import Engine
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+
+MODEL = "f5-mini"
+TEXT = "Rice is often served in round bowls."
+
+
+@pytest.mark.slow
+def test_the_same_samples_everywhere(tmp_path: Path) -> None:
+    recorder = Recorder()
+    engine = Engine(recorder.post)
+    engine.start()
+    speaker = voice("rms")
+    knobs = Values(threshold=0.4)
+    setting = Setting(MODEL, entry(MODEL).options_with(steps=4), (Engaged("ditreducio", knobs),), seed=11)
+    commands = iter(range(1, 9))
+
+    def finished(command: type, *values: object, **more: object) -> int:
+        job = next(commands)
+        engine.submit(command(job, *values, **more))
+        assert isinstance(recorder.end_of(job), JobFinished)
+        return job
+
+    job = finished(LoadModel, MODEL, device="cpu")
+    info = recorder.of(job, ModelLoaded)[0].info
+    job = finished(Calibrate, "Rice.", speaker, setting)
+    table = recorder.of(job, CalibrationReady)[0].record.table
+    chosen = setting.with_technique(Engaged("ditreducio", knobs, table.fingerprint))
+    job = finished(Synthesise, TEXT, speaker, chosen, (table,))
+    take = recorder.of(job, TakeReady)[0].take
+    engine.submit(ShutDown(0))
+    engine.join(PATIENCE_SECONDS)
+    assert take.measurements.ops_ratio < 1
+
+    path, out = tmp_path / "p.json", tmp_path / "out.wav"
+    Profile.of(chosen, info, table, Evidence.of(take)).save(path)
+    from_python = Profile.load(path).synthesise(TEXT, device="cpu")
+    assert np.array_equal(from_python.samples, take.samples)
+
+    arguments = ["speak", "--profile", str(path), "--text", TEXT, "--out", str(out), "--device", "cpu"]
+    subprocess.run([sys.executable, "-m", "engine", *arguments], check=True, capture_output=True)
+    from_command_line, _ = soundfile.read(out, dtype="float32")
+    assert np.array_equal(from_command_line, take.samples)
+
+    with Library(tmp_path / "takes") as library:
+        library.add(take)
+        assert np.array_equal(library.load(take.id).samples, take.samples)
