@@ -60,6 +60,7 @@ class Terminal:
         """Start a bar of its own for what comes next."""
         self._remaining = RemainingTime()
         self._share = 0.0
+        self._accepted = self._trials = 0
 
     def step(self, report: StepReport) -> None:
         """Show how far a sampling loop is; chunks and steps count from 0."""

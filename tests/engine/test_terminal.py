@@ -52,6 +52,9 @@ def test_a_screen_gets_one_bar() -> None:
     assert bar.startswith("████████████░░░░░░░░░░░░  50%")
     assert "Calibration, 1 of 2 skips accepted" in bar
     assert "\n" not in stream.getvalue()
+    terminal.begin()
+    terminal.progress(2, 2)
+    assert "accepted" not in stream.getvalue().split("\x1b[K")[-1]
     terminal.clear()
     assert stream.getvalue().endswith("\r\x1b[K")
 
