@@ -71,7 +71,10 @@ def load(
         text_front_end=checkpoint.text_front_end,
         knobs=chosen.options,
     )
-    return F5Speech(info, backbone, vocoder, front_end, PromptReader(MelFrontEnd(), reads_phones))
+    speech = F5Speech(info, backbone, vocoder, front_end, PromptReader(MelFrontEnd(), reads_phones))
+    status("Warming up …")
+    speech.warm_up()
+    return speech
 
 
 def _vocoder_folder(chosen: CatalogueEntry, place: Path) -> Path:

@@ -25,7 +25,7 @@ from engine.models.base import (
     Voice,
 )
 from engine.models.f5.chunks import CrossFader
-from engine.models.f5.config import SAMPLE_RATE
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.dit import Conditioning, DiT
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
@@ -78,6 +78,17 @@ class F5Speech:
         self._front_end = front_end
         self._read_prompt = read_prompt
         self._device = backbone.proj_out.weight.device
+
+    @torch.inference_mode()
+    def warm_up(self) -> None:
+        """Run everything once on a second of silence: first runs choose kernels and allocate, which no take should pay
+        for."""
+        frames = SAMPLE_RATE // HOP
+        silence = torch.zeros(1, frames, self._backbone.config.mel_dim, device=self._device)
+        ids = torch.zeros(1, 1, dtype=torch.long, device=self._device)
+        run = self._backbone.begin(silence, ids, sampling_grid(1)[:-1], guided=True)
+        self._vocoder.decode(self._backbone.velocity(silence, 0, run)[:1].transpose(1, 2))
+        devices.synchronise(self._device)
 
     def synthesise(
         self,
