@@ -76,8 +76,8 @@ class TextEmbedding(nn.Module):
 
     ``ids`` are (batch, tokens), vocabulary positions with −1 for padding; the result is (batch, frames, width). Row 0
     of the table is filler. With ``drop`` the text is forgotten, but with mask padding its length is still known
-    (official v1). ``mask`` is (batch, frames), true within each item's duration: frames after it start as zeros, but take part in
-    the norms.
+    (official v1). ``mask`` is (batch, frames), true within each item's duration: frames after it start as zeros, but
+    take part in the norms.
     """
 
     longest = 8192
