@@ -18,17 +18,20 @@ ABOUT = (
 )
 
 
-def duration_table(clips: Iterable[Clip]) -> dict[str, float]:
-    """Mean seconds by context, sorted, for the clips of one voice. The silence around a clip is not counted."""
+def duration_table(clips: Iterable[Clip], phones: Iterable[str]) -> dict[str, float]:
+    """Mean seconds by context, sorted, for the clips of one voice. The silence around a clip is not counted.
+
+    Every one of ``phones`` is listed: one that the clips lack with the mean of all others.
+    """
     found: dict[str, list[float]] = defaultdict(list)
+    every: list[float] = []
     for clip in clips:
         inner = [(phone, end - start) for phone, start, end in clip.phones[:-1] if start > 0 or phone != PAUSE]
         names = [phone for phone, _ in inner]
+        every += [seconds for _, seconds in inner]
         for position, (_, seconds) in enumerate(inner):
             for key in context_keys(names, position):
                 found[key].append(seconds)
-    return {
-        key: round(sum(seconds) / len(seconds), 4)
-        for key, seconds in sorted(found.items())
-        if len(seconds) >= FEWEST or "/" not in key
-    }
+    frequent = {key: seconds for key, seconds in found.items() if len(seconds) >= FEWEST or "/" not in key}
+    missing = {phone: every for phone in phones if phone not in found}
+    return {key: round(sum(seconds) / len(seconds), 4) for key, seconds in sorted((frequent | missing).items())}

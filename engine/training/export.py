@@ -33,7 +33,10 @@ def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, 
     (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
     (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
     voices = sorted({clip.voice for clip in corpus.training})
-    tables = {voice: duration_table(clip for clip in corpus.training if clip.voice == voice) for voice in voices}
+    tables = {
+        voice: duration_table((clip for clip in corpus.training if clip.voice == voice), vocabulary.phones)
+        for voice in voices
+    }
     content = {"about": ABOUT, "voices": tables}
     (folder / "durations.json").write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
     for voice in voices:

@@ -11,7 +11,6 @@ log 1e-5; in a 16-bit recording quantisation noise lifts those bands by five. A 
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from torch.nn import functional
 
 from engine.audio.mel import MelFrontEnd
 from engine.models.vocos import Vocos, VocosConfig
-from engine.training.corpora import HOP, Clip, Corpus
+from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
 from engine.training.discriminators import (
     Discriminators,
     Judgement,
@@ -40,6 +39,8 @@ RESOLUTIONS = ((2048, 512), (1024, 256), (512, 128), (256, 64), (128, 32))
 """Window and hop of the spectral loss: long windows see harmonics, short ones see single pulses of the voice."""
 HIGHEST_SHARE = 2 / 3 + 0.01
 """Share of the spectrum that the spectral loss looks at: the corpus ends at 8 kHz of 12."""
+UPPER = (2_000.0, 8_000.0)
+"""Hertz between which a buzz shows first."""
 AUDIBLE = -6.0
 """Log mel under which nothing is compared: the level of 16-bit quantisation noise."""
 
@@ -203,8 +204,9 @@ class VocosMini:
             "feature_extractor.mel_spec.mel_scale.fb": self._mel.filterbank().clone(),
             **{name: value.cpu() for name, value in self.average.module.state_dict().items()},
         }
-        torch.save(weights, folder / "pytorch_model.bin.part")
-        shutil.move(folder / "pytorch_model.bin.part", folder / "pytorch_model.bin")
+        unfinished = folder / "pytorch_model.bin.part"
+        torch.save(weights, unfinished)
+        unfinished.replace(folder / "pytorch_model.bin")
 
 
 def _magnitudes(samples: Tensor, size: int, hop: int, highest_share: float = HIGHEST_SHARE) -> Tensor:
@@ -234,17 +236,41 @@ def spectral_loss(made: Tensor, real: Tensor) -> Tensor:
 
 
 @torch.no_grad()
+def buzz(samples: Tensor) -> float:
+    """How much of what lies above 2 kHz in (1, n) repeats itself after exactly one hop, −1 to 1.
+
+    It is the mean normalised autocorrelation at that lag in windows of 2048 samples. A vocoder that gives every frame
+    the same phases makes a pulse a frame, which is heard as a metallic tone at 94 Hz and its harmonics; speech has no
+    reason to repeat at this lag.
+    """
+    power = _magnitudes(samples, 2048, 512).square()
+    power[:, : _bin(UPPER[0])] = 0
+    correlation = torch.fft.irfft(power, n=2048, dim=1)
+    loudness = correlation[:, 0]
+    audible = loudness > 1e-2 * loudness.max()
+    return float((correlation[:, HOP] / loudness.clamp(min=1e-12))[audible].mean())
+
+
+def _bin(hertz: float) -> int:
+    return round(hertz * 2048 / SAMPLE_RATE)
+
+
+@torch.no_grad()
 def copy_synthesis_distances(vocoder: Vocos, clips: tuple[Clip, ...], device: torch.device) -> dict[str, float]:
-    """How far decoded clips are from the clips themselves, mean over the clips: log-mel L1, the spectral loss, and the
-    L1 distance of log magnitudes between 2 and 8 kHz in a 2048 window, where a buzz shows first."""
+    """How far decoded clips are from the clips themselves, mean over the clips: log-mel L1, the spectral loss, the L1
+    distance of log magnitudes between 2 and 8 kHz, and by how much the :func:`buzz` is above that of the clips."""
     front_end = MelFrontEnd()
-    sums = {"mel": 0.0, "spectrum": 0.0, "upper_harmonics": 0.0}
+    sums = {"mel": 0.0, "spectrum": 0.0, "upper_harmonics": 0.0, "buzz": 0.0}
     for clip in clips:
         real = torch.from_numpy(clip.samples.copy())[None].to(device)
         mel = front_end(real)
         made = vocoder.decode(mel.transpose(1, 2))[:, : real.shape[1]]
         sums["mel"] += float(mel_distance(front_end(made), mel))
         sums["spectrum"] += float(spectral_loss(made, real))
-        ours, theirs = (_magnitudes(one, 2048, 512)[:, 171:683].add(1e-4).log() for one in (made, real))
-        sums["upper_harmonics"] += float(functional.l1_loss(ours, theirs))
+        sums["upper_harmonics"] += float(functional.l1_loss(_upper_magnitudes(made), _upper_magnitudes(real)))
+        sums["buzz"] += buzz(made) - buzz(real)
     return {name: total / len(clips) for name, total in sums.items()}
+
+
+def _upper_magnitudes(samples: Tensor) -> Tensor:
+    return _magnitudes(samples, 2048, 512)[:, _bin(UPPER[0]) : _bin(UPPER[1])].add(1e-4).log()

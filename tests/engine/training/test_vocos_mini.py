@@ -19,7 +19,14 @@ from engine.training.discriminators import (
     feature_matching_loss,
     generator_loss,
 )
-from engine.training.vocos_mini import VocosMini, VocosOptions, copy_synthesis_distances, mel_distance, spectral_loss
+from engine.training.vocos_mini import (
+    VocosMini,
+    VocosOptions,
+    buzz,
+    copy_synthesis_distances,
+    mel_distance,
+    spectral_loss,
+)
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
@@ -96,6 +103,19 @@ def test_losses_are_zero_for_equal_audio_and_blind_below_what_can_be_heard():
     assert float(mel_distance(front_end(0.5 * audio), front_end(audio))) == pytest.approx(np.log(2), rel=0.05)
     faint = 1e-7 * torch.randn(1, 8_192, generator=torch.Generator().manual_seed(1))
     assert float(mel_distance(front_end(faint), front_end(torch.zeros_like(faint)))) == 0
+
+
+def test_a_pulse_a_frame_is_a_buzz_and_noise_is_none():
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(1, 24_000, generator=generator)
+    pulses = torch.zeros(1, 24_000)
+    pulses[:, ::256] = 1
+    voice = torch.zeros(1, 24_000)
+    voice[:, ::190] = 1
+    assert abs(buzz(noise)) < 0.05
+    assert buzz(pulses) > 0.8
+    assert abs(buzz(voice)) < 0.1
+    assert 0.3 < buzz(pulses + 0.05 * noise) < 0.8
 
 
 def test_silence_has_finite_gradients():

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.models.vocos import Vocos
+from engine.training import corpora
+from engine.training.__main__ import main
+from engine.training.judging import main as judge
+
+needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+
+
+@pytest.fixture
+def few_clips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpora, "HELD_OUT", 4)
+
+
+@needs_flite
+@pytest.mark.slow
+def test_from_nothing_to_a_vocoder_interrupted_and_resumed(
+    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    command = ["vocos-mini", "--work", str(tmp_path / "run"), "--sentences", "6"]
+    assert main([*command, "--steps", "2"]) == 0
+    assert "corpus: 20 of 20 clips" in capsys.readouterr().out
+    Vocos.load(tmp_path / "run" / "export")
+
+    assert main([*command, "--steps", "3", "--resume", "--export", str(tmp_path / "shipped")]) == 0
+    assert "Done: 3 steps" in capsys.readouterr().out
+    Vocos.load(tmp_path / "shipped")
+    header, *entries = map(json.loads, (tmp_path / "shipped" / "training.jsonl").read_text("utf-8").splitlines())
+    assert header["recipe"] == "vocos-mini"
+    assert entries[-1]["step"] == 3
+    assert set(entries[-1]["validation"]) == {"mel", "spectrum", "upper_harmonics", "buzz"}
+
+    assert main([*command, "--steps", "3"]) == 1
+    assert "--resume" in capsys.readouterr().err
+
+
+@needs_flite
+@pytest.mark.slow
+def test_from_nothing_to_a_model_that_the_engine_loads_and_judges(
+    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    pytest.importorskip("pocketsphinx")
+    command = ["--sentences", "6", "--steps", "1", "--corpus", str(tmp_path / "corpus")]
+    for recipe in ("vocos-mini", "f5-mini"):
+        arguments = [recipe, "--work", str(tmp_path / recipe), "--export", str(tmp_path / "models" / recipe), *command]
+        assert main(arguments) == 0
+    capsys.readouterr()
+    lines: list[str] = []
+    assert judge(["--models", str(tmp_path / "models"), "--steps", "2", "--sentences", "2"], lines.append) == 0
+    assert lines[0].startswith("vocoder: mel ")
+    rows = [line.split("  ")[0:2] for line in lines[1:]]
+    assert [voice for voice, _ in rows] == ["slt"] * 3 + ["rms"] * 3
+    rates = [float(line.split("WER ")[1].split()[0]) for line in lines[1:]]
+    assert rates[0] < 0.2 < rates[2]  # Real speech is understood; a model of one step says nothing.
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@needs_flite
+def test_a_device_that_is_not_there_is_said_before_any_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["f5-mini", "--work", str(tmp_path / "run"), "--steps", "1", "--device", "cuda"]) == 1
+    assert "cpu" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_missing_flite_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("PATH", "")
+    assert main(["vocos-mini", "--work", str(tmp_path / "run"), "--steps", "1", "--sentences", "2"]) == 1
+    assert "apt install flite" in capsys.readouterr().err
+
+
+def test_a_budget_is_needed(tmp_path: Path):
+    with pytest.raises(SystemExit):
+        main(["vocos-mini", "--work", str(tmp_path)])
