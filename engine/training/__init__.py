@@ -1,0 +1,9 @@
+"""The recipes that make the bundled models from nothing but what ``flite`` says.
+
+    python -m engine.training vocos-mini --minutes 40 --work runs/vocos-mini
+    python -m engine.training f5-mini --minutes 60 --work runs/f5-mini
+    python -m engine.training.judging --models FOLDER
+
+Ctrl-C leaves a checkpoint, and ``--resume`` goes on from it. Needs the ``train`` extra and the program flite. Each
+shipped model has its run's log, ``training.jsonl``, beside it.
+"""

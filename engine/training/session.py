@@ -112,6 +112,7 @@ class Session:
         self.number, self.seconds = 0, 0.0
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
         self._last: float | None = None
+        self._validated_at = 0
         work.mkdir(parents=True, exist_ok=True)
 
     def begin(self, resume: bool) -> None:
@@ -169,7 +170,7 @@ class Session:
                     self.save()
                     saved = time.monotonic()
             finished = not stop.is_set()
-        if finished:
+        if finished and self._validated_at != self.number:
             self._validate()
         self.save()
         return finished
@@ -205,6 +206,7 @@ class Session:
     def _validate(self) -> None:
         figures = self.recipe.validate()
         self._last = self._clock()  # looking is not training: it is not taken from the budget
+        self._validated_at = self.number
         self._log({"validation": figures})
         self.report(
             f"step {self.number}  held out: " + "  ".join(f"{name} {value:.4f}" for name, value in figures.items())

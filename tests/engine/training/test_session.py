@@ -124,6 +124,11 @@ def test_the_log_begins_with_what_was_trained_and_ends_with_a_validation(make, t
     assert entries[-1]["validation"] == {name: float(f"{value:.5g}") for name, value in recipe.validate().items()}
 
 
+def test_a_run_that_ends_on_a_validation_does_not_repeat_it(tmp_path: Path):
+    _run(f5(), tmp_path, steps=8)
+    assert [entry["step"] for entry in _log(tmp_path) if "validation" in entry] == [4, 8]
+
+
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(make, tmp_path: Path):
     recipe = make()
     _run(recipe, tmp_path, steps=3)
