@@ -202,7 +202,8 @@ class CalibrationReady(Event):
 @dataclass(frozen=True)
 class AttentionCaptured(Event):
     """Attention of one layer at one step, mean over heads: (branches, queries, keys) float32, rows sum to one.
-    Queries and keys may be pooled; ``frames`` is the unpooled length, ``similarities`` the diagonal similarity per branch."""
+    Queries and keys may be pooled; ``frames`` is the unpooled length, ``similarities`` the diagonal similarity of each
+    branch."""
 
     layer: int
     step: int

@@ -1,4 +1,4 @@
-"""DiTReducio against the golden runs: fixed strategy tables, and whole calibrations with their similarities and tables."""
+"""DiTReducio against the golden runs: fixed strategy tables, and whole calibrations with their tables."""
 
 from __future__ import annotations
 
