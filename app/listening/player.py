@@ -19,7 +19,7 @@ import numpy as np
 
 from app.listening.device import OutputDevice, Sound, probe
 from app.listening.mixer import Mixer, Programme, Recording, State
-from app.listening.resampling import Resampler, resample
+from engine.audio.resampling import Resampler, resample
 from engine.errors import DeviceError
 
 DEFAULT_RATE = 48000

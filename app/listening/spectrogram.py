@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from app.listening.resampling import resample
+from engine.audio.resampling import resample
 
 RATE = 24000
 FFT_LENGTH = 1024

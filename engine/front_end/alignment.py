@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.audio.resampling import resample
 from engine.errors import AudioError
 from engine.front_end.durations import DurationTable, TimedPhone
 from engine.front_end.phonemiser import PhoneText
 from engine.front_end.phones import PAUSE, to_arpabet
-from engine.measure.resampling import resample
 
 FORCED = "pocketsphinx"
 TABLE = "duration table"

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.audio.resampling import resample
 from engine.errors import AudioError, PlainError, TextError
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import to_arpabet
-from engine.measure.resampling import resample
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -9,8 +9,8 @@ import torch
 
 from engine.audio.mel import MelFrontEnd
 from engine.audio.prompt import prepare_prompt
+from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
-from engine.audio.resample import resample
 from engine.errors import TextError
 from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE

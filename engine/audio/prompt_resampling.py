@@ -1,5 +1,6 @@
-"""Resampling by a windowed sinc, equal to torchaudio's default, which F5-TTS uses: six zero crossings, a Hann window, a
-cut-off at 99 % of the lower half rate."""
+"""Resampling of prompts by a windowed sinc, equal to torchaudio's default, which F5-TTS uses: six zero crossings, a
+Hann window, a cut-off at 99 % of the lower half rate. Short as it is, it lets some aliasing through; what is measured
+or played is converted by ``resampling``."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from engine.audio.resample import resample
+from engine.audio.prompt_resampling import resample
 from engine.errors import AudioError
 
 
