@@ -117,6 +117,15 @@ class Synthesis:
     """Things the user should know, for example which characters were dropped."""
 
 
+def whole(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
+    """What a synthesis (:meth:`SpeechModel.synthesise`) comes to, for whoever does not play its pieces."""
+    while True:
+        try:
+            next(speech)
+        except StopIteration as end:
+            return end.value
+
+
 @dataclass(frozen=True)
 class AttentionCapture:
     """Attention of one layer at one step, mean over heads; see :class:`engine.messages.AttentionCaptured`."""

@@ -97,18 +97,21 @@ def entry(model: str) -> CatalogueEntry:
     raise SettingError(f"There is no model named {model!r}; known models: {', '.join(one.id for one in MODELS)}.")
 
 
+OWN_VOICE = "own:"
+"""Ids of the user's own voices begin with this and end with the recording's path."""
 VOICE_TITLES = {"slt": "SLT (female, US English)", "rms": "RMS (male, US English)"}
 
 
-def voices(model: str = "") -> tuple[Voice, ...]:
+def voices() -> tuple[Voice, ...]:
     """The voices that ship with Paretone; every model can use them, being recordings with transcripts."""
-    found = []
-    for one, title in VOICE_TITLES.items():
-        description = resource("models", "f5-mini", "voices", f"{one}.json")
-        data = json.loads(description.read_text(encoding="utf-8"))
-        phones = tuple((phone, float(start), float(end)) for phone, start, end in data["phones"])
-        found.append(Voice(one, title, str(description.with_suffix(".wav")), data["text"], phones))
-    return tuple(found)
+    return tuple(read_voice(resource("models", "f5-mini", "voices"), name) for name in VOICE_TITLES)
+
+
+def read_voice(folder: Path, name: str) -> Voice:
+    """A voice as the bundled model's folder holds it: ``name.wav``, and ``name.json`` with its text and phones."""
+    data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    phones = tuple((phone, float(start), float(end)) for phone, start, end in data["phones"])
+    return Voice(name, VOICE_TITLES.get(name, name), str(folder / f"{name}.wav"), data["text"], phones)
 
 
 def voice(name: str) -> Voice:
@@ -124,5 +127,14 @@ def voice(name: str) -> Voice:
 
 def sentences() -> tuple[str, ...]:
     """Sentences to try."""
-    text = resource("sentences", "demo.txt").read_text(encoding="utf-8")
+    return _lines("demo.txt")
+
+
+def harvard_sentences() -> tuple[str, ...]:
+    """The sentences that intelligibility is measured on, which no model here was trained on."""
+    return _lines("harvard.txt")
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    text = resource("sentences", name).read_text(encoding="utf-8")
     return tuple(line.strip() for line in text.splitlines() if line.strip())

@@ -31,6 +31,24 @@ CONNECT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
+class Licence:
+    """A licence in a few words, and where it can be read."""
+
+    summary: str
+    link: str
+
+
+LICENCES: Mapping[str, Licence] = {
+    NON_COMMERCIAL: Licence(
+        "use, share and adapt with attribution, for non-commercial purposes only.",
+        "https://creativecommons.org/licenses/by-nc/4.0/",
+    ),
+    MIT: Licence("use for any purpose; keep the copyright notice.", "https://opensource.org/license/mit"),
+}
+"""By their SPDX identifier."""
+
+
+@dataclass(frozen=True)
 class RemoteFile:
     """One file of a repository, and where it is put: ``saved_as`` is relative to the model's folder."""
 
@@ -80,6 +98,21 @@ RELEASES: Mapping[str, Release] = {
 
 
 @dataclass(frozen=True)
+class Extent:
+    """How much there is to fetch."""
+
+    sizes: Mapping[RemoteFile, int]
+    """Bytes of each file."""
+    missing: int
+    """Bytes that are not here yet."""
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return sum(self.sizes.values())
+
+
+@dataclass(frozen=True)
 class _Transfer:
     """A file that is to be fetched, as the server describes it."""
 
@@ -125,16 +158,11 @@ def download(
     Raises :class:`PlainError` when the package is missing, the licence is another, the server cannot be reached or
     refuses, the disk is full, or what came is not what was announced.
     """
-    release = RELEASES.get(model)
-    if release is None:
-        raise PlainError(f"There is nothing to download for {model!r}; known models: {', '.join(RELEASES)}.")
+    release = _release(model)
     if licence != release.licence:
         raise PlainError(f"{model} is published under {release.licence}; accept that licence to download it.")
     hub = _hub()
-    transfers = []
-    for file in release.files:
-        check()
-        transfers.append(_described(hub, file, folder, endpoint))
+    transfers = _transfers(hub, release, folder, check, endpoint)
     total = sum(one.size for one in transfers)
     done = sum(one.present for one in transfers)
     _require_space(folder, total - done)
@@ -144,6 +172,32 @@ def download(
         for change in _fetch(hub, one, check):
             done += change
             progress(done, total, text)
+
+
+def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
+    """How much ``model`` is, and how much of it is not in ``folder`` yet. Asks the server, but fetches nothing.
+
+    Raises :class:`PlainError` when the package is missing or the server cannot be asked.
+    """
+    transfers = _transfers(_hub(), _release(model), folder, check, endpoint)
+    return Extent({one.file: one.size for one in transfers}, sum(one.size - one.present for one in transfers))
+
+
+def _release(model: str) -> Release:
+    if model not in RELEASES:
+        raise PlainError(f"There is nothing to download for {model!r}; known models: {', '.join(RELEASES)}.")
+    return RELEASES[model]
+
+
+def _transfers(
+    hub: ModuleType, release: Release, folder: Path, check: Callable[[], None], endpoint: str | None
+) -> list[_Transfer]:
+    """What the server says about each file of ``release``."""
+    found = []
+    for file in release.files:
+        check()
+        found.append(_described(hub, file, folder, endpoint))
+    return found
 
 
 def _hub() -> ModuleType:

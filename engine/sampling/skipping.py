@@ -127,9 +127,13 @@ def advance(
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     first = module(hidden[: len(hidden) // branches])
     result = hidden if in_place else hidden.clone()
+    if duty.keep_output:
+        memory.output = first.new_empty(result.shape)
+        outputs = memory.output.unflatten(0, (branches, -1))
+        outputs[0] = first
+        torch.add(first, memory.residual, out=outputs[1:])
+        return result.addcmul_(gate, memory.output)
     rows = result.unflatten(0, (branches, -1))
     rows.addcmul_(gate, first)
     rows[1:].addcmul_(gate, memory.residual)
-    if duty.keep_output:
-        memory.output = torch.cat([first[None], first + memory.residual]).flatten(0, 1)
     return result

@@ -298,7 +298,7 @@ class F5Speech:
 
     def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:
         prompt = self._read_prompt(voice)
-        return prompt, self._front_end.passages(text, prompt, float(options["speed"]))
+        return prompt, self._front_end.passages(text, prompt, float(options["speed"]), bool(options["quick_start"]))
 
     def _begin(self, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values) -> Conditioning:
         frames = min(prompt.mel.shape[1], passage.frames)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from engine.models.f5.chunks import maximum_bytes, split_for_streaming
-from engine.models.f5.config import HOP, SAMPLE_RATE
+from engine.models.f5.chunks import maximum_bytes, split, split_for_streaming
 from engine.models.f5.duration import sampled_frames, total_frames
 from engine.models.f5.passages import Passage, Passages, Prompt
 from engine.models.f5.text import (
@@ -25,16 +24,17 @@ class CharacterFrontEnd:
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
 
-    def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
-        """Cut and encode ``text``. The first passage is made shorter than the official rule says, so that it is heard
-        sooner."""
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
+        """Cut and encode ``text`` as the official package does; for a ``quick_start`` with a shorter first passage, and
+        with clauses broken that are too long for one passage."""
         whole = self._encode(text)
         require_speakable(text, whole)
         finished = finished_transcript(prompt.voice.transcript)
         transcript = spaced_transcript(finished)
-        budget = maximum_bytes(finished, prompt.frames * HOP / SAMPLE_RATE, speed)
+        budget = maximum_bytes(finished, prompt.seconds, speed)
+        pieces = split_for_streaming(text, budget, break_long=True) if quick_start else split(text, budget)
         passages = []
-        for piece in split_for_streaming(text, budget, break_long=True):
+        for piece in pieces:
             ids = self._encode(transcript + piece).ids
             requested = total_frames(prompt.frames, transcript, piece, speed)
             frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))

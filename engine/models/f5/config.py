@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from engine.errors import CheckpointError
-from engine.knobs import Choice, Number
+from engine.knobs import Choice, Number, Switch
 from engine.sampling.schedules import SPACINGS
 
 MEL_BANDS = 100
@@ -164,6 +164,12 @@ OPTIONS = (
         minimum=0.0,
         maximum=1.0,
         step=0.01,
+    ),
+    Switch(
+        "quick_start",
+        "Quick start",
+        "Makes the first chunk of a long text short, so that it is heard sooner; off cuts as the official code does.",
+        default=True,
     ),
 )
 """The sampler options of this family, as knobs."""

@@ -249,7 +249,8 @@ class DiT(nn.Module):
         return maps / (counts[None, :, None] * attention.heads)
 
     def fuse(self) -> None:
-        """Prepare for inference: see :meth:`Attention.fuse`."""
+        """Prepare for inference: see :meth:`Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
+        self.input_embed.conv_pos_embed.fuse()
         for block in self.transformer_blocks:
             block.attn.fuse()
 

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from engine.errors import AudioError, SettingError
+from engine.models.f5.config import HOP, SAMPLE_RATE
 
-SAMPLE_RATE = 24000
-HOP = 256
 TARGET_LEVEL = 0.1
 """Root mean square that quieter prompts are raised to."""
 LONGEST_FRAMES = 65536

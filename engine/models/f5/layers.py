@@ -154,8 +154,19 @@ class ConvPositionEmbedding(nn.Module):
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """What follows the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
-        x = self.conv1d[3](_masked(_along_frames(self.conv1d[2], self.conv1d[1](_masked(x, mask))), mask))
-        return x
+        return _mish(_masked(_along_frames(self.conv1d[2], _mish(_masked(x, mask))), mask))
+
+    def fuse(self) -> None:
+        """Lay the kernels in memory as :func:`_along_frames` needs them, so that it does not do so at every
+        evaluation."""
+        for convolution in (self.conv1d[0], self.conv1d[2]):
+            kernel = convolution.weight.detach().unsqueeze(2).contiguous(memory_format=torch.channels_last)
+            convolution.weight = nn.Parameter(kernel.squeeze(2), requires_grad=False)
+
+
+def _mish(x: Tensor) -> Tensor:
+    """x · tanh(softplus(x)). Torch's own kernel takes half as long again on a CPU, but it has a gradient."""
+    return F.mish(x) if x.requires_grad else F.softplus(x).tanh_().mul_(x)
 
 
 def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tensor:

@@ -26,6 +26,8 @@ class Prompt:
     level: PromptLevel
     samples: Tensor = field(repr=False)
     """(n,) the recording as the model is given it, 24 kHz."""
+    seconds: float
+    """Its length before it was brought to 24 kHz."""
     notes: tuple[str, ...] = ()
 
 
@@ -51,5 +53,6 @@ class Passages:
 class TextFrontEnd(Protocol):
     """How a model reads."""
 
-    def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
-        """Cut ``text`` into passages for ``prompt``. Raises :class:`engine.errors.TextError`."""
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
+        """Cut ``text`` into passages for ``prompt``; with ``quick_start`` the first is short, so that it is heard
+        sooner. Raises :class:`engine.errors.TextError`."""

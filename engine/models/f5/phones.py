@@ -34,14 +34,14 @@ class PhoneFrontEnd:
         self._phonemise = Phonemiser()
         self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
 
-    def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
-        """Cut ``text`` into passages. The first is shorter, so that it is heard sooner."""
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
+        """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
         whole = self._phonemise(text)
         pieces = chunks(
             text,
             lambda piece: self._seconds(piece, prompt, speed),
             PASSAGE_SECONDS,
-            FIRST_PASSAGE_SECONDS,
+            FIRST_PASSAGE_SECONDS if quick_start else None,
         )
         spoken = [piece for piece in pieces if self._phones(piece)]
         prompt_ids = self._prompt_ids(prompt)

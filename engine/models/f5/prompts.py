@@ -60,4 +60,4 @@ class PromptReader:
         mel = self._mel(samples[: frames * HOP] if self._whole_frames else samples)
         if self._whole_frames:
             mel = mel[:, :frames]
-        return Prompt(voice, mel, frames, level, samples, recording.notes)
+        return Prompt(voice, mel, frames, level, samples, recording.seconds, recording.notes)

@@ -218,7 +218,8 @@ class UNetT(nn.Module):
         return self.leave(hidden)
 
     def fuse(self) -> None:
-        """Prepare for inference: see :meth:`Attention.fuse`."""
+        """Prepare for inference: see :meth:`Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
+        self.input_embed.conv_pos_embed.fuse()
         for parts in self.layers:
             parts.attention.fuse()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from engine.errors import AudioError, Cancelled, PlainError, ProfileError, SettingError, TextError
 from engine.knobs import NO_VALUES, Values
@@ -136,6 +137,12 @@ def test_speed_scales_the_duration(model: SpeechModel) -> None:
     assert lengths[1] / lengths[2] == pytest.approx(2, rel=0.1)
 
 
+def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None:
+    text = "The boy was there when the sun rose. A rod is used to catch pink salmon. Kick the ball straight."
+    quick, patient = (model.operations(text, voice("slt"), setting(quick_start=on)) for on in (True, False))
+    assert quick.feed_forward < patient.feed_forward
+
+
 @pytest.mark.slow
 def test_calibration_gives_a_table_that_engages(model: SpeechModel) -> None:
     of = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3)))
@@ -228,3 +235,7 @@ def test_synthesis_is_a_message(model: SpeechModel) -> None:
     again = pickle.loads(pickle.dumps(whole))
     assert np.array_equal(again.samples, whole.samples)
     assert again.measurements == whole.measurements
+
+
+def test_numbers_too_small_to_be_heard_are_flushed(model: SpeechModel) -> None:
+    assert torch.tensor([1e-39]).mul(0.5).item() == 0.0, "denormal arithmetic makes late steps three times as slow"
