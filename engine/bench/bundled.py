@@ -1,36 +1,17 @@
-"""What the benches of the bundled flow model share: the model, a sentence, a voice, an observer that only listens."""
+"""What the benches of the bundled flow model share: their options, the model, a sentence, a voice."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-import numpy as np
-
 from engine.models import load_model
-from engine.models.base import SpeechModel, StepReport
+from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import entry, voice
 from engine.setting import Setting
-from engine.techniques.ditreducio.record import Trial
 
 SENTENCE = "The juice of lemons makes fine punch."
 VOICE = "slt"
-
-
-class Silent:
-    """An observer that lets everything pass."""
-
-    def check(self) -> None: ...
-
-    def step(self, report: StepReport) -> None: ...
-
-    def status(self, text: str) -> None: ...
-
-    def trial(self, trial: Trial) -> None: ...
-
-    def similarities(self, similarities: np.ndarray) -> None: ...
-
-    def progress(self, done: int, total: int) -> None: ...
 
 
 def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int) -> None:
@@ -73,7 +54,7 @@ def setting(arguments: argparse.Namespace) -> Setting:
     )
 
 
-def speaker(arguments: argparse.Namespace):
+def speaker(arguments: argparse.Namespace) -> Voice:
     """The voice that the options name."""
     return voice(arguments.voice)
 

@@ -18,6 +18,7 @@ from engine.errors import PlainError
 from engine.knobs import Values, defaults
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
+from engine.observers import SilentObserver
 from engine.sampling.guidance import guided_velocity
 from engine.sampling.skipping import LayerMemory, layer_duty
 from engine.techniques.ditreducio import TECHNIQUE
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> Report:
         tables["published"] = published_calibration(subject, knobs)
 
     def ours() -> None:
-        tables["ours"] = calibrate(subject, knobs, bundled.Silent()).table.actions
+        tables["ours"] = calibrate(subject, knobs, SilentObserver()).table.actions
 
     ours()
     bundled.say(f"{arguments.rounds} rounds of each …")

@@ -17,6 +17,7 @@ from engine.errors import PlainError
 from engine.knobs import defaults
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
+from engine.observers import SilentObserver
 from engine.sampling.flow import integrate
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.techniques.ditreducio import TECHNIQUE
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> Report:
     for threshold in arguments.thresholds:
         bundled.say(f"calibrating at threshold {threshold:g} …")
         knobs = defaults(TECHNIQUE.knobs).replace(threshold=threshold)
-        tables[threshold] = calibrate(subject, knobs, bundled.Silent()).table
+        tables[threshold] = calibrate(subject, knobs, SilentObserver()).table
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in tables.items()}
     counted = [threshold for threshold in tables if 1 - ratios[threshold] >= COUNTED_FROM]
     if not counted:
@@ -78,6 +79,7 @@ def run(arguments: argparse.Namespace) -> Report:
     baseline = sample(subject, None)
 
     def distance(mel: Tensor) -> float:
+        """Of the new speech alone: the prompt's frames are cut off before anyone hears them."""
         return (mel - baseline)[:, subject.prompt_frames :].abs().mean().item()
 
     rows = []
@@ -95,7 +97,7 @@ def run(arguments: argparse.Namespace) -> Report:
                 "low": speed_up.low,
                 "high": speed_up.high,
                 "realised share": float(np.median(shares[threshold])) if threshold in shares else None,
-                "log-mel distance": (sample(subject, table) - baseline).abs().mean().item(),
+                "log-mel distance": distance(sample(subject, table)),
             }
         )
     rows.append({"threshold": "A/A", "measured speed-up": comparison.same.median})

@@ -45,7 +45,7 @@ class Careless(F5Speech):
 class _Reader:
     """One passage per sentence, twelve frames each."""
 
-    def passages(self, text: str, prompt: Prompt, speed: float) -> Passages:
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
         frames = prompt.frames + (10**14 if text == ENDLESS else 12)
         sentences = [one.strip() for one in text.split(".") if one.strip()]
         ids = torch.tensor([[1, 2, 3]])
@@ -106,6 +106,7 @@ def load(
         mel=mel,
         frames=PROMPT_FRAMES,
         level=PromptLevel(1.0),
+        seconds=PROMPT_FRAMES * HOP / SAMPLE_RATE,
     )
     speech = Careless if variant == "careless" else F5Speech
     return speech(info, backbone, vocoder, _Reader(), lambda voice: prompt)

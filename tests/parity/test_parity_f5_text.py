@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.models.base import Voice
+from engine.models.f5.characters import CharacterFrontEnd
 from engine.models.f5.chunks import CrossFader, maximum_bytes, split
 from engine.models.f5.duration import PromptLevel, prompt_frames, total_frames
+from engine.models.f5.passages import Prompt
 from engine.models.f5.text import Vocabulary, encode_bytes, padded, pinyin_tokens, spaced_transcript
 from engine.sampling.flow import sampling_grid
 from tests.parity.fixtures import Fixture, assert_close, fixtures
@@ -99,6 +102,12 @@ def test_parity_long_text(fixture: Fixture, index: int) -> None:
     assert maximum == said["max_chars"]
     pieces = split(said["gen_text"], maximum)
     assert pieces == said["gen_text_batches"]
+    voice = Voice("", "", "", transcript)
+    mel = torch.zeros(1, 1, 1)
+    whole_prompt = Prompt(voice, mel, 0, PromptLevel(1.0), torch.zeros(0), said["secs"])
+    front_end = CharacterFrontEnd(None, "byte")
+    read = front_end.passages(said["gen_text"], whole_prompt, options["speed"], quick_start=False)
+    assert [passage.text for passage in read.passages] == pieces
 
     level = PromptLevel.measure(fixture[f"{name}.audio_in"])
     prompt = level.normalised(fixture[f"{name}.audio_in"])

@@ -1,0 +1,85 @@
+"""What the judge understands of the test sentences: as ``flite`` says them, through the vocoder alone, and as a model
+speaks them.
+
+The first two are the judge's floor: no way of speaking can be told from another below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from engine.audio.mel import MelFrontEnd
+from engine.measure.intelligibility import Judge, WordErrors
+from engine.models.base import SpeechModel, Synthesis, Voice, whole
+from engine.models.f5.config import SAMPLE_RATE
+from engine.models.vocos import Vocos
+from engine.observers import SilentObserver
+from engine.setting import Setting
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.training.corpora import speak
+
+ORIGINAL = "original speech"
+VOCODER_ONLY = "vocoder only"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way in which the model is to speak."""
+
+    title: str
+    setting: Setting
+    artefacts: tuple[StrategyTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge heard of one way of speaking, in one voice."""
+
+    voice: str
+    speech: str
+    """``ORIGINAL``, ``VOCODER_ONLY`` or the title of a :class:`Way`."""
+    errors: WordErrors
+    syntheses: tuple[Synthesis, ...] = field(default=(), repr=False)
+    """What was judged, one of each sentence, where the model spoke."""
+
+
+def verdicts(
+    sentences: Sequence[str],
+    voices: Sequence[Voice],
+    vocoder: Vocos,
+    model: SpeechModel | None = None,
+    ways: Sequence[Way] = (),
+    say: Callable[[str], None] = lambda line: None,
+) -> Iterator[Verdict]:
+    """Verdicts voice by voice, as they come: the original, the ``vocoder``'s copy of it, then ``model`` in all its
+    ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` is told what comes next.
+
+    Raises :class:`engine.errors.PlainError` where flite, pocketsphinx or jiwer is missing.
+    """
+    judge = Judge(sentences)
+
+    def heard(recordings: Sequence[np.ndarray]) -> WordErrors:
+        return judge.word_errors(sentences, [(samples, SAMPLE_RATE) for samples in recordings])
+
+    for voice in voices:
+        say(f"{voice.id}: {ORIGINAL} and its copy …")
+        originals = [speak(sentence, voice.id).samples for sentence in sentences]
+        yield Verdict(voice.id, ORIGINAL, heard(originals))
+        yield Verdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
+        for way in ways:
+            say(f"{voice.id}: {way.title}, {len(sentences)} sentences …")
+            spoken = tuple(
+                whole(model.synthesise(sentence, voice, way.setting, way.artefacts, SilentObserver()))
+                for sentence in sentences
+            )
+            yield Verdict(voice.id, way.title, heard([one.samples for one in spoken]), spoken)
+
+
+@torch.inference_mode()
+def _copied(vocoder: Vocos, samples: np.ndarray) -> np.ndarray:
+    mel = MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32)))
+    return vocoder.decode(mel.transpose(1, 2))[0].numpy()

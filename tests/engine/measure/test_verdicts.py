@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from engine.errors import SettingError
+from engine.measure.intelligibility import Judge
+from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Way, verdicts
+from engine.models import load_model
+from engine.models.catalogue import entry, harvard_sentences, voice
+from engine.models.vocos import Vocos
+from engine.setting import Setting
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed"),
+]
+SENTENCES = harvard_sentences()[:2]
+
+
+def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
+    pytest.importorskip("pocketsphinx")
+    options = entry("f5-mini").options_with
+    ways = [
+        Way("seven steps", Setting("f5-mini", options(steps=7))),
+        Way("in haste", Setting("f5-mini", options(steps=2))),
+    ]
+    vocoder, said = Vocos.load(entry("f5-mini").vocoder_folder), []
+    model = load_model("f5-mini", device="cpu")
+    found = list(verdicts(SENTENCES, [voice("slt")], vocoder, model, ways, said.append))
+    assert [one.speech for one in found] == [ORIGINAL, VOCODER_ONLY, "seven steps", "in haste"]
+    assert all(one.voice == "slt" and len(one.errors.words) == 2 for one in found)
+    original, copied, spoken, hasty = found
+    assert original.errors.rate < 0.2
+    assert copied.errors.rate < 0.3
+    assert spoken.errors.rate < 0.3
+    for one in (spoken, hasty):
+        recordings = [(synthesis.samples, synthesis.sample_rate) for synthesis in one.syntheses]
+        assert Judge(SENTENCES).word_errors(SENTENCES, recordings) == one.errors
+    assert not original.syntheses
+    assert not copied.syntheses
+    assert [one.trace.chunk_texts[0] for one in spoken.syntheses] == list(SENTENCES)
+    assert not np.array_equal(spoken.syntheses[0].samples, hasty.syntheses[0].samples)
+    assert len(said) == 3
+
+
+def test_errors_of_the_model_pass_through() -> None:
+    pytest.importorskip("pocketsphinx")
+    model = load_model("f5-mini", device="cpu")
+    wrong = Way("no steps", Setting("f5-mini", entry("f5-mini").options_with(steps=0)))
+    with pytest.raises(SettingError, match="Steps"):
+        list(verdicts(SENTENCES[:1], [voice("rms")], Vocos.load(entry("f5-mini").vocoder_folder), model, [wrong]))
