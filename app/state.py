@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app.calibrations import CalibrationStore
-from app.jobs import Jobs, Kind
+from app.jobs import Job, Jobs, Kind, Outcome
 from engine.errors import PlainError, SettingError
 from engine.knobs import Knob, Values, checked, defaults
+from engine.measure.fidelity import log_mel_distance
 from engine.messages import (
     AttentionCaptured,
     Calibrate,
@@ -75,6 +75,20 @@ class _TableEdit(QUndoCommand):
         self._state._show_table(*self._before)
 
 
+@dataclass(frozen=True)
+class _Loaded:
+    """The model that the engine has, and what was selected with it: a load that fails leaves both as they were."""
+
+    model: str
+    folder: str
+    variant: str
+    device_wanted: str
+    info: ModelInfo
+    operations: OperationCounts | None
+    options: Values
+    voice: Voice | None
+
+
 class AppState(QObject):
     """The one place that knows what is selected. See the signals for what can change."""
 
@@ -108,6 +122,7 @@ class AppState(QObject):
         self.model_variant = ""
         self.device_wanted = "auto"
         self.info: ModelInfo | None = None
+        self._kept: _Loaded | None = None
         self.operations: OperationCounts | None = None
         self.record: CalibrationRecord | None = None
         self.table: StrategyTable | None = None
@@ -115,12 +130,13 @@ class AppState(QObject):
         self.take_b: Take | None = None
         self.text = next(iter(catalogue.sentences()), "")
         self.own_voices: list[Voice] = []
-        self.voice: Voice | None = next(iter(catalogue.voices(self.model_id)), None)
+        self.voice: Voice | None = next(iter(catalogue.voices()), None)
         self.options = self.entry.options_with()
         self.seed = 0
         self.seed_locked = True
         self._engaged = {one.name: index == 0 for index, one in enumerate(TECHNIQUES)}
         self._knobs = {one.name: defaults(one.knobs) for one in TECHNIQUES}
+        jobs.ended.connect(self._load_ended)
 
     # --- Model ------------------------------------------------------------------------------------------------------
     @property
@@ -133,18 +149,47 @@ class AppState(QObject):
         """Whether the chosen model is loaded."""
         return self.info is not None and self.info.id == self.model_id
 
-    def load_model(self, model: str, folder: str = "", variant: str = "") -> None:
-        """Choose ``model`` and load it; what runs is cancelled first."""
+    def load_model(self, model: str, folder: str = "", variant: str = "", device: str = "") -> None:
+        """Choose ``model`` and load it; what runs is cancelled first. The present model stays if that fails.
+
+        ``folder`` and ``variant`` override the catalogue's; ``device`` is wanted from now on, when given.
+        """
         self.jobs.cancel_all()
-        self.model_id, self.model_folder, self.model_variant = model, folder, variant
-        self.info = None
-        self.operations = None
-        self.options = self._options_like(self.options)
+        if self.info is not None:
+            self._kept = _Loaded(
+                self.model_id,
+                self.model_folder,
+                self.model_variant,
+                self.device_wanted,
+                self.info,
+                self.operations,
+                self.options,
+                self.voice,
+            )
+        self._choose_model(model, folder, variant, device or self.device_wanted)
+        command = (model, folder, variant, self.device_wanted)
+        self.jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))
+
+    def _choose_model(self, model: str, folder: str, variant: str, device: str, kept: _Loaded | None = None) -> None:
+        self.model_id, self.model_folder, self.model_variant, self.device_wanted = model, folder, variant, device
+        self.info = kept.info if kept else None
+        self.operations = kept.operations if kept else None
+        self.options = self._options_like(kept.options if kept else self.options)
+        if kept and kept.voice in self.voices:
+            self.voice = kept.voice
         if self.voice is None or self.voice not in self.voices:
             self.voice = next(iter(self.voices), None)
+        self._find_table()
         self.model_changed.emit()
         self.selection_changed.emit()
-        self.jobs.start(Kind.LOAD, lambda job: LoadModel(job, model, folder, variant, self.device_wanted))
+
+    def _load_ended(self, job: Job, outcome: Outcome) -> None:
+        """The engine keeps the model it has when another cannot be loaded, so that one is chosen again."""
+        another = any(one.kind is Kind.LOAD for one in self.jobs.running)
+        if job.kind is not Kind.LOAD or outcome is Outcome.FINISHED or another or self._kept is None:
+            return
+        kept = self._kept
+        self._choose_model(kept.model, kept.folder, kept.variant, kept.device_wanted, kept)
 
     def _options_like(self, options: Mapping[str, object]) -> Values:
         """The chosen model's options, with those of ``options`` that it knows and permits."""
@@ -178,7 +223,7 @@ class AppState(QObject):
     @property
     def voices(self) -> tuple[Voice, ...]:
         """The chosen model's voices and the user's own."""
-        return (*catalogue.voices(self.model_id), *self.own_voices)
+        return (*catalogue.voices(), *self.own_voices)
 
     def choose_voice(self, voice: str) -> None:
         """Speak in the voice with this id."""
@@ -532,9 +577,18 @@ class AppState(QObject):
             self.attention_captured.emit(event)
 
     def _model_loaded(self, event: ModelLoaded) -> None:
-        if event.info.id != self.model_id:
+        job = self.jobs.find(event.job)
+        later = any(one.kind is Kind.LOAD and one.number > event.job for one in self.jobs.running)
+        if later or event.info.id != self.model_id:
+            # Another was chosen before this one could be cancelled; the engine has this one until then.
+            if job is not None and isinstance(job.command, LoadModel):
+                one = job.command
+                self._kept = _Loaded(
+                    one.model, one.folder, one.variant, one.device, event.info, None, self.options, self.voice
+                )
             return
         self.info = event.info
+        self._kept = None
         self._find_table()
         self.model_changed.emit()
         self.selection_changed.emit()
@@ -607,14 +661,17 @@ def _lists(data: object, length: int) -> Iterable[list]:
 
 
 def measured_against(take: Take, baseline: Take | None) -> Take:
-    """``take`` with its log-mel distance to ``baseline``: the mean absolute difference of their natural-log mel
-    spectrograms. Unchanged where the two do not speak the same words in the same time from the same noise."""
+    """``take`` with its log-mel distance to ``baseline``. Unchanged where the two do not speak the same words in the
+    same time from the same noise."""
     if baseline is None or baseline.setting != take.setting.baseline:
         return take
     if (baseline.text, baseline.voice) != (take.text, take.voice):
         return take
     mine, theirs = take.trace.mel, baseline.trace.mel
-    if mine is None or theirs is None or mine.shape != theirs.shape:
+    if mine is None or theirs is None:
         return take
-    distance = float(np.mean(np.abs(mine - theirs), dtype=np.float64))
+    try:
+        distance = log_mel_distance(theirs, mine)
+    except SettingError:
+        return take
     return replace(take, fidelity_to=baseline.id, log_mel_distance=distance)

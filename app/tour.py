@@ -30,7 +30,7 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     await until(lambda: window.state.ready or not window.jobs.busy, window)
     if not window.state.ready:
         raise PlainError(window.banner.text or "The bundled model could not be loaded.")
-    say(f"Device: {window.state.device.upper()} · {window.state.machine}")
+    say(f"Device: {window.state.info.device} · {window.state.machine}")
     if steps:
         window.state.set_option("steps", steps)
     for action in (window.baseline_action, window.calibrate_action, window.accelerated_action):

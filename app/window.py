@@ -61,6 +61,7 @@ from engine.messages import (
     EngineStatus,
     Event,
     JobFailed,
+    LoadModel,
     ModelLoaded,
     Progress,
     ShutDown,
@@ -127,10 +128,11 @@ class MainWindow(QMainWindow):
         self._was_painted = False
         self.is_built = False
         self._closing = False
-        self._may_close = False
+        self.is_closed = False
         self._exported = False
         self._compared = False
         self._streaming = 0
+        self._undecided: LoadModel | None = None
         self.setWindowTitle("Paretone")
         self.setDockNestingEnabled(True)
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
@@ -224,6 +226,12 @@ class MainWindow(QMainWindow):
         self.unlock_action = make("&Move panels", "Show title bars to move, float and close panels", "Ctrl+M")
         self.unlock_action.setCheckable(True)
         self.unlock_action.toggled.connect(self.unlock)
+        self.message_action = make(
+            "Go to &message",
+            "Put the focus into the message above the panels, or on its answers",
+            "F6",
+            self._go_to_message,
+        )
         self.keys_action = make("&Keyboard", "Every shortcut", "F1", self._show_keys)
         self.steps_action = make(
             "&First steps", "What Paretone does, in five steps", "Shift+F1", self._show_first_steps
@@ -280,6 +288,7 @@ class MainWindow(QMainWindow):
         message.hide()
         self.banner.dismissed.connect(message.hide)
         self.banner.dismissed.connect(lambda: shown.setVisible(False))
+        self.banner.chosen.connect(self._choose_variant)
         self._banner_action = shown
         self._message_bar = message
 
@@ -288,6 +297,7 @@ class MainWindow(QMainWindow):
         self._device = QLabel("starting")
         self._device.setProperty("look", "chip")
         self._device.setAccessibleName("Device: not known yet")
+        self._device_shown: tuple[object, ...] = ()
         self._status = QLabel("Opening…")
         self._status.setAccessibleName("Status")
         self._progress = QProgressBar(minimum=0, maximum=100, visible=False)
@@ -417,6 +427,7 @@ class MainWindow(QMainWindow):
             go = self._action(f"Go to {dock.windowTitle()}", f"Show the panel {dock.windowTitle()}", f"Alt+{index}")
             go.triggered.connect(lambda _=False, one=name: self.go_to(one))
             view.addAction(go)
+        view.addAction(self.message_action)
         shown = view.addMenu("Shown &panels")
         for dock in self._docks.values():
             shown.addAction(dock.toggleViewAction())
@@ -539,6 +550,7 @@ class MainWindow(QMainWindow):
         from app.panels.meters import MetersPanel
 
         self.meters = MetersPanel(self.theme.colours)
+        self.meters.show_device(self._device.text())
         self._place("meters", self.meters)
 
     def _build_listen(self) -> None:
@@ -738,8 +750,11 @@ class MainWindow(QMainWindow):
             )
         elif isinstance(event, AudioReady):
             self._play_piece(event)
+        job = self.jobs.find(event.job)
         self.state.handle(event)
         self.jobs.handle(event)
+        if isinstance(event, JobFailed) and event.candidates and job is not None and job.kind is Kind.LOAD:
+            self._ask_for_variant(job.command, event)
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:
@@ -760,7 +775,8 @@ class MainWindow(QMainWindow):
         if job.number == self._streaming:
             self._end_stream()
         if outcome is Outcome.FAILED:
-            self.warn(sentence, "error")
+            kept = self.state.info if job.kind is Kind.LOAD else None
+            self.warn(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
         self._status.setText(f"{job.kind.value}: {outcome.value}")
         self.log.add(Level.INFO, f"{job.kind.value}: {outcome.value}")
         if job.kind is Kind.DOWNLOAD and outcome is Outcome.FINISHED:
@@ -771,6 +787,18 @@ class MainWindow(QMainWindow):
             self.attention.show_failure(sentence or "The capture was cancelled; choose the cell again.")
         self._show_busy()
         self._refresh()
+
+    def _ask_for_variant(self, command: LoadModel, event: JobFailed) -> None:
+        """Nothing says which architecture a checkpoint has: let the user say it, and load again."""
+        self._undecided = command
+        self._show_message()
+        self.banner.ask(event.sentence, event.candidates)
+
+    @Slot(str)
+    def _choose_variant(self, variant: str) -> None:
+        if self._undecided is not None:
+            command, self._undecided = self._undecided, None
+            self.state.load_model(command.model, command.folder, variant, command.device)
 
     @Slot(object)
     def _show_progress(self, event: Progress) -> None:
@@ -804,11 +832,18 @@ class MainWindow(QMainWindow):
     def banner_say(self, sentence: str, level: str = "warning") -> None:
         """Show ``sentence`` in the banner, or hide the banner when it is empty."""
         if sentence:
-            self._banner_action.setVisible(True)
-            self._message_bar.show()
+            self._show_message()
             self.banner.say(sentence, level)
         else:
             self.banner.dismiss()
+
+    def _show_message(self) -> None:
+        self._banner_action.setVisible(True)
+        self._message_bar.show()
+
+    def _go_to_message(self) -> None:
+        if self.banner.isVisible():
+            self.banner.focus()
 
     @property
     def status(self) -> str:
@@ -869,15 +904,16 @@ class MainWindow(QMainWindow):
 
     def _show_device(self) -> None:
         state = self.state
-        device = state.info.device if state.info is not None else state.device
-        text = device.upper() if device else "starting"
-        if self._device.text() == text:
+        text = state.info.device if state.info is not None else state.device.upper() or "starting"
+        shown = text, state.device_wanted, state.devices
+        if self._device_shown == shown:
             return
+        self._device_shown = shown
         self._device.setText(text)
         self._device.setAccessibleName(f"Device: {text}")
         self._device.setToolTip(f"The model runs on {text}.\n{state.machine}")
         if self.meters is not None:
-            self.meters.show_device(device)
+            self.meters.show_device(text)
         self._device_menu.clear()
         group = QActionGroup(self._device_menu)
         for name in ("auto", *state.devices):
@@ -949,12 +985,14 @@ class MainWindow(QMainWindow):
         dock.show()
         dock.raise_()
         panel = dock.widget()
-        first = panel
-        while not (first.focusPolicy() & Qt.FocusPolicy.TabFocus and first.isVisibleTo(panel)):
-            first = first.focusProxy() or first.nextInFocusChain()
-            if first is panel or not panel.isAncestorOf(first):
+        chain = [panel]
+        while (following := chain[-1].nextInFocusChain()) is not panel:
+            chain.append(following)
+        for one in chain:
+            reachable = one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isEnabled() and one.isVisibleTo(panel)
+            if reachable and (one is panel or panel.isAncestorOf(one)):
+                one.setFocus(Qt.FocusReason.ShortcutFocusReason)
                 return
-        first.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # --- What the menus do ------------------------------------------------------------------------------------------
     @Slot()
@@ -970,8 +1008,8 @@ class MainWindow(QMainWindow):
         self._refresh()
 
     def _choose_device(self, device: str) -> None:
-        self.state.device_wanted = device
-        self._reload()
+        state = self.state
+        state.load_model(state.model_id, state.model_folder, state.model_variant, device)
 
     def _reload(self) -> None:
         state = self.state
@@ -1124,7 +1162,7 @@ class MainWindow(QMainWindow):
 
     # --- Closing ----------------------------------------------------------------------------------------------------
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self._may_close:
+        if self.is_closed:
             event.accept()
             return
         event.ignore()
@@ -1143,7 +1181,7 @@ class MainWindow(QMainWindow):
         if self._engine is not None and not self._engine.join(0):
             QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)
             return
-        self._may_close = True
+        self.is_closed = True
         if self.listen is not None:
             self.listen.close()
         self.library.close()

@@ -35,6 +35,8 @@ class CheckpointError(PlainError):
     """A weight file that is missing, damaged, unsafe or of another architecture."""
 
     exit_code = 5
+    candidates: tuple[str, ...] = ()
+    """The architectures to choose from, where nothing but the user can say which one it is."""
 
 
 class ProfileError(PlainError):

@@ -220,10 +220,14 @@ class JobFinished(Event):
 
 @dataclass(frozen=True)
 class JobFailed(Event):
-    """The job failed; ``sentence`` says why and what to do, ``details`` is a traceback for the log or ``""``."""
+    """The job failed; ``sentence`` says why and what to do, ``details`` is a traceback for the log or ``""``.
+
+    ``candidates`` are architectures of which the user has to choose one: the job then succeeds with it as the
+    ``variant`` of :class:`LoadModel`."""
 
     sentence: str
     details: str = ""
+    candidates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine import failures
-from engine.errors import Cancelled, DeviceError
+from engine.errors import Cancelled, CheckpointError, DeviceError
 from engine.messages import (
     Calibrate,
     Cancel,
@@ -197,7 +197,8 @@ class Engine:
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
             device = self._workshop.device if self._workshop else "cpu"
             sentence = failures.sentence(error, activity, device, "The engine goes on; details are in the log.")
-            return JobFailed(command.job, sentence, failures.details(error))
+            candidates = error.candidates if isinstance(error, CheckpointError) else ()
+            return JobFailed(command.job, sentence, failures.details(error), candidates)
 
     def _post(self, event: Event) -> None:
         try:

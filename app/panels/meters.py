@@ -220,7 +220,7 @@ class MetersPanel(QScrollArea):
 
     def show_device(self, device: str) -> None:
         """Show where the model runs."""
-        self._figures["device"].show_value(device.upper() or "–")
+        self._figures["device"].show_value(device or "–")
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the live figures of a running synthesis."""

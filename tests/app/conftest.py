@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 from pytestqt.qtbot import QtBot
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -29,21 +30,29 @@ def theme(qapp: QApplication) -> Theme:
 
 
 @pytest.fixture
-def make_window(theme: Theme, tmp_path: Path, qapp: QApplication) -> Callable[..., MainWindow]:
-    """Makes windows that share one data folder and one settings file, and start the small model."""
+def make_window(theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot) -> Iterator[Callable[..., MainWindow]]:
+    """Makes windows that share one data folder and one settings file, and start the small model. What a test leaves
+    open is closed after it."""
     qapp.setQuitOnLastWindowClosed(False)
+    made: list[MainWindow] = []
 
     def make(load: Callable = small_speech.load) -> MainWindow:
         settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        return MainWindow(theme, settings, tmp_path / "data", lambda post: Engine(post, load))
+        made.append(MainWindow(theme, settings, tmp_path / "data", lambda post: Engine(post, load)))
+        return made[-1]
 
-    return make
+    yield make
+    for window in made:
+        if isValid(window) and not window.is_closed:
+            close(window, qtbot)
 
 
 def close(window: MainWindow, qtbot: QtBot) -> None:
     """Close ``window`` and wait until its engine has stopped."""
-    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
-        window.close()
+    ended: list[bool] = []
+    window.closed.connect(lambda: ended.append(True))
+    window.close()
+    qtbot.waitUntil(lambda: bool(ended) or window.is_closed, timeout=PATIENCE_MILLISECONDS)
     window.deleteLater()
 
 

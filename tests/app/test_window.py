@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, Qt
@@ -16,7 +17,10 @@ from app.jobs import Kind, Outcome
 from app.theme import Scheme
 from app.window import MainWindow, open_library
 from engine.messages import Calibrate
+from engine.models.base import SpeechModel
+from engine.models.f5.checkpoint import VariantUnknown
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.engine import small_speech
 
 
 def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
@@ -213,3 +217,67 @@ def test_nothing_is_cut_off(window: MainWindow, qtbot: QtBot, size: tuple[int, i
         if dock.isVisible() and not dock.visibleRegion().isEmpty():
             panel = dock.widget()
             assert panel.width() >= panel.minimumSizeHint().width(), name
+
+
+def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """Loads the small model, from a folder only once it is told which architecture lies there."""
+    if folder and not variant:
+        raise VariantUnknown(Path(folder) / "model.safetensors", ("F5TTS_v1_Base", "F5TTS_Base"))
+    return small_speech.load(model, "", variant, device, status, check)
+
+
+def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = make_window(_undecided)
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    window.state.load_model("F5TTS_v1_Base", str(tmp_path))
+    qtbot.waitUntil(lambda: bool(window.banner.answers), timeout=PATIENCE_MILLISECONDS)
+    assert QApplication.activeModalWidget() is None
+    assert "F5TTS_v1_Base and F5TTS_Base alike" in window.banner.text
+    assert window.state.model_id == "f5-mini"
+    assert window.state.ready, "the model from before goes on until the answer"
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window, Qt.Key.Key_F6)
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.banner.answers[0])
+    first = QApplication.focusWidget()
+    qtbot.keyClick(first, Qt.Key.Key_Tab)
+    assert QApplication.focusWidget().text() == "F5TTS_Base"
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
+    assert not window.banner.isVisible()
+    command = window.jobs.running[-1].command
+    assert (command.model, command.folder, command.variant) == ("F5TTS_v1_Base", str(tmp_path), "F5TTS_Base")
+    qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert (window.state.model_id, window.state.model_variant) == ("F5TTS_v1_Base", "F5TTS_Base")
+    close(window, qtbot)
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow, qtbot: QtBot) -> None:
+    state = window.state
+    state.set_option("steps", 5)
+    run(window, window.baseline_action, qtbot)
+    run(window, window.calibrate_action, qtbot)
+    info, table, operations = state.info, state.table, state.operations
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        state.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
+    assert blocker.args[1] is Outcome.FAILED
+    assert window.banner.text.endswith("Small stays loaded.")
+    assert (state.model_id, state.model_variant, state.device_wanted) == ("f5-mini", "", "auto")
+    assert (state.info, state.table, state.operations, state.options["steps"]) == (info, table, operations, 5)
+    assert window.setup.model.currentData() == "f5-mini"
+    assert run(window, window.accelerated_action, qtbot) is Outcome.FINISHED
+
+
+def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.load_model("F5TTS_Base")
+    window.state.load_model("F5TTS_v1_Base")
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert window.state.ready
+    assert window.state.model_id == "F5TTS_v1_Base"
+
+
+def test_the_device_is_named_as_the_engine_names_it(window: MainWindow) -> None:
+    assert window._device.text() == window.state.info.device
+    assert window.meters._figures["device"]._value.text() == window.state.info.device
