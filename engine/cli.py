@@ -10,20 +10,14 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engine import __version__, errors, failures
-from engine.errors import Cancelled, PlainError
-from engine.knobs import Choice, Knob, Number, Switch
-from engine.models.catalogue import MODELS, VOICE_TITLES
-from engine.techniques import TECHNIQUES, ditreducio
+from engine.errors import Cancelled, CheckpointError, PlainError
 from engine.terminal import Terminal, cancelling
 
 CANCELLED = 130
 """Exit code after Ctrl-C, as shells have it."""
-DEVICES = ("auto", "cpu", "cuda", "mps")
-DEFAULT_MODEL = MODELS[0].id
-DEFAULT_VOICE = next(iter(VOICE_TITLES))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,10 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return bench.main(arguments[1:])
         return _run(parser().parse_args(arguments))
-    except (Cancelled, KeyboardInterrupt):
-        return _failed("Cancelled.", "Cancelled", CANCELLED, as_json)
+    except (Cancelled, KeyboardInterrupt) as interruption:
+        return _failed(str(interruption) or "Cancelled.", "Cancelled", CANCELLED, as_json)
     except PlainError as error:
-        return _failed(str(error), type(error).__name__, error.exit_code, as_json)
+        sentence = str(error)
+        if isinstance(error, CheckpointError) and error.candidates:
+            sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
+        return _failed(sentence, type(error).__name__, error.exit_code, as_json)
     except BrokenPipeError:
         # Whoever read the output has stopped; Python would complain once more when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -55,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
     with cancelling() as cancelled:
         terminal = Terminal(cancelled, quiet=options.quiet)
         try:
-            result = options.command(options, terminal)
+            result = options.run(options, terminal)
         finally:
             terminal.clear()
     if options.json:
@@ -77,7 +74,7 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 # --- Arguments --------------------------------------------------------------------------------------------------------
 def parser() -> argparse.ArgumentParser:
     """What the command line understands."""
-    from engine import commands
+    from engine.commands import COMMANDS
 
     top = argparse.ArgumentParser(
         prog="paretone",
@@ -87,140 +84,16 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"paretone {__version__}")
     names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    one = _command(names, "models", "List models, voices and techniques, with licences.", commands.models)
-
-    one = _command(names, "speak", "Synthesise a text under a profile or a setting.", commands.speak)
-    _add_setting(one, profile=True)
-    _add_text(one)
-    one.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
-
-    one = _command(
-        names,
-        "calibrate",
-        "Calibrate DiTReducio on one sentence and write what came out, with evidence.",
-        commands.calibrate,
-    )
-    _add_setting(one, profile=False)
-    _add_knobs(one.add_argument_group("DiTReducio"), ditreducio.TECHNIQUE.knobs)
-    _add_text(one, required=False)
-    written = one.add_argument_group("what to write, at least one")
-    written.add_argument("--profile", metavar="FILE", help="profile: setting, table and evidence")
-    written.add_argument("--table", metavar="FILE", help="strategy table with what it belongs to")
-    written.add_argument("--official", metavar="FILE", help="strategy table in the form of the official code")
-    one.add_argument("--no-evidence", action="store_true", help="do not measure speed and fidelity afterwards")
-
-    one = _command(
-        names,
-        "compare",
-        "Synthesise under two settings in turn; print speed and fidelity, write both.",
-        commands.compare,
-        epilog="A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
-        "'steps=16,guidance=1.5', of which table=FILE engages DiTReducio.",
-    )
-    one.add_argument("a", metavar="A", help="the reference")
-    one.add_argument("b", metavar="B", help="what is compared with it")
-    _add_model(one)
-    _add_text(one, required=False)
-    one.add_argument("--out", metavar="FOLDER", help="write a.wav and b.wav there")
-    one.add_argument(
-        "--rounds", type=_positive, default=5, help="interleaved rounds of measurement (default: %(default)s)"
-    )
-
+    for command in COMMANDS:
+        one = names.add_parser(command.NAME, help=command.SUMMARY, description=command.SUMMARY)
+        one.add_argument(
+            "--json", action="store_true", help="print one JSON object and nothing else on standard output"
+        )
+        one.add_argument("--quiet", action="store_true", help="show no progress")
+        one.set_defaults(run=command.run)
+        command.declare(one)
     names.add_parser("bench", help="Run a side-by-side benchmark; without a name, list them.", add_help=False)
-
-    one = _command(
-        names, "export-table", "Write a profile's strategy table in the official form.", commands.export_table
-    )
-    one.add_argument("profile", metavar="PROFILE", help="profile to read")
-    one.add_argument("--out", required=True, metavar="FILE", help="official table to write")
-
-    one = _command(
-        names,
-        "import-table",
-        "Make a profile of an official strategy table, which itself does not say what it belongs to.",
-        commands.import_table,
-    )
-    one.add_argument("table", metavar="TABLE", help="official table to read ({steps}_{threshold}.json)")
-    _add_setting(one, profile=False)
-    _add_knobs(one.add_argument_group("DiTReducio, as it was calibrated"), ditreducio.TECHNIQUE.knobs)
-    one.add_argument("--out", required=True, metavar="FILE", help="profile to write")
     return top
-
-
-def _command(names: argparse._SubParsersAction, name: str, summary: str, run: object, **more: object):
-    one = names.add_parser(name, help=summary, description=summary, **more)
-    one.add_argument("--json", action="store_true", help="print one JSON object and nothing else on standard output")
-    one.add_argument("--quiet", action="store_true", help="show no progress")
-    one.set_defaults(command=run)
-    return one
-
-
-def _add_model(one: argparse.ArgumentParser) -> None:
-    group = one.add_argument_group("model")
-    group.add_argument("--model", metavar="ID", help=f"model of the catalogue (default: {DEFAULT_MODEL})")
-    group.add_argument("--folder", default="", help="folder with the checkpoint, where it is not in its usual place")
-    group.add_argument("--variant", default="", help="architecture, where neither folder nor sidecar tells it")
-    group.add_argument("--device", choices=DEVICES, default="auto", help="where to run (default: %(default)s)")
-
-
-def _add_setting(one: argparse.ArgumentParser, profile: bool) -> None:
-    _add_model(one)
-    if profile:
-        group = one.add_argument_group("acceleration")
-        group.add_argument("--profile", metavar="FILE", help="profile to run; gives model, options and table")
-        group.add_argument("--technique", choices=[each.name for each in TECHNIQUES], help="technique to engage")
-        group.add_argument("--table", metavar="FILE", help="its strategy table, Paretone's or the official form")
-        (branch_skip,) = (knob for knob in ditreducio.TECHNIQUE.knobs if knob.name == "branch_skip")
-        _add_knobs(group, [branch_skip])
-    knobs = {knob.name: knob for model in MODELS for knob in model.options}
-    _add_knobs(one.add_argument_group("sampler"), knobs.values())
-    one.add_argument("--seed", type=_seed, help="seed of the noise (default: the profile's, else 0)")
-
-
-def _add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob]) -> None:
-    """One option for every knob. Ranges are checked with the setting, where the model's own apply."""
-    for knob in knobs:
-        kinds: dict[str, object] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": _escaped(knob.meaning)}
-        match knob:
-            case Switch():
-                kinds["action"] = argparse.BooleanOptionalAction
-            case Choice():
-                kinds["choices"] = knob.values
-            case Number():
-                kinds |= {"type": int if knob.whole else float, "metavar": knob.symbol or "N"}
-        group.add_argument(f"--{knob.name.replace('_', '-')}", **kinds)
-
-
-def _add_text(one: argparse.ArgumentParser, required: bool = True) -> None:
-    group = one.add_argument_group("speech")
-    text = group.add_mutually_exclusive_group(required=required)
-    text.add_argument("--text", help="what to say" + ("" if required else " (default: a sample sentence)"))
-    text.add_argument("--text-file", metavar="FILE", help="file with the text, UTF-8; - for standard input")
-    group.add_argument(
-        "--voice",
-        help=f"shipped voice ({', '.join(VOICE_TITLES)}) or a recording (default: the profile's, else {DEFAULT_VOICE})",
-    )
-    group.add_argument("--transcript", default="", help="what is said in the recording")
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
-
-
-def _seed(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 2**63:
-        raise argparse.ArgumentTypeError("must lie between 0 and 2**63 - 1")
-    return value
-
-
-def _escaped(text: str) -> str:
-    """argparse formats help texts with %."""
-    return text.replace("%", "%%")
 
 
 def _exit_codes() -> str:

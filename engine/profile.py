@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine import files
-from engine.errors import ProfileError, SettingError
+from engine.errors import AudioError, ProfileError, SettingError
 from engine.knobs import NO_VALUES, Knob, Values, checked
 from engine.models import catalogue, load_model
-from engine.models.base import ModelInfo, Voice
+from engine.models.base import ModelInfo, Voice, whole
 from engine.models.f5.config import VARIANTS
-from engine.setting import Setting
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
 from engine.take import Take
 from engine.techniques import conflict, ditreducio, technique
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
 
 if TYPE_CHECKING:
-    from engine.models.base import StepReport, Synthesis
+    from engine.models.base import Synthesis
 
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
@@ -81,18 +82,23 @@ class Profile:
         if engaged is None and self.table is not None:
             raise ProfileError("table is there, but setting.techniques does not engage ditreducio.")
         if engaged is not None:
-            self._check_table(engaged.artefact)
+            self._check_table(engaged)
         reason = conflict(self.setting)
         if reason:
             raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
 
-    def _check_table(self, artefact: str) -> None:
+    def _check_table(self, engaged: Engaged) -> None:
         if self.table is None:
             raise ProfileError("table is missing, though setting.techniques engages ditreducio.")
-        if artefact != self.table.fingerprint:
+        if engaged.artefact != self.table.fingerprint:
             raise ProfileError(
                 f"table is another one than setting.techniques names: its fingerprint is {self.table.fingerprint!r}, "
-                f"not {artefact!r}."
+                f"not {engaged.artefact!r}."
+            )
+        branch_skip = engaged.knobs.get("branch_skip", self.table.branch_skip)
+        if branch_skip != self.table.branch_skip:
+            raise ProfileError(
+                f"table.branch_skip is {self.table.branch_skip!r}, but setting.techniques says {branch_skip!r}."
             )
         for name, mine in self._belonging.items():
             theirs = getattr(self.table.belonging, name)
@@ -118,7 +124,11 @@ class Profile:
         techniques = []
         for one in setting.techniques:
             declared = technique(one.technique)
-            techniques.append(replace(one, knobs=checked(declared.knobs, one.knobs, declared.title)))
+            knobs = checked(declared.knobs, one.knobs, declared.title)
+            if table is not None and one.artefact == table.fingerprint:
+                # What a table saves is its own matter, whatever the knob is set to for the next calibration.
+                knobs = knobs.replace(branch_skip=table.branch_skip)
+            techniques.append(replace(one, knobs=knobs))
         options = checked(info.knobs, setting.options, info.title)
         whole = replace(setting, options=options, techniques=tuple(techniques))
         return cls(whole, info.fingerprint, info.variant, table, evidence or Evidence(seed=setting.seed))
@@ -174,21 +184,29 @@ class Profile:
         ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
         holds the checkpoint where it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
         """
+        if not isinstance(voice, Voice):
+            voice = catalogue.voice(voice) if voice else self.voice()
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
         self.check(model.info, model.belonging(self.setting) if self.table else None)
-        chosen = voice if isinstance(voice, Voice) else self._voice(voice)
-        pieces = model.synthesise(text, chosen, self.setting, self.artefacts, _Unobserved())
-        while True:
-            try:
-                next(pieces)
-            except StopIteration as end:
-                return end.value
+        return whole(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
 
-    def _voice(self, name: str | None) -> Voice:
-        if name:
-            return catalogue.voice(name)
-        shipped = {one.id: one for one in catalogue.voices(self.setting.model)}
-        return shipped.get(self.evidence.voice) or next(iter(shipped.values()))
+    def voice(self) -> Voice:
+        """The voice that the profile was measured with, or the first one shipped where it says none.
+
+        Raises :class:`AudioError` for a user's own recording: a profile holds neither its sound nor its transcript.
+        """
+        shipped = {one.id: one for one in catalogue.voices()}
+        name = self.evidence.voice
+        if not name:
+            return next(iter(shipped.values()))
+        if name not in shipped:
+            own = name.startswith(catalogue.OWN_VOICE)
+            shown = f"the recording {name.removeprefix(catalogue.OWN_VOICE)}" if own else f"the voice {name!r}"
+            raise AudioError(
+                f"The profile was measured with {shown}, which is not part of it; give a voice: that recording and its "
+                f"transcript (--voice and --transcript), or one that ships with Paretone ({', '.join(shipped)})."
+            )
+        return shipped[name]
 
     def save(self, path: str | Path) -> None:
         """Write the profile, whole or not at all. Raises :class:`ProfileError` when it cannot be written."""
@@ -268,19 +286,6 @@ class Profile:
 
 _GRID = ("solver", "steps", "spacing", "sway", "guidance")
 _TYPES = {int: "a whole number", str: "text", dict: "an object"}
-
-
-class _Unobserved:
-    """An observer for whoever only waits for the result."""
-
-    def check(self) -> None:
-        """Never cancelled."""
-
-    def step(self, report: StepReport) -> None:
-        """Not shown."""
-
-    def status(self, text: str) -> None:
-        """Not shown."""
 
 
 def _checked_setting(setting: Setting) -> Setting:

@@ -88,7 +88,7 @@ class Terminal:
         left = self._remaining.update(done, total)
         share = done / total
         if not self._screen:
-            if share >= self._share + LINES_SHARE:
+            if share >= self._share + LINES_SHARE or self._share < share == 1:
                 self._share = share
                 self._write(f"  {share:.0%}{_left(left)}\n")
             return

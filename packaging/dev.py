@@ -372,33 +372,48 @@ def has_display(environment: Mapping[str, str]) -> bool:
 def checks(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
     """What to check: a name, and the command. With arguments for pytest, only pytest."""
     python = str(environment_python())
-    tests = ("Tests", [python, "-m", "pytest", *arguments])
+    tests = [python, "-m", "pytest"]
     if arguments:
-        return [tests]
+        return [("Tests", [*tests, *arguments])]
     scripts = environment_python().parent
     return [
         ("Style", [python, "-m", "ruff", "check", "."]),
         ("Format", [python, "-m", "ruff", "format", "--check", "."]),
         ("Import contracts", [str(scripts / "lint-imports")]),
-        tests,
+        ("Tests", [*tests, "-q", "--durations=15"]),
     ]
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Run every check, whatever the earlier ones said; the exit code is 0 when all passed."""
-    # Torch counts a machine's processors, not the share of them that a container may use, and then crawls.
-    environment = {"OMP_NUM_THREADS": "2", "QT_QPA_PLATFORM": "offscreen", **os.environ}
+    """Run every check, whatever the earlier ones said; the exit code is 0 when all passed.
+
+    The tests come last and have the last word, so that the output ends with pytest's own summary.
+    """
+    # On a busy machine a second thread makes the tests' small matrices up to ten times slower.
+    environment = {"OMP_NUM_THREADS": "1", "QT_QPA_PLATFORM": "offscreen", **os.environ}
     environment["PYTHONUNBUFFERED"] = "1"
-    results = []
-    for name, command in checks(arguments):
-        say(name)
-        started = time.monotonic()
-        code = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode
-        results.append((name, code, time.monotonic() - started))
-    print()
-    for name, code, seconds in results:
-        print(f"{name:<18}{'passed' if code == 0 else f'FAILED (exit code {code})':<24}{seconds:7.1f} s")
-    return 0 if all(code == 0 for _, code, _ in results) else 1
+    *before, tests = checks(arguments)
+    failed = [name for name, command in before if not passes(name, command, environment)]
+    say(tests[0])
+    passed = started(tests[1], environment) == 0
+    if failed:
+        print(f"\nFAILED before the tests: {', '.join(failed)}", file=sys.stderr)
+    return 0 if passed and not failed else 1
+
+
+def passes(name: str, command: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Run one check and say how it ended."""
+    say(name)
+    began = time.monotonic()
+    code = started(command, environment)
+    result = "passed" if code == 0 else f"FAILED (exit code {code})"
+    say(f"{name} {result} after {time.monotonic() - began:.1f} s")
+    return code == 0
+
+
+def started(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run one check with its output shown; its exit code."""
+    return subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode
 
 
 if __name__ == "__main__":

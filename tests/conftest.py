@@ -14,7 +14,7 @@ import pytest
 
 # Before anything imports Qt or torch: both read these once.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 _DATA = Path(tempfile.mkdtemp(prefix="paretone-tests-"))
 os.environ["PARETONE_DATA"] = str(_DATA)
 

@@ -16,12 +16,13 @@ import pytest
 import soundfile
 
 import engine
-from engine import cli, commands
-from engine.errors import PlainError
+from engine import cli, models
+from engine.errors import CheckpointError, PlainError
 from engine.models import catalogue, load_model
 from engine.models.base import SpeechModel
+from engine.models.f5.checkpoint import VariantUnknown
 from engine.profile import Profile
-from engine.setting import Setting
+from engine.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action, StrategyTable
 
 TEXT = "Rice is often served."
@@ -53,14 +54,14 @@ def paretone(
     model: SpeechModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Outcome]:
     """Runs the command line in this process, with the model that is loaded already."""
-    monkeypatch.setattr(commands, "load_model", lambda name, **more: model)
+    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
     return _runner(capsys)
 
 
 @pytest.fixture
 def without_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     """Runs the command line where it must not get as far as loading a model."""
-    monkeypatch.setattr(commands, "load_model", lambda name, **more: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(models, "load_model", lambda name, **more: pytest.fail("a model was loaded"))
     return _runner(capsys)
 
 
@@ -84,7 +85,7 @@ def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Pat
     table = StrategyTable.computing(model.belonging(setting), model.info.layers)
     for layer in range(1, model.info.layers):
         table = table.changed(layer, 2, Action.TS).changed(layer, 3, Action.BS)
-    engaged = commands.Engaged("ditreducio", artefact=table.fingerprint)
+    engaged = Engaged("ditreducio", artefact=table.fingerprint)
     path = tmp_path_factory.mktemp("profile") / "p.json"
     Profile.of(setting.with_technique(engaged), model.info, table).save(path)
     return path
@@ -102,11 +103,21 @@ def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
-    for words in ("speak", "calibrate", "compare", "bench", "130  Cancelled", "6  A profile or strategy table"):
+    for words in (
+        "download",
+        "speak",
+        "calibrate",
+        "compare",
+        "bench",
+        "130  Cancelled",
+        "6  A profile or strategy table",
+    ):
         assert words in done.stdout
 
 
-@pytest.mark.parametrize("command", ["models", "speak", "calibrate", "compare", "export-table", "import-table"])
+@pytest.mark.parametrize(
+    "command", ["models", "download", "speak", "calibrate", "compare", "export-table", "import-table"]
+)
 def test_every_command_has_help(without_model: Callable[..., Outcome], command: str) -> None:
     outcome = without_model(command, "--help")
     assert outcome.code == 0
@@ -131,7 +142,10 @@ def test_models(without_model: Callable[..., Outcome]) -> None:
     assert found["F5TTS_v1_Base"]["licence"] == "CC-BY-NC-4.0"
     assert found["F5TTS_v1_Base"]["available"] is False
     assert [one["id"] for one in outcome.data["voices"]] == ["slt", "rms"]
-    assert "f5-mini" in without_model("models").out
+    assert found["F5TTS_v1_Base"]["downloadable"] is True
+    listed = without_model("models").out
+    assert "f5-mini" in listed
+    assert "download with: paretone download F5TTS_v1_Base" in listed
 
 
 def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
@@ -155,6 +169,18 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("speak", "--text", "a", "--out", "a.wav", "--profile", "none.json"), 6, "There is no profile none.json"),
         (("speak", "--text", "a", "--out", "a.wav", "--model", "gpt"), 2, "There is no model named 'gpt'"),
         (("calibrate", "--text", "a"), 2, "Say what to write"),
+        (
+            ("calibrate", "--table", "t.json", "--threshold", "1", "--thresholds", "1"),
+            2,
+            "either --threshold or --thresholds",
+        ),
+        (("calibrate", "--table", "t.json", "--thresholds", "0.1", "0.2", ".1"), 2, "has a threshold twice"),
+        (("calibrate", "--table", "t.json", "--thresholds", "0.1", "9"), 2, "Threshold must lie between"),
+        (("calibrate", "--table", "no/t.json", "--thresholds", "0.1"), 1, "There is no folder no"),
+        (("compare", "steps=2", "steps=4", "--text-file", "/dev/null"), 3, "has no text"),
+        (("download", "gpt"), 2, "There is no model named 'gpt'"),
+        (("download", "f5-mini"), 2, "F5 mini ships with Paretone"),
+        (("download", "F5TTS_Base", "--accept-licence", "MIT"), 2, "is published under CC-BY-NC-4.0, not MIT"),
         (("calibrate", "--profile", "p.json", "--threshold", "-1"), 2, "Threshold must lie between"),
         (("calibrate", "--profile", "p.json", "--steps", "0"), 2, "Steps must lie between"),
         (("compare", "baseline", "baseline"), 2, "Both sides are 'baseline'"),
@@ -202,13 +228,29 @@ def test_a_text_that_is_not_utf8(without_model: Callable[..., Outcome], tmp_path
     assert "save it as UTF-8" in outcome.err
 
 
+def test_an_architecture_that_nothing_says_is_asked_for(
+    without_model: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def undecided(model: str, folder: str, variant: str, **more: object) -> SpeechModel:
+        if not variant:
+            raise VariantUnknown(Path(folder) / "model.safetensors", ("F5TTS_v1_Base", "F5TTS_Base"))
+        raise CheckpointError(f"Asked for {variant}.")
+
+    monkeypatch.setattr(models, "load_model", undecided)
+    arguments = "speak", "--text", "a", "--out", tmp_path / "a.wav", "--folder", tmp_path
+    outcome = without_model(*arguments)
+    assert outcome.code == 5
+    assert outcome.err.strip().endswith("Here: --variant F5TTS_v1_Base or --variant F5TTS_Base.")
+    assert "Asked for F5TTS_Base." in without_model(*arguments, "--variant", "F5TTS_Base").err
+
+
 def test_the_unforeseen_gets_a_sentence_and_a_traceback(
     without_model: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def broken(*arguments: object, **more: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(commands, "load_model", broken)
+    monkeypatch.setattr(models, "load_model", broken)
     outcome = without_model("speak", "--text", "a", "--out", tmp_path / "a.wav", "--json")
     assert outcome.code == 1
     assert "boom" in outcome.data["error"]
@@ -266,6 +308,22 @@ def test_a_profile_for_another_grid_is_refused(
     assert outcome.code in (2, 6)
     assert words in outcome.err
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_profile_measured_with_a_recording_of_ones_own(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
+) -> None:
+    data = json.loads(profile.read_text(encoding="utf-8"))
+    data["evidence"]["voice"] = "own:/gone/me.wav"
+    (tmp_path / "p.json").write_text(json.dumps(data), encoding="utf-8")
+    arguments = ("speak", "--profile", tmp_path / "p.json", "--text", TEXT, "--out", tmp_path / "a.wav")
+    asked = paretone(*arguments)
+    assert asked.code == 4
+    assert "measured with the recording /gone/me.wav" in asked.err
+    assert "Traceback" not in asked.err
+    assert paretone(*arguments, "--voice", "rms").code == 0
+    assert (tmp_path / "a.wav").is_file()
 
 
 @pytest.mark.slow
@@ -330,7 +388,7 @@ def test_calibrating(paretone: Callable[..., Outcome], model: SpeechModel, tmp_p
 @pytest.mark.slow
 def test_comparing_a_profile_with_its_baseline(paretone: Callable[..., Outcome], profile: Path, tmp_path: Path) -> None:
     outcome = paretone(
-        "compare", "baseline", profile, "--text", TEXT, "--rounds", "1", "--out", tmp_path / "both", "--json"
+        "compare", "baseline", profile, "--text", TEXT, "--repeats", "1", "--out", tmp_path / "both", "--json"
     )
     assert outcome.code == 0, outcome.err
     found = outcome.data
@@ -346,12 +404,61 @@ def test_comparing_a_profile_with_its_baseline(paretone: Callable[..., Outcome],
 
 @pytest.mark.slow
 def test_comparing_options(paretone: Callable[..., Outcome], profile: Path) -> None:
-    outcome = paretone("compare", "steps=2", "steps=3,guidance=1.5", "--text", TEXT, "--rounds", "1")
+    outcome = paretone("compare", "steps=2", "steps=3,guidance=1.5", "--text", TEXT, "--repeats", "1")
     assert outcome.code == 0, outcome.err
     assert "times as fast as A" in outcome.out
     assert "Log-mel distance of B to A" in outcome.out
+    assert "RTF (s/s)" in outcome.out
+    assert "TTFA (s)" in outcome.out
     refused = paretone("compare", "baseline", f"steps=8,table={profile}", "--text", TEXT)
     assert refused.code == 6
+
+
+@pytest.mark.slow
+def test_comparing_several_texts_gives_medians(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
+    sentences = ("Rice.", "Glue the sheet.", "These days a chicken leg is rare.")
+    (tmp_path / "texts.txt").write_text("\n".join((*sentences, "", "")), encoding="utf-8")
+    arguments = ("compare", "steps=2", "steps=4", "--text-file", tmp_path / "texts.txt", "--repeats", "1")
+    outcome = paretone(*arguments, "--out", tmp_path / "out", "--json")
+    assert outcome.code == 0, outcome.err
+    found = outcome.data
+    assert [one["text"] for one in found["texts"]] == list(sentences)
+    for name in ("real_time_factor", "first_audio_seconds", "audio_seconds", "seconds"):
+        assert found["b"][name] == np.median([one["b"][name] for one in found["texts"]])
+    assert found["log_mel_distance"] == np.median([one["log_mel_distance"] for one in found["texts"]])
+    assert found["speed_up"]["median"] == np.median([one["speed_up"]["median"] for one in found["texts"]])
+    assert sorted(os.listdir(tmp_path / "out")) == [f"{side}-00{n}.wav" for side in "ab" for n in (1, 2, 3)]
+    assert "Medians over the texts:" in paretone(*arguments).out
+
+
+@pytest.mark.slow
+def test_calibrating_at_several_thresholds(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
+    arguments = [
+        "calibrate",
+        "--text",
+        TEXT,
+        "--steps",
+        STEPS,
+        "--no-evidence",
+        "--json",
+        "--table",
+        tmp_path / "t.json",
+    ]
+    outcome = paretone(*arguments, "--thresholds", "0.1", "0.4", "0.1000001")
+    assert outcome.code == 0, outcome.err
+    small, large, same = outcome.data["calibrations"]
+    assert sorted(os.listdir(tmp_path)) == ["t-0.1.json", "t-0.1000001.json", "t-0.4.json"]
+    assert small["ops_ratio"] > large["ops_ratio"]
+    assert (small["same_as"], large["same_as"], same["same_as"]) == (None, None, 0.1)
+    for one in (small, large, same):
+        low, high = one["exact_interval"]
+        assert low < one["threshold"] <= high
+        table = StrategyTable.from_json(json.loads(Path(one["table"]).read_text()))
+        assert one["cells"] == {action.name: table.count(action) for action in Action}
+        assert f"calibrated at threshold {one['threshold']:g}" in table.origin
+    alone = paretone(*arguments, "--threshold", "0.1000001")
+    assert alone.data["cells"] == same["cells"]
+    assert alone.data["exact_interval"] == same["exact_interval"]
 
 
 @pytest.fixture

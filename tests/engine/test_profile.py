@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import ProfileError, SettingError
+from engine.errors import AudioError, ProfileError, SettingError
 from engine.knobs import Values, defaults
 from engine.models.base import ModelInfo
 from engine.models.catalogue import entry
@@ -180,6 +180,28 @@ def test_all_values_are_written_out() -> None:
             "table.belonging.guidance must be of type float",
         ),
         (lambda data: data["table"].update(note=""), "table has an unknown field 'note'"),
+        (lambda data: data["table"].update(actions={}), "table.actions must be a list"),
+        (lambda data: data["table"].update(branch_skip="none"), "branch_skip must be one of both, attention"),
+        (lambda data: data["table"].pop("branch_skip"), "table lacks the field 'branch_skip'"),
+        (lambda data: data["table"]["belonging"].update(colour=1), "table.belonging has an unknown field 'colour'"),
+        (lambda data: data["table"]["belonging"].update(steps=4.5), "table.belonging.steps must be of type int"),
+        (lambda data: data["table"].update(belonging=[]), "table.belonging must be an object"),
+        (lambda data: data.update(table=[]), "table must be an object"),
+        (lambda data: data.update(setting=[]), "setting must be an object"),
+        (lambda data: data.update(evidence=[]), "evidence must be an object"),
+        (lambda data: data["setting"].update(seed="7"), "setting.seed must be"),
+        (lambda data: data["setting"].update(options=[]), "setting.options must be"),
+        (lambda data: data["setting"].update(techniques={}), "setting.techniques must be"),
+        (lambda data: data["setting"]["techniques"][0].update(knobs=[]), "setting.techniques[0].knobs must be"),
+        (lambda data: data["setting"]["techniques"][0].update(artefact=3), "setting.techniques[0].artefact must be"),
+        (
+            lambda data: data["setting"]["techniques"][0]["knobs"].update(branch_skip="attention"),
+            "table.branch_skip is 'both', but setting.techniques says 'attention'",
+        ),
+        (lambda data: data["evidence"].update(mood="good"), "evidence.mood is an unknown field"),
+        (lambda data: data["evidence"].update(metrics=[]), "evidence.metrics must be an object"),
+        (lambda data: data["evidence"].update(voice=None), "evidence.voice must be text"),
+        (lambda data: data["evidence"]["metrics"].update(wer=True), "evidence.metrics.wer must be a number"),
         (lambda data: data["evidence"].pop("machine"), "evidence.machine is missing"),
         (lambda data: data["evidence"]["metrics"].update(wer="low"), "evidence.metrics.wer must be a number"),
         (lambda data: data["evidence"].update(date="yesterday"), "evidence.date must be an ISO 8601 date"),
@@ -313,3 +335,34 @@ def test_only_released_architectures_are_named_when_loading(profile: Profile) ->
     assert profile.named_variant == ""
     baseline = profile.baseline
     assert replace(baseline, variant="F5TTS_v1_Base").named_variant == "F5TTS_v1_Base"
+
+
+def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
+    attention = StrategyTable.computing(belonging(), LAYERS, "attention").changed(1, 2, Action.BS)
+    engaged = Engaged("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
+    whole = Profile.of(setting().with_technique(engaged), info(), attention)
+    path = tmp_path / "p.json"
+    whole.save(path)
+    assert Profile.load(path) == whole
+    assert Profile.load(path).table.branch_skip == "attention"
+    assert Profile.load(path).setting.techniques[0].knobs["branch_skip"] == "attention"
+    # The knob stands for the next calibration; what a profile says is what its table does.
+    moved = Engaged("ditreducio", Values(branch_skip="both"), attention.fingerprint)
+    assert Profile.of(setting().with_technique(moved), info(), attention) == whole
+
+
+@pytest.mark.parametrize("name", ["own:/gone/me.wav", "me"])
+def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "p.json"
+    Profile.of(setting(), info(), table(), replace(evidence(), voice=name)).save(path)
+    loaded = Profile.load(path)
+    with pytest.raises(AudioError, match=r"me.*, which is not part of it; give a voice: .* \(slt, rms\)"):
+        loaded.voice()
+    with pytest.raises(AudioError, match="measured with"):
+        loaded.synthesise("Rice.")
+
+
+def test_the_voice_it_was_measured_with(profile: Profile) -> None:
+    assert profile.voice().id == "slt"
+    assert replace(profile, evidence=replace(evidence(), voice="rms")).voice().id == "rms"
+    assert profile.baseline.voice().id == "slt"

@@ -10,7 +10,7 @@ import pytest
 from engine.messages import DownloadModel, Event, JobCancelled, JobFailed, JobFinished, Progress, ShutDown
 from engine.worker import Engine
 from tests.engine import small_speech
-from tests.engine.models.test_downloads import Hub, assert_complete, hub  # noqa: F401
+from tests.engine.models.hub import Hub, assert_complete
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 constants = pytest.importorskip("huggingface_hub.constants")
@@ -25,7 +25,7 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def engine(recorder: Recorder, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:  # noqa: F811
+def engine(recorder: Recorder, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine for which the Hub is the server on this machine, as ``HF_ENDPOINT`` would say."""
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)

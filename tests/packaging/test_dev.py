@@ -260,14 +260,20 @@ def test_one_failed_check_fails_the_whole_but_stops_nothing(
         "lint-imports",
         "pytest",
     ]
-    assert "OMP_NUM_THREADS" in started[0][1]
-    summary = capsys.readouterr().out
-    assert "FAILED (exit code 1)" in summary
-    assert "Tests             passed" in summary
+    assert {environment["OMP_NUM_THREADS"] for _, environment in started} == {"1"}
+    assert started[-1][0][3:] == ["-q", "--durations=15"]
+    captured = capsys.readouterr()
+    assert "- Style FAILED (exit code 1)" in captured.out
+    assert "- Import contracts passed" in captured.out
+    assert captured.out.endswith("- Tests\n"), "pytest has the last word"
+    assert captured.err == "\nFAILED before the tests: Style, Format\n"
 
 
-def test_arguments_go_to_pytest_alone(dev: ModuleType, started: list[tuple[list[str], dict[str, str]]]) -> None:
+def test_arguments_go_to_pytest_alone(
+    dev: ModuleType, started: list[tuple[list[str], dict[str, str]]], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert dev.test(["tests/engine", "-x"]) == 0
+    assert capsys.readouterr().err == ""
     ((command, _),) = started
     assert command[1:] == ["-m", "pytest", "tests/engine", "-x"]
 

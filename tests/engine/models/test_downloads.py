@@ -2,117 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from engine.errors import Cancelled, PlainError
 from engine.models import downloads
-from engine.models.downloads import NON_COMMERCIAL, RELEASES, download
+from engine.models.downloads import LICENCES, NON_COMMERCIAL, RELEASES, download, extent
+from tests.engine.models.hub import CONTENT, WEIGHTS, Hub, assert_complete
 
 pytest.importorskip("huggingface_hub")
-CONTENT = {
-    f"/{one.repository}/resolve/main/{one.name}": (one.name.encode() + b" ") * (40_000 if "model" in one.name else 50)
-    for release in RELEASES.values()
-    for one in release.files
-}
-WEIGHTS = "/SWivid/F5-TTS/resolve/main/F5TTS_v1_Base/model_1250000.safetensors"
-
-
-class Hub(ThreadingHTTPServer):
-    """The server. ``requests`` are (method, path, range)."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.requests: list[tuple[str, str, str | None]] = []
-        self.break_off_after: list[int] = []
-        """Bytes after which the next transfers of the weights break off."""
-        self.status: dict[str, int] = {}
-        self.knows_ranges = True
-        self.damages = False
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Nothing: clients that hang up are what some tests are about."""
-
-    def transfers(self, path: str = WEIGHTS) -> list[str | None]:
-        """Ranges of the GET requests for ``path``."""
-        return [given for method, asked, given in self.requests if method == "GET" and asked == path]
-
-
-class Answer(BaseHTTPRequestHandler):
-    """One request."""
-
-    server: Hub
-    protocol_version = "HTTP/1.1"
-
-    def do_HEAD(self) -> None:
-        self.answer(with_body=False)
-
-    def do_GET(self) -> None:
-        self.answer(with_body=True)
-
-    def answer(self, with_body: bool) -> None:
-        given = self.headers.get("Range")
-        self.server.requests.append((self.command, self.path, given))
-        content = CONTENT.get(self.path)
-        status = self.server.status.get(self.path, 200 if content else 404)
-        if status != 200:
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        start = int(given.removeprefix("bytes=").removesuffix("-")) if given and self.server.knows_ranges else 0
-        body = content[start:]
-        self.send_response(206 if start else 200)
-        self.send_header("X-Repo-Commit", "c" * 40)
-        self.send_header("ETag", f'"{self.etag(content)}"')
-        self.send_header("Content-Length", str(len(body)))
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        self.end_headers()
-        if not with_body:
-            return
-        if self.server.damages:
-            body = body[:-1] + b"?"
-        if self.path == WEIGHTS and self.server.break_off_after:
-            self.wfile.write(body[: self.server.break_off_after.pop(0)])
-            self.close_connection = True
-            self.connection.shutdown(2)
-            return
-        self.wfile.write(body)
-
-    def etag(self, content: bytes) -> str:
-        """Small files have git's checksum, large ones SHA-256, as on the Hub."""
-        if len(content) < 10_000:
-            return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-        return hashlib.sha256(content).hexdigest()
-
-    def log_message(self, *arguments: object) -> None:
-        """Nothing: pytest's output is not a server's log."""
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(downloads, "BLOCK", 16_384)
-    server = Hub()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 class Watcher:
@@ -141,13 +42,6 @@ def sizes(model: str) -> list[tuple[str, int]]:
     return [(address, len(CONTENT[address])) for address in addresses]
 
 
-def assert_complete(folder: Path, model: str = "F5TTS_v1_Base") -> None:
-    for one in RELEASES[model].files:
-        expected = CONTENT[f"/{one.repository}/resolve/main/{one.name}"]
-        assert (folder / one.saved_as).resolve().read_bytes() == expected
-    assert not list(folder.parent.rglob("*.part"))
-
-
 @pytest.mark.parametrize("model", list(RELEASES))
 def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -> None:
     watcher = fetch(hub, tmp_path / "models" / model, model=model)
@@ -158,6 +52,17 @@ def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -
     assert done == sorted(done) and done[0] == 0 and done[-1] == total
     assert {entry[1] for entry in watcher.seen} == {total}
     assert len(done) > 20
+
+
+def test_how_much_there_is_to_fetch(hub: Hub, tmp_path: Path) -> None:
+    total = sum(size for _, size in sizes("F5TTS_Base"))
+    before = extent("F5TTS_Base", tmp_path / "m", Watcher().check, hub.address)
+    assert before.total == before.missing == total
+    assert [before.sizes[one] for one in RELEASES["F5TTS_Base"].files] == [size for _, size in sizes("F5TTS_Base")]
+    assert not hub.transfers()
+    fetch(hub, tmp_path / "m", model="F5TTS_Base")
+    after = extent("F5TTS_Base", tmp_path / "m", Watcher().check, hub.address)
+    assert (after.total, after.missing) == (total, 0)
 
 
 def test_what_is_there_is_not_fetched_again(hub: Hub, tmp_path: Path) -> None:
@@ -272,6 +177,10 @@ def test_all_licences_are_shown() -> None:
     terms = RELEASES["E2TTS_Base"].terms
     assert "SWivid/E2-TTS/E2TTS_Base/model_1200000.safetensors: CC-BY-NC-4.0" in terms
     assert "charactr/vocos-mel-24khz/pytorch_model.bin: MIT" in terms
+
+
+def test_every_licence_can_be_read() -> None:
+    assert {one.licence for release in RELEASES.values() for one in release.files} == set(LICENCES)
 
 
 def test_unknown_models_and_a_missing_package_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,13 @@
+"""The commands of the command line, one module each.
+
+A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
+terminal)``, which does the work and returns a :class:`engine.commands.result.Result`. Adding a command means adding its
+module and naming it in ``COMMANDS``. All of them are torch-free at import: what is heavy is imported on use.
+"""
+
+from __future__ import annotations
+
+from engine.commands import calibrate, compare, download, export_table, import_table, models, speak
+
+COMMANDS = (models, download, speak, calibrate, compare, export_table, import_table)
+"""In the order in which the help lists them."""

@@ -1,0 +1,158 @@
+"""Arguments that several commands share, and what their values mean."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from engine import models
+from engine.errors import AudioError, TextError
+from engine.knobs import Choice, Knob, Number, Switch, checked
+from engine.models import catalogue
+from engine.models.base import SpeechModel, Voice
+from engine.profile import Profile
+from engine.setting import Setting
+from engine.terminal import Terminal
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+DEFAULT_MODEL = catalogue.MODELS[0].id
+DEFAULT_VOICE = next(iter(catalogue.VOICE_TITLES))
+
+
+# --- Declared ---------------------------------------------------------------------------------------------------------
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Which model, and where."""
+    group = parser.add_argument_group("model")
+    group.add_argument("--model", metavar="ID", help=f"model of the catalogue (default: {DEFAULT_MODEL})")
+    group.add_argument("--folder", default="", help="folder with the checkpoint, where it is not in its usual place")
+    group.add_argument("--variant", default="", help="architecture, where neither folder nor sidecar tells it")
+    group.add_argument("--device", choices=DEVICES, default="auto", help="where to run (default: %(default)s)")
+
+
+def add_sampler(parser: argparse.ArgumentParser) -> None:
+    """The options of all models, and the seed."""
+    knobs = {knob.name: knob for model in catalogue.MODELS for knob in model.options}
+    add_knobs(parser.add_argument_group("sampler"), knobs.values())
+    parser.add_argument("--seed", type=_seed, help="seed of the noise (default: the profile's, else 0)")
+
+
+def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob]) -> None:
+    """One option for every knob. Ranges are checked with the setting, where the model's own apply."""
+    for knob in knobs:
+        kinds: dict[str, object] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": _escaped(knob.meaning)}
+        match knob:
+            case Switch():
+                kinds["action"] = argparse.BooleanOptionalAction
+            case Choice():
+                kinds["choices"] = knob.values
+            case Number():
+                kinds |= {"type": int if knob.whole else float, "metavar": knob.symbol or "N"}
+        group.add_argument(f"--{knob.name.replace('_', '-')}", **kinds)
+
+
+def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: bool = False) -> None:
+    """What to say and by whom; with ``sentences``, each line of a file is one text."""
+    group = parser.add_argument_group("speech")
+    text = group.add_mutually_exclusive_group(required=required)
+    text.add_argument("--text", help="what to say" + ("" if required else " (default: a sample sentence)"))
+    content = "one text a line" if sentences else "the text"
+    text.add_argument("--text-file", metavar="FILE", help=f"file with {content}, UTF-8; - for standard input")
+    group.add_argument(
+        "--voice",
+        help=f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording "
+        f"(default: the profile's, else {DEFAULT_VOICE})",
+    )
+    group.add_argument("--transcript", default="", help="what is said in the recording")
+
+
+def positive(text: str) -> int:
+    """A whole number from 1, as :mod:`argparse` wants types."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise argparse.ArgumentTypeError("must lie between 0 and 2**63 - 1")
+    return value
+
+
+def _escaped(text: str) -> str:
+    """argparse formats help texts with %."""
+    return text.replace("%", "%%")
+
+
+# --- Given ------------------------------------------------------------------------------------------------------------
+def load(options: argparse.Namespace, terminal: Terminal, model: str, variant: str) -> SpeechModel:
+    """The model called ``model``, loaded as the arguments say."""
+    catalogue.entry(model)
+    terminal.status(f"Loading {model}")
+    return models.load_model(
+        model,
+        folder=options.folder,
+        variant=variant,
+        device=options.device,
+        status=terminal.status,
+        check=terminal.check,
+    )
+
+
+def setting(options: argparse.Namespace, model: str) -> Setting:
+    """The setting that the arguments describe, without techniques."""
+    entry = catalogue.entry(model)
+    values = checked(entry.options, entry.options_with(**given(options, entry.options)), entry.title)
+    return Setting(model, values, seed=options.seed or 0)
+
+
+def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, object]:
+    """The values of those of ``knobs`` that the arguments set."""
+    return {knob.name: getattr(options, knob.name) for knob in knobs if hasattr(options, knob.name)}
+
+
+def text(options: argparse.Namespace) -> str:
+    """What to say."""
+    if options.text is not None:
+        return options.text
+    if options.text_file is None:
+        return catalogue.sentences()[0]
+    try:
+        if options.text_file == "-":
+            return sys.stdin.read()
+        return Path(options.text_file).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise TextError(f"The text {options.text_file} could not be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise TextError(f"The text {options.text_file} is not UTF-8 ({error}); save it as UTF-8.") from error
+
+
+def texts(options: argparse.Namespace) -> tuple[str, ...]:
+    """What to say, each line of a file by itself."""
+    whole = text(options)
+    if options.text_file is None:
+        return (whole,)
+    lines = tuple(line.strip() for line in whole.splitlines() if line.strip())
+    if not lines:
+        raise TextError(f"The file {options.text_file} has no text; write one sentence on each line.")
+    return lines
+
+
+def voice(options: argparse.Namespace, profile: Profile | None = None) -> Voice:
+    """The voice that the arguments name, else the profile's, else the first one shipped."""
+    shipped = {one.id: one for one in catalogue.voices()}
+    if options.voice is None:
+        if options.transcript:
+            raise AudioError("--transcript belongs to a recording; give that with --voice.")
+        return profile.voice() if profile else next(iter(shipped.values()))
+    if options.voice in shipped:
+        return shipped[options.voice]
+    recording = Path(options.voice)
+    if not recording.exists() and not recording.suffix:
+        return catalogue.voice(options.voice)
+    if not recording.is_file():
+        raise AudioError(f"There is no recording {recording}; check the path.")
+    return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), options.transcript)

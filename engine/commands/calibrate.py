@@ -1,0 +1,266 @@
+"""``paretone calibrate``: DiTReducio's strategy tables at one threshold or several, with evidence."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine.bench.report import table as table_lines
+from engine.commands import arguments
+from engine.commands.engagement import DITREDUCIO
+from engine.commands.output import writable, write_json
+from engine.commands.result import Result
+from engine.errors import SettingError
+from engine.knobs import Values, checked
+from engine.measure.machine import describe
+from engine.models.base import SpeechModel, Synthesis, Voice, whole
+from engine.profile import Evidence, Profile
+from engine.setting import Engaged, Setting
+from engine.take import Take
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.ditreducio.table import Action
+from engine.terminal import Terminal
+
+NAME = "calibrate"
+SUMMARY = "Calibrate DiTReducio on one sentence and write what came out, with evidence."
+KINDS = {"profile": "profile", "table": "strategy table", "official": "official strategy table"}
+"""What can be written, by the name of its option."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser)
+    arguments.add_sampler(parser)
+    group = parser.add_argument_group("DiTReducio")
+    arguments.add_knobs(group, ditreducio.TECHNIQUE.knobs)
+    group.add_argument(
+        "--thresholds",
+        type=float,
+        nargs="+",
+        metavar="δ",
+        help="several thresholds, the model loaded once; each file then has its threshold in its name: table-0.1.json",
+    )
+    arguments.add_text(parser, required=False)
+    written = parser.add_argument_group("what to write, at least one")
+    written.add_argument("--profile", metavar="FILE", help="profile: setting, table and evidence")
+    written.add_argument("--table", metavar="FILE", help="strategy table with what it belongs to")
+    written.add_argument("--official", metavar="FILE", help="strategy table in the form of the official code")
+    parser.add_argument("--no-evidence", action="store_true", help="do not measure speed and fidelity afterwards")
+
+
+@dataclass
+class _Calibration:
+    """One threshold: where its files go, and what came out."""
+
+    knobs: Values
+    places: dict[str, Path]
+    record: CalibrationRecord | None = None
+    seconds: float = 0.0
+    same_as: float | None = None
+    """The threshold whose calibration decides every trial alike, so that none was needed here."""
+    evidence: Evidence | None = None
+
+    @property
+    def threshold(self) -> float:
+        return float(self.knobs["threshold"])
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Calibrate, measure what it gives, write what was asked for."""
+    calibrations = _planned(options)
+    model_id = options.model or arguments.DEFAULT_MODEL
+    voice, text = arguments.voice(options), arguments.text(options)
+    plain = arguments.setting(options, model_id)
+    model = arguments.load(options, terminal, model_id, options.variant)
+    for number, one in enumerate(calibrations):
+        _calibrate(one, calibrations[:number], model, text, voice, plain, terminal)
+    if not options.no_evidence:
+        _measure(calibrations, model, text, voice, plain, terminal)
+    operations = model.operations(text, voice, plain)
+    found = []
+    for one in calibrations:
+        setting = _engaged(plain, one)
+        _write(one, setting, model)
+        ops_ratio = one.record.table.ops_ratio(operations)
+        found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
+    machine = describe().line
+    data = {**found[0], "machine": machine} if options.thresholds is None else {"calibrations": found}
+    if options.thresholds is not None:
+        data["machine"] = machine
+    return Result(data, _shown(calibrations, found))
+
+
+def _planned(options: argparse.Namespace) -> list[_Calibration]:
+    """What is to be calibrated, checked before anything is loaded."""
+    names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
+    if not names:
+        raise SettingError("Say what to write: --profile, --table or --official.")
+    given = arguments.given(options, ditreducio.TECHNIQUE.knobs)
+    if options.thresholds is None:
+        return [_Calibration(_knobs(given), {kind: writable(name) for kind, name in names.items()})]
+    if "threshold" in given:
+        raise SettingError("Give either --threshold or --thresholds.")
+    if len(set(options.thresholds)) < len(options.thresholds):
+        raise SettingError("--thresholds has a threshold twice; give each of them once.")
+    return [
+        _Calibration(
+            _knobs({**given, "threshold": threshold}),
+            {kind: writable(_named(Path(name), threshold)) for kind, name in names.items()},
+        )
+        for threshold in options.thresholds
+    ]
+
+
+def _knobs(given: dict[str, object]) -> Values:
+    return checked(ditreducio.TECHNIQUE.knobs, given, ditreducio.TECHNIQUE.title)
+
+
+def _named(path: Path, threshold: float) -> Path:
+    return path.with_name(f"{path.stem}-{threshold!r}{path.suffix}")
+
+
+def _calibrate(
+    one: _Calibration,
+    others: list[_Calibration],
+    model: SpeechModel,
+    text: str,
+    voice: Voice,
+    plain: Setting,
+    terminal: Terminal,
+) -> None:
+    """Calibrate, unless one of the ``others`` leaves nothing to be tried."""
+    started = time.perf_counter()
+    for other in others:
+        derived = other.record.derive(one.threshold)
+        if derived.exact:
+            one.record = replace(other.record, table=derived.table, knobs=one.knobs)
+            one.same_as = other.threshold
+            break
+    else:
+        terminal.begin()
+        terminal.status(f"Calibrating at threshold {one.threshold:g}")
+        one.record = model.calibrate(text, voice, plain.with_technique(Engaged(DITREDUCIO, one.knobs)), terminal)
+    one.seconds = time.perf_counter() - started
+
+
+def _engaged(plain: Setting, one: _Calibration) -> Setting:
+    return plain.with_technique(Engaged(DITREDUCIO, one.knobs, one.record.table.fingerprint))
+
+
+def _measure(
+    calibrations: list[_Calibration],
+    model: SpeechModel,
+    text: str,
+    voice: Voice,
+    plain: Setting,
+    terminal: Terminal,
+) -> None:
+    """What each table gives beside the baseline: one synthesis each, from the same noise."""
+    from engine.measure.fidelity import log_mel_distance
+
+    terminal.begin()
+    terminal.status("Measuring the baseline")
+    # The first synthesis of this length also pays for its preparation.
+    whole(model.synthesise(text, voice, plain, (), terminal))
+    baseline = whole(model.synthesise(text, voice, plain, (), terminal))
+    reference = _take(baseline, text, voice, plain)
+    for one in calibrations:
+        terminal.begin()
+        terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")
+        setting = _engaged(plain, one)
+        accelerated = whole(model.synthesise(text, voice, setting, (one.record.table,), terminal))
+        distance = log_mel_distance(baseline.trace.mel, accelerated.trace.mel)
+        take = replace(_take(accelerated, text, voice, setting), fidelity_to=reference.id, log_mel_distance=distance)
+        one.evidence = Evidence.of(take, reference)
+
+
+def _take(synthesis: Synthesis, text: str, voice: Voice, setting: Setting) -> Take:
+    return Take(
+        uuid.uuid4().hex,
+        datetime.now(UTC).isoformat(timespec="milliseconds"),
+        text,
+        voice.id,
+        setting,
+        synthesis.sample_rate,
+        synthesis.samples,
+        synthesis.measurements,
+        synthesis.trace,
+        notes=synthesis.notes,
+        machine=describe().line,
+    )
+
+
+def _write(one: _Calibration, setting: Setting, model: SpeechModel) -> None:
+    table = one.record.table
+    if "profile" in one.places:
+        Profile.of(setting, model.info, table, one.evidence).save(one.places["profile"])
+    if "table" in one.places:
+        write_json(one.places["table"], table.to_json())
+    if "official" in one.places:
+        write_json(one.places["official"], table.to_official())
+
+
+def _figures(one: _Calibration) -> dict[str, object]:
+    table = one.record.table
+    low, high = one.record.exact_interval
+    return {
+        **{kind: str(path) for kind, path in one.places.items()},
+        "threshold": one.threshold,
+        "metric": one.knobs["metric"],
+        # JSON has no infinity.
+        "exact_interval": [low, high if math.isfinite(high) else None],
+        "same_as": one.same_as,
+        "seconds": one.seconds,
+        "cells": {action.name: table.count(action) for action in Action},
+        "skipped_share": table.skipped_share,
+        "trials": len(one.record.trials),
+        "accepted": sum(trial.accepted for trial in one.record.trials),
+        "layers": table.layers,
+        "steps": table.steps,
+        "evidence": None if one.evidence is None else dict(one.evidence.metrics),
+    }
+
+
+def _shown(calibrations: list[_Calibration], found: list[dict]) -> str:
+    rows = [_row(one, figures) for one, figures in zip(calibrations, found, strict=True)]
+    lines = [
+        *table_lines(rows),
+        "",
+        "The table is the same for every threshold δ of its exact range; ops ratio: operations left of the baseline's.",
+    ]
+    if calibrations[0].evidence is not None:
+        lines.append("RTF and speed-up come from one run each; paretone compare measures them with an interval.")
+    lines += [
+        f"Threshold {one.threshold:g} needed no trials: the calibration at {one.same_as:g} decides them all alike."
+        for one in calibrations
+        if one.same_as is not None
+    ]
+    lines += [f"Wrote the {KINDS[kind]} to {path}." for one in calibrations for kind, path in one.places.items()]
+    return "\n".join(lines)
+
+
+def _row(one: _Calibration, figures: dict) -> dict[str, object]:
+    low, high = figures["exact_interval"]
+    unit = ditreducio.UNITS[str(one.knobs["metric"])]
+    row = {
+        f"δ ({unit})": one.threshold,
+        "exact range of δ": f"{low:.4g} < δ" if high is None else f"{low:.4g} < δ ≤ {high:.4g}",
+        "trials": figures["trials"],
+        "accepted": figures["accepted"],
+        **{f"{name} (cells)": count for name, count in figures["cells"].items()},
+        "ops ratio": figures["ops_ratio"],
+        "calibration (s)": figures["seconds"],
+    }
+    if one.evidence is not None:
+        row |= {
+            "RTF (s/s)": one.evidence.metrics["real_time_factor"],
+            "speed-up (times)": one.evidence.metrics["speed_up"],
+            "log-mel distance (nat. log)": one.evidence.metrics["log_mel_distance"],
+        }
+    return row

@@ -1,0 +1,339 @@
+"""``paretone compare``: two settings in turn on the same texts, their speed and how far their spectrograms differ."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from engine.bench.report import table as table_lines
+from engine.commands import arguments
+from engine.commands.engagement import with_table
+from engine.commands.figures import figures
+from engine.commands.output import folder, write_wav
+from engine.commands.result import Result
+from engine.errors import SettingError
+from engine.knobs import Knob, Number, Switch, checked
+from engine.measure.machine import describe
+from engine.models import catalogue
+from engine.models.base import SpeechModel, Synthesis, Voice, whole
+from engine.profile import Profile
+from engine.setting import Setting
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.terminal import Terminal
+
+if TYPE_CHECKING:
+    from engine.measure.timing import Comparison, Interval
+
+NAME = "compare"
+SUMMARY = "Synthesise under two settings in turn; print speed and fidelity, write both."
+EPILOGUE = (
+    "A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
+    "'steps=16,guidance=1.5', of which table=FILE engages DiTReducio. Figures are medians over the repeats of a text, "
+    "then over the texts."
+)
+SIDES = ("A", "B")
+RUNS_PER_REPEAT = 3
+"""A, B, and A again: what A differs from itself is what this machine would report for no difference."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.epilog = EPILOGUE
+    parser.add_argument("a", metavar="A", help="the reference")
+    parser.add_argument("b", metavar="B", help="what is compared with it")
+    arguments.add_model(parser)
+    arguments.add_text(parser, required=False, sentences=True)
+    parser.add_argument("--out", metavar="FOLDER", help="write the speech there: a.wav and b.wav, numbered by text")
+    parser.add_argument(
+        "--repeats",
+        type=arguments.positive,
+        default=3,
+        help="measured runs of each side and text, in turn, after a warm-up (default: %(default)s)",
+    )
+
+
+@dataclass
+class _Side:
+    """One side of a comparison."""
+
+    title: str
+    setting: Setting
+    variant: str = ""
+    table_file: str = ""
+    profile: Profile | None = None
+    model: SpeechModel | None = None
+    artefacts: tuple[StrategyTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One text under both sides."""
+
+    text: str
+    timing: Comparison
+    figures: tuple[dict[str, float], dict[str, float]]
+    """Medians over the repeats, of A and of B."""
+    last: tuple[Synthesis, Synthesis]
+    distance: float | None
+    why_not: str
+    """Why there is no distance."""
+
+    @property
+    def speed_up(self) -> float:
+        return self.timing.speed_up["B"].median
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "text": self.text,
+            **{name.lower(): dict(one) for name, one in zip(SIDES, self.figures, strict=True)},
+            "speed_up": asdict(self.timing.speed_up["B"]),
+            "log_mel_distance": self.distance,
+        }
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Measure both sides on every text."""
+    place = None if options.out is None else folder(options.out)
+    texts = arguments.texts(options)
+    sides = _sides(options)
+    voice = arguments.voice(options, next((side.profile for side in sides if side.profile), None))
+    loaded: dict[tuple[str, str], SpeechModel] = {}
+    for side in sides:
+        key = side.setting.model, side.variant
+        if key not in loaded:
+            loaded[key] = arguments.load(options, terminal, *key)
+        _prepare(side, loaded[key])
+    terminal.begin()
+    terminal.status("Synthesising in turn")
+    progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
+    measured = [_measure(text, sides, voice, options, progress) for text in texts]
+    medians = [
+        {name: median(one.figures[index][name] for one in measured) for name in measured[0].figures[index]}
+        for index in range(len(SIDES))
+    ]
+    speed_up, same = _speed_up(measured)
+    distances = [one.distance for one in measured if one.distance is not None]
+    distance = median(distances) if distances else None
+    written = _write(place, measured) if place else []
+    differences = sides[0].setting.differences(sides[1].setting)
+    data = {
+        **{
+            name.lower(): {"side": name, **row, "setting": side.setting.to_json()}
+            for name, row, side in zip(SIDES, medians, sides, strict=True)
+        },
+        "speed_up": asdict(speed_up),
+        "same": asdict(same),
+        "clock": measured[0].timing.clock,
+        "repeats": options.repeats,
+        "log_mel_distance": distance,
+        "texts": [one.to_json() for one in measured],
+        "differences": [asdict(one) for one in differences],
+        "files": [str(path) for path in written],
+        "machine": describe().line,
+    }
+    lines = [*_texts_table(measured), *_sides_table(sides, medians), ""]
+    over = f"{options.repeats} repeats" + (f" of {len(texts)} texts" if len(texts) > 1 else "")
+    lines.append(
+        f"B is {speed_up.median:.2f} times as fast as A (95 % interval {speed_up.low:.2f} to {speed_up.high:.2f}; "
+        f"A against itself {same.low:.2f} to {same.high:.2f}; {data['clock']}, {over})."
+    )
+    if not speed_up.excludes_one:
+        lines.append("The interval includes 1: no difference in speed can be claimed.")
+    if distance is None:
+        lines.append(measured[0].why_not)
+    else:
+        lines.append(f"Log-mel distance of B to A: {distance:.4f} (natural-log units)")
+    lines += [f"Wrote {path}" for path in written]
+    return Result(data, "\n".join(lines))
+
+
+# --- Measuring --------------------------------------------------------------------------------------------------------
+class _Runs:
+    """Passes the progress of all runs together on."""
+
+    def __init__(self, terminal: Terminal, total: int) -> None:
+        self._terminal, self._total, self._done = terminal, total, 0
+
+    def check(self) -> None:
+        self._terminal.check()
+
+    def status(self, text: str) -> None:
+        self._terminal.check()
+
+    def step(self, report: object) -> None:
+        self._terminal.check()
+
+    def next(self) -> None:
+        """Another run is done."""
+        self._done += 1
+        self._terminal.progress(self._done, self._total)
+
+
+def _measure(
+    text: str, sides: tuple[_Side, _Side], voice: Voice, options: argparse.Namespace, progress: _Runs
+) -> _Measured:
+    from engine.device import choose
+    from engine.measure.timing import paired_ratio
+
+    runs: dict[str, list[Synthesis]] = {name: [] for name in SIDES}
+
+    def run(name: str, side: _Side) -> Callable[[], None]:
+        def once() -> None:
+            runs[name].append(whole(side.model.synthesise(text, voice, side.setting, side.artefacts, progress)))
+            progress.next()
+
+        return once
+
+    timing = paired_ratio(
+        {name: run(name, side) for name, side in zip(SIDES, sides, strict=True)},
+        options.repeats,
+        warm_up=1,
+        device=choose(options.device).type,
+    )
+    every = [[figures(one) for one in runs[name][1:]] for name in SIDES]  # The first is the warm-up.
+    medians = tuple({name: median(one[name] for one in side) for name in side[0]} for side in every)
+    last = tuple(runs[name][-1] for name in SIDES)
+    return _Measured(text, timing, medians, last, *_distance(*last))
+
+
+def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
+    """B's speed over A's, and A's over itself: over the repeats of a single text, else over the texts.
+
+    Repeats of one text are not independent findings, so with several texts each of them counts once.
+    """
+    from engine.measure.timing import interval
+
+    if len(measured) == 1:
+        return measured[0].timing.speed_up["B"], measured[0].timing.same
+    return interval([one.speed_up for one in measured]), interval([one.timing.same.median for one in measured])
+
+
+def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, str]:
+    """The log-mel distance, or why there is none."""
+    from engine.measure.fidelity import log_mel_distance
+
+    if first.trace.mel is None or second.trace.mel is None:
+        return None, "These models have no spectrogram whose distance could be measured."
+    try:
+        return log_mel_distance(first.trace.mel, second.trace.mel), ""
+    except SettingError as error:
+        return None, str(error)
+
+
+# --- Showing ----------------------------------------------------------------------------------------------------------
+def _texts_table(measured: list[_Measured]) -> list[str]:
+    """One row for each of several texts."""
+    if len(measured) == 1:
+        return []
+    rows = [
+        {
+            "text": number,
+            **{f"RTF {name} (s/s)": row["real_time_factor"] for name, row in zip(SIDES, one.figures, strict=True)},
+            "B faster (times)": one.speed_up,
+            "log-mel distance (nat. log)": one.distance,
+            "audio of A (s)": one.figures[0]["audio_seconds"],
+        }
+        for number, one in enumerate(measured, start=1)
+    ]
+    return [*table_lines(rows), "", "Medians over the texts:"]
+
+
+def _sides_table(sides: tuple[_Side, _Side], medians: list[dict[str, float]]) -> list[str]:
+    return table_lines(
+        [
+            {
+                "side": name,
+                "setting": side.title,
+                "RTF (s/s)": row["real_time_factor"],
+                "TTFA (s)": row["first_audio_seconds"],
+                "ops ratio": row["ops_ratio"],
+                "synthesis (s)": row["seconds"],
+                "audio (s)": row["audio_seconds"],
+            }
+            for name, side, row in zip(SIDES, sides, medians, strict=True)
+        ]
+    )
+
+
+def _write(place: Path, measured: list[_Measured]) -> list[Path]:
+    written = []
+    for number, one in enumerate(measured, start=1):
+        for name, synthesis in zip(SIDES, one.last, strict=True):
+            suffix = f"-{number:03d}" if len(measured) > 1 else ""
+            written.append(place / f"{name.lower()}{suffix}.wav")
+            write_wav(written[-1], synthesis)
+    return written
+
+
+# --- Sides ------------------------------------------------------------------------------------------------------------
+def _sides(options: argparse.Namespace) -> tuple[_Side, _Side]:
+    texts = options.a, options.b
+    if texts == ("baseline", "baseline"):
+        raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
+    first, second = (None if text == "baseline" else _side(text, options) for text in texts)
+    return first or _baseline(second), second or _baseline(first)
+
+
+def _baseline(other: _Side) -> _Side:
+    return replace(other, title="baseline", setting=other.setting.baseline, profile=None, table_file="")
+
+
+def _side(text: str, options: argparse.Namespace) -> _Side:
+    """A side from a profile's path, or from options such as ``steps=16,guidance=1.5``."""
+    if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
+        profile = Profile.load(text)
+        return _Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
+    given = {}
+    for part in filter(None, text.split(",")):
+        name, found, value = part.partition("=")
+        if not found:
+            raise SettingError(
+                f"{part!r} is no side of a comparison; give a profile (FILE.json), 'baseline', or options such as "
+                "steps=16."
+            )
+        given[name.strip()] = value.strip()
+    model = given.pop("model", options.model or arguments.DEFAULT_MODEL)
+    seed, table_file = int(_number(given.pop("seed", "0"), "seed")), given.pop("table", "")
+    entry = catalogue.entry(model)
+    known = {knob.name: knob for knob in entry.options}
+    values = {name: _value(known[name], value) if name in known else value for name, value in given.items()}
+    setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
+    return _Side(text, setting, options.variant, table_file)
+
+
+def _prepare(side: _Side, model: SpeechModel) -> None:
+    """Give a side its model and tables, checked against each other."""
+    side.model = model
+    if side.profile is not None:
+        side.profile.check(model.info, model.belonging(side.setting) if side.profile.table else None)
+        side.artefacts = side.profile.artefacts
+    elif side.table_file:
+        side.setting, side.artefacts = with_table(side.setting, model, side.table_file, {})
+
+
+def _value(knob: Knob, text: str) -> bool | int | float | str:
+    """A knob's value from the text that someone typed."""
+    match knob:
+        case Number():
+            return _number(text, knob.title)
+        case Switch():
+            if text not in ("on", "off", "true", "false"):
+                raise SettingError(f"{knob.title} must be on or off, not {text!r}.")
+            return text in ("on", "true")
+        case _:
+            return text
+
+
+def _number(text: str, title: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingError(f"{title} must be a number, not {text!r}.") from None

@@ -1,0 +1,119 @@
+"""``paretone download``: an official checkpoint and its vocoder, once their licence is accepted."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from engine.commands.result import Result
+from engine.errors import Cancelled, PlainError, SettingError
+from engine.models import catalogue
+from engine.models.downloads import LICENCES, RELEASES, Extent, Release, download, extent
+from engine.terminal import Terminal
+
+NAME = "download"
+SUMMARY = "Fetch an official checkpoint and its vocoder, after showing their licences."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.add_argument("model", metavar="MODEL", help=f"one of {', '.join(RELEASES)}")
+    parser.add_argument(
+        "--folder",
+        default="",
+        help="where to put the model, in place of its usual place; its vocoder goes into a folder beside that",
+    )
+    parser.add_argument("--accept-licence", metavar="NAME", default="", help="the licence that you accept")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Fetch what is not there yet; what an interrupted download has brought is used."""
+    entry = catalogue.entry(options.model)
+    if entry.id not in RELEASES:
+        raise SettingError(f"{entry.title} ships with Paretone; there is nothing to download.")
+    folder = Path(options.folder) if options.folder else entry.folder
+    release = RELEASES[entry.id]
+    if options.accept_licence != release.licence:
+        _ask(release, options, folder, terminal)
+    terminal.begin()
+    activity = ""
+
+    def progress(done: int, total: int, text: str) -> None:
+        nonlocal activity
+        if text != activity:
+            activity = text
+            terminal.status(f"{text}, {_size(total)} in all")
+        terminal.progress(done, total)
+
+    try:
+        download(entry.id, folder, release.licence, progress, terminal.check)
+    except Cancelled:
+        raise Cancelled("Cancelled. What has been fetched is kept; the same command goes on from there.") from None
+    found = sorted({(folder / one.saved_as).resolve() for one in release.files})
+    data = {
+        "model": entry.id,
+        "folder": str(folder),
+        "licence": release.licence,
+        "files": [str(path) for path in found],
+        "bytes": sum(path.stat().st_size for path in found),
+    }
+    place = "" if folder == entry.folder else f' --folder "{folder}"'
+    lines = [
+        f"{entry.title} is complete: {len(found)} files, {_size(data['bytes'])}.",
+        *map(str, found),
+        f'Try it: paretone speak --model {entry.id}{place} --text "Good morning." --out morning.wav',
+    ]
+    return Result(data, "\n".join(lines))
+
+
+def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: Terminal) -> None:
+    """Show what would have to be accepted; return once it is, else raise :class:`SettingError`."""
+    repeat = f'paretone download {options.model} --accept-licence "{release.licence}"'
+    if options.folder:
+        repeat += f' --folder "{options.folder}"'
+    if options.accept_licence:
+        raise SettingError(
+            f"{options.model} is published under {release.licence}, not {options.accept_licence}; "
+            f"to accept that, run: {repeat}"
+        )
+    terminal.clear()
+    print(_terms(release, _extent(options.model, folder, terminal)), file=sys.stderr)
+    if not options.json and sys.stdin.isatty() and sys.stderr.isatty():
+        print(f"Do you accept {release.licence}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+        raise SettingError("The licence was not accepted, so nothing was fetched.")
+    raise SettingError(f"If you accept {release.licence}, run: {repeat}")
+
+
+def _extent(model: str, folder: Path, terminal: Terminal) -> Extent | None:
+    """How much there is to fetch, or ``None`` where the server cannot be asked: the licence can be read without."""
+    try:
+        return extent(model, folder, terminal.check)
+    except PlainError as error:
+        print(error, file=sys.stderr)
+        return None
+
+
+def _terms(release: Release, known: Extent | None) -> str:
+    lines = []
+    for name in dict.fromkeys((release.licence, *(one.licence for one in release.files))):
+        licence = LICENCES[name]
+        lines += [f"{name}: {licence.summary}", f"    {licence.link}"]
+        for one in release.files:
+            if one.licence == name:
+                size = f", {_size(known.sizes[one])}" if known else ""
+                lines.append(f"    https://huggingface.co/{one.repository}: {one.name}{size}")
+    if known:
+        lines.append(f"To be fetched: {_size(known.missing)} of {_size(known.total)}.")
+    return "\n".join(lines)
+
+
+def _size(count: float) -> str:
+    """A number of bytes as people read it."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.2f} GB"

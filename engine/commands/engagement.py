@@ -1,0 +1,52 @@
+"""Engaging DiTReducio with a strategy table from a file, Paretone's form or the official one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.errors import ProfileError
+from engine.knobs import checked
+from engine.models.base import SpeechModel
+from engine.setting import Engaged, Setting
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.table import StrategyTable
+
+DITREDUCIO = ditreducio.TECHNIQUE.name
+
+
+def with_table(
+    setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
+) -> tuple[Setting, tuple[StrategyTable, ...]]:
+    """``setting`` with DiTReducio engaged under the table in ``path``, and that table.
+
+    ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
+    """
+    belonging = model.belonging(setting)
+    data = _read(path)
+    values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
+    if isinstance(data, dict) and "actions" in data:
+        table = StrategyTable.from_json(data, path)
+        if "branch_skip" in knobs and knobs["branch_skip"] != table.branch_skip:
+            raise ProfileError(f"{path} was calibrated with branch skipping of {table.branch_skip!r}; leave that out.")
+        values = values.replace(branch_skip=table.branch_skip)
+    else:
+        table = StrategyTable.from_official(data, belonging, str(values["branch_skip"]), path)
+    mismatch = table.belonging.mismatch(belonging)
+    if mismatch:
+        raise ProfileError(f"The strategy table {path} cannot be used here: {mismatch}.")
+    if table.layers != model.info.layers:
+        raise ProfileError(
+            f"The strategy table {path} has {table.layers} layers, but {model.info.title} has {model.info.layers}."
+        )
+    return setting.with_technique(Engaged(DITREDUCIO, values, table.fingerprint)), (table,)
+
+
+def _read(path: str) -> object:
+    try:
+        return json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"{path} is no strategy table: it is no JSON ({error}).") from error

@@ -1,0 +1,30 @@
+"""``paretone export-table``: a profile's strategy table in the official code's form."""
+
+from __future__ import annotations
+
+import argparse
+
+from engine.commands.output import writable, write_json
+from engine.commands.result import Result
+from engine.errors import ProfileError
+from engine.profile import Profile
+from engine.terminal import Terminal
+
+NAME = "export-table"
+SUMMARY = "Write a profile's strategy table in the official form."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.add_argument("profile", metavar="PROFILE", help="profile to read")
+    parser.add_argument("--out", required=True, metavar="FILE", help="official table to write")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Write the table."""
+    profile, out = Profile.load(options.profile), writable(options.out)
+    if profile.table is None:
+        raise ProfileError(f"{options.profile} has no strategy table; export one that engages DiTReducio.")
+    write_json(out, profile.table.to_official())
+    data = {"out": str(out), "layers": profile.table.layers, "steps": profile.table.steps}
+    return Result(data, f"Wrote the table of {profile.table.layers} layers and {profile.table.steps} steps to {out}.")

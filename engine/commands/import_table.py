@@ -1,0 +1,41 @@
+"""``paretone import-table``: a profile from an official strategy table and what that belongs to."""
+
+from __future__ import annotations
+
+import argparse
+
+from engine.commands import arguments
+from engine.commands.engagement import with_table
+from engine.commands.output import writable
+from engine.commands.result import Result
+from engine.profile import Profile
+from engine.techniques import ditreducio
+from engine.terminal import Terminal
+
+NAME = "import-table"
+SUMMARY = "Make a profile of an official strategy table, which itself does not say what it belongs to."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.add_argument("table", metavar="TABLE", help="official table to read ({steps}_{threshold}.json)")
+    arguments.add_model(parser)
+    arguments.add_sampler(parser)
+    group = parser.add_argument_group("DiTReducio, as it was calibrated")
+    arguments.add_knobs(group, ditreducio.TECHNIQUE.knobs)
+    parser.add_argument("--out", required=True, metavar="FILE", help="profile to write")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Make the profile."""
+    out = writable(options.out)
+    model_id = options.model or arguments.DEFAULT_MODEL
+    model = arguments.load(options, terminal, model_id, options.variant)
+    knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
+    setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
+    profile = Profile.of(setting, model.info, table)
+    profile.check(model.info, model.belonging(setting))
+    profile.save(out)
+    data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
+    size = f"{table.layers} layers and {table.steps} steps, {table.skipped_share:.0%} skipped"
+    return Result(data, f"Wrote a profile of {size}, to {out}.")

@@ -1,0 +1,59 @@
+"""``paretone models``: what there is."""
+
+from __future__ import annotations
+
+import argparse
+
+from engine.bench.report import table
+from engine.commands.result import Result
+from engine.models import catalogue
+from engine.models.catalogue import CatalogueEntry
+from engine.models.downloads import RELEASES
+from engine.techniques import TECHNIQUES
+from engine.terminal import Terminal
+
+NAME = "models"
+SUMMARY = "List models, voices and techniques, with licences."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """It takes no arguments."""
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """List models, voices and techniques."""
+    found = [
+        {
+            "id": one.id,
+            "title": one.title,
+            "family": one.family,
+            "licence": one.licence,
+            "available": one.available,
+            "downloadable": one.id in RELEASES,
+            "folder": str(one.folder),
+            "summary": one.summary,
+        }
+        for one in catalogue.MODELS
+    ]
+    voices = [{"id": one.id, "title": one.title, "transcript": one.transcript} for one in catalogue.voices()]
+    techniques = [
+        {"name": one.name, "title": one.title, "summary": one.summary, "paper": one.paper.reference}
+        for one in TECHNIQUES
+    ]
+    rows = [
+        {"model": one.id, "licence": one.licence, "available": _availability(one), "what it is": one.summary}
+        for one in catalogue.MODELS
+    ]
+    blocks = [
+        table(rows),
+        table([{"voice": one["id"], "what it is": one["title"]} for one in voices]),
+        table([{"technique": one["name"], "what it does": one["summary"]} for one in techniques]),
+    ]
+    text = "\n\n".join("\n".join(block) for block in blocks)
+    return Result({"models": found, "voices": voices, "techniques": techniques}, text)
+
+
+def _availability(one: CatalogueEntry) -> str:
+    if one.available:
+        return "yes"
+    return f"download with: paretone download {one.id}" if one.id in RELEASES else f"put its files into {one.folder}"

@@ -1,0 +1,47 @@
+"""Places to write to, and writing there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from engine import files
+from engine.errors import PlainError
+from engine.models.base import Synthesis
+
+
+def writable(name: str | Path) -> Path:
+    """``name`` as a path that can be written, known before the work and not after it."""
+    path = Path(name)
+    if path.is_dir():
+        raise PlainError(f"{path} is a folder; give the name of a file.")
+    if not path.parent.is_dir():
+        raise PlainError(f"There is no folder {path.parent}; create it or choose another.")
+    return path
+
+
+def folder(name: str) -> Path:
+    """The folder ``name``, made where it is missing."""
+    path = Path(name)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PlainError(f"The folder {path} could not be made: {files.reason(error)}.") from error
+    return path
+
+
+def write_wav(path: Path, synthesis: Synthesis) -> None:
+    """Write speech, whole or not at all."""
+    _write(path, files.wav(synthesis.samples, synthesis.sample_rate))
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write JSON values, whole or not at all."""
+    _write(path, (json.dumps(data) + "\n").encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        files.write_atomically(path, content)
+    except OSError as error:
+        raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error

@@ -1,0 +1,14 @@
+"""What a command has to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Result:
+    """JSON values for machines, text for people; both give the same numbers."""
+
+    data: Mapping[str, object]
+    text: str = ""

@@ -1,0 +1,98 @@
+"""``paretone speak``: one text, under a profile or a setting, as a WAV file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from engine.commands import arguments
+from engine.commands.engagement import DITREDUCIO, with_table
+from engine.commands.figures import figures
+from engine.commands.output import writable, write_wav
+from engine.commands.result import Result
+from engine.errors import SettingError
+from engine.measure.machine import describe
+from engine.models import catalogue
+from engine.models.base import SpeechModel, whole
+from engine.profile import Profile
+from engine.setting import Setting
+from engine.techniques import TECHNIQUES, ditreducio
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.terminal import Terminal
+
+NAME = "speak"
+SUMMARY = "Synthesise a text under a profile or a setting."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("acceleration")
+    group.add_argument("--profile", metavar="FILE", help="profile to run; gives model, options and table")
+    group.add_argument("--technique", choices=[each.name for each in TECHNIQUES], help="technique to engage")
+    group.add_argument("--table", metavar="FILE", help="its strategy table, Paretone's or the official form")
+    (branch_skip,) = (knob for knob in ditreducio.TECHNIQUE.knobs if knob.name == "branch_skip")
+    arguments.add_knobs(group, [branch_skip])
+    arguments.add_sampler(parser)
+    arguments.add_text(parser)
+    parser.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Synthesise one text and write it as a WAV file."""
+    text, out = arguments.text(options), writable(options.out)
+    profile = Profile.load(options.profile) if options.profile else None
+    if profile is not None and (options.technique or options.table):
+        raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
+    model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
+    variant = options.variant or (profile.named_variant if profile else "")
+    voice = arguments.voice(options, profile)
+    model = arguments.load(options, terminal, model_id, variant)
+    if profile is not None:
+        setting = _changed(profile.setting, options, model_id)
+        profile.check(model.info, model.belonging(setting) if profile.table else None)
+        artefacts = profile.artefacts
+    else:
+        setting, artefacts = _engaged(arguments.setting(options, model_id), model, options)
+    terminal.status("Synthesising")
+    terminal.begin()
+    synthesis = whole(model.synthesise(text, voice, setting, artefacts, terminal))
+    write_wav(out, synthesis)
+    data = {
+        "out": str(out),
+        "text": text,
+        "voice": voice.id,
+        **figures(synthesis),
+        "notes": list(synthesis.notes),
+        "setting": setting.to_json(),
+        "checkpoint": model.info.fingerprint,
+        "machine": describe().line,
+    }
+    measured = synthesis.measurements
+    lines = [
+        f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
+        f"RTF {measured.real_time_factor:.3f} ({measured.seconds:.2f} s of synthesis), "
+        f"TTFA {measured.first_audio_seconds:.2f} s, ops ratio {measured.ops_ratio:.3f}, on {model.info.device}.",
+        *synthesis.notes,
+    ]
+    return Result(data, "\n".join(lines))
+
+
+def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setting:
+    """A profile's setting with what the arguments change in it."""
+    seed = setting.seed if options.seed is None else options.seed
+    changes = arguments.given(options, catalogue.entry(model).options)
+    return replace(setting, seed=seed, options=setting.options.replace(**changes))
+
+
+def _engaged(
+    setting: Setting, model: SpeechModel, options: argparse.Namespace
+) -> tuple[Setting, tuple[StrategyTable, ...]]:
+    """``setting`` with the technique that the arguments ask for."""
+    if options.table:
+        return with_table(setting, model, options.table, arguments.given(options, ditreducio.TECHNIQUE.knobs))
+    if options.technique == DITREDUCIO:
+        raise SettingError("DiTReducio needs its strategy table: give --table, or --profile instead.")
+    if hasattr(options, "branch_skip"):
+        raise SettingError("--branch-skip says how an official --table was calibrated; give that too.")
+    return setting, ()

@@ -1,0 +1,113 @@
+"""``paretone download`` as people run it, from a server on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.engine.models.hub import CONTENT, WEIGHTS, Hub, assert_complete
+
+pytest.importorskip("huggingface_hub")
+MODEL = "F5TTS_v1_Base"
+LICENCE = "CC-BY-NC-4.0"
+START = Callable[..., subprocess.Popen]
+
+
+@pytest.fixture
+def start(hub: Hub, tmp_path: Path) -> START:
+    """Starts the command line in a process of its own, for which the Hub is the server on this machine."""
+    environment = {**os.environ, "HF_ENDPOINT": hub.address, "PARETONE_DATA": str(tmp_path / "data")}
+    environment.pop("HF_HUB_OFFLINE", None)
+
+    def run(*arguments: object, **more: object) -> subprocess.Popen:
+        command = [sys.executable, "-m", "engine", "download", *map(str, arguments)]
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, env=environment, **(streams | more))
+
+    return run
+
+
+def test_the_licence_is_shown_and_asked_for(start: START, hub: Hub, tmp_path: Path) -> None:
+    process = start(MODEL, "--folder", tmp_path / "m")
+    out, err = process.communicate()
+    assert process.returncode == 2
+    assert out == ""
+    assert "CC-BY-NC-4.0: use, share and adapt with attribution, for non-commercial purposes only." in err
+    assert "https://creativecommons.org/licenses/by-nc/4.0/" in err
+    assert "https://huggingface.co/SWivid/F5-TTS: F5TTS_v1_Base/model_1250000.safetensors, 1.6 MB" in err
+    assert "https://opensource.org/license/mit" in err
+    assert f'paretone download {MODEL} --accept-licence "CC-BY-NC-4.0" --folder "{tmp_path / "m"}"' in err
+    assert not hub.transfers()
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_server_out_of_reach_does_not_hide_the_licence(start: START, hub: Hub) -> None:
+    hub.status[WEIGHTS] = 500
+    process = start(MODEL)
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert "status 500" in err
+    assert "for non-commercial purposes only" in err
+
+
+def test_fetching_into_its_usual_place(start: START, hub: Hub, tmp_path: Path) -> None:
+    process = start(MODEL, "--accept-licence", LICENCE, "--json")
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert_complete(tmp_path / "data" / "models" / MODEL)
+    found = json.loads(out)
+    assert found["folder"] == str(tmp_path / "data" / "models" / MODEL)
+    assert len(found["files"]) == 4
+    assert found["bytes"] == sum(Path(path).stat().st_size for path in found["files"])
+    assert "Downloading model_1250000.safetensors" in err
+    assert "100%" in err
+
+
+def test_ctrl_c_keeps_what_has_come_for_the_next_time(start: START, hub: Hub, tmp_path: Path) -> None:
+    kept = 1_100_000
+    hub.break_off_after = [kept]
+    process = start(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
+    hub.before_break_off = lambda: process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert "Cancelled. What has been fetched is kept" in err
+    assert "Traceback" not in err
+    (part,) = (tmp_path / "m").glob("*.part")
+    assert 0 < part.stat().st_size < len(CONTENT[WEIGHTS])
+
+    offset = part.stat().st_size
+    hub.requests.clear()
+    process = start(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert hub.transfers() == [f"bytes={offset}-"]
+    assert_complete(tmp_path / "m")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 2), ("no", 2)])
+def test_at_a_terminal_it_asks(start: START, tmp_path: Path, answer: str, code: int) -> None:
+    ours, theirs = pty.openpty()
+    process = start(MODEL, "--folder", tmp_path / "m", stdin=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = ""
+    while "[y/N]" not in shown:
+        shown += os.read(ours, 4096).decode()
+    os.write(ours, f"{answer}\n".encode())
+    try:
+        while os.read(ours, 4096):
+            pass
+    except OSError:
+        pass  # Linux says so when the other end is closed.
+    process.communicate()
+    os.close(ours)
+    assert process.returncode == code
+    assert (tmp_path / "m").exists() is (code == 0)
