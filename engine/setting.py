@@ -51,10 +51,6 @@ class Setting:
         others = tuple(other for other in self.techniques if other.technique != entry.technique)
         return replace(self, techniques=tuple(sorted((*others, entry), key=lambda one: one.technique)))
 
-    def without_technique(self, technique: str) -> Setting:
-        """A copy in which ``technique`` is not engaged."""
-        return replace(self, techniques=tuple(one for one in self.techniques if one.technique != technique))
-
     @property
     def baseline(self) -> Setting:
         """The same setting with no technique engaged."""

@@ -15,6 +15,8 @@ from engine.front_end.phones import PAUSE, VOWELS
 from engine.front_end.pronunciation import LEXICON, Pronouncer, Pronunciation
 
 MOST_CHARACTERS = 50_000
+MOST_NAMED = 8
+"""How many characters or words a sentence for the user names."""
 
 WEAK_FORMS: dict[str, Phones] = {
     "a": ("ax",),
@@ -58,11 +60,16 @@ class PhoneText:
         """Words that the lexicon lacks, each once: their pronunciation is a good guess."""
         return tuple(dict.fromkeys(word.text for word in self.words if word.source != LEXICON))
 
-    def note(self) -> str:
-        """A sentence that names what was dropped; empty when nothing was."""
-        return (
-            f"Left out, because the model has no sound for it: {name_characters(self.dropped)}." if self.dropped else ""
-        )
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user that name what was dropped and what was guessed; empty when nothing was."""
+        found = []
+        if self.dropped:
+            found.append(f"Left out, because the model has no sound for it: {name_characters(self.dropped)}.")
+        if self.guessed:
+            words, rest = ", ".join(self.guessed[:MOST_NAMED]), len(self.guessed) - MOST_NAMED
+            found.append(f"Read by rule, not in the lexicon: {words}{f' and {rest} more' if rest > 0 else ''}.")
+        return tuple(found)
 
 
 class Phonemiser:
@@ -140,9 +147,9 @@ class Phonemiser:
         return "The text has no words, only punctuation; type at least one word."
 
 
-def name_characters(characters: tuple[str, ...], most: int = 8) -> str:
+def name_characters(characters: tuple[str, ...]) -> str:
     """Characters for a sentence: each with its Unicode name if there are few, else the first ones and how many more."""
     if len(characters) <= 3:
         return ", ".join(f"{one} ({unicodedata.name(one, f'U+{ord(one):04X}').lower()})" for one in characters)
-    rest = len(characters) - most
-    return " ".join(characters[:most]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(characters) - MOST_NAMED
+    return " ".join(characters[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -110,12 +110,6 @@ class Judge:
         return WordErrors(tuple(edits), tuple(len(reference) for reference in references), tuple(heard))
 
 
-def word_error_rate(sentences: Sequence[str], recordings: Sequence[tuple[np.ndarray, int]]) -> WordErrors:
-    """Judge one recording of each sentence by a judge closed over these sentences. Where several systems are compared,
-    make one :class:`Judge` and use it for all."""
-    return Judge(sentences).word_errors(sentences, recordings)
-
-
 def _dictionary(words: set[str], known: str) -> str:
     """The lines of pocketsphinx's own dictionary for ``words``, and our pronunciations of those that it lacks. (With
     the whole dictionary, starting the decoder takes many seconds.)"""

@@ -15,12 +15,14 @@ from engine.messages import (
     CalibrationReady,
     CaptureAttention,
     JobCancelled,
+    JobFailed,
     JobFinished,
     LoadModel,
     ModelLoaded,
     ShutDown,
     Synthesise,
     TakeReady,
+    Telemetry,
     TrialDone,
 )
 from engine.models.catalogue import entry, voice
@@ -84,3 +86,26 @@ def test_first_session() -> None:
     assert sum(len(event.samples) for event in recorder.of(2, AudioReady)) == len(baseline.take.samples)
     for event in recorder.events:
         assert type(pickle.loads(pickle.dumps(event))) is type(event)
+
+
+@pytest.mark.slow
+def test_a_text_of_twenty_thousand_characters_is_heard_at_once_and_can_be_cancelled() -> None:
+    recorder = Recorder()
+    engine = Engine(recorder.post)
+    engine.start()
+    text = ("The swan dive was far short of perfect. " * 600)[:20_000]
+    setting = Setting(MODEL, entry(MODEL).options_with(steps=1))
+    engine.submit(LoadModel(1, MODEL, device="cpu"))
+    engine.submit(Synthesise(2, text, voice("slt"), setting))
+    first = recorder.wait_for_kind(AudioReady, 2)
+    assert 1 < len(first.samples) / first.sample_rate < 5, "the first of many passages"
+    engine.cancel(2)
+    assert isinstance(recorder.end_of(2), JobCancelled)
+    assert recorder.of(2, Telemetry)[-1].chunks > 100
+
+    engine.submit(Synthesise(3, "🙂🎉", voice("slt"), setting))
+    failed = recorder.end_of(3)
+    assert isinstance(failed, JobFailed)
+    assert "slightly smiling face" in failed.sentence
+    engine.submit(ShutDown(4))
+    assert engine.join(PATIENCE_SECONDS)

@@ -229,6 +229,7 @@ class F5Speech:
         )
         return subject, passage.text
 
+    @torch.inference_mode()
     def capture_attention(
         self,
         text: str,
@@ -250,18 +251,37 @@ class F5Speech:
                 f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
                 f"the grid {len(times) - 1} steps."
             )
-        with torch.inference_mode():
-            return self._capture(
-                backbone,
-                passage,
-                prompt,
-                times,
-                options,
-                setting.seed,
-                plan,
-                (layer, step),
-                observer,
-            )
+        run = self._begin(passage, prompt, times, options)
+
+        def on_step(number: int, state: Tensor) -> None:
+            observer.check()
+            observer.step(StepReport(0, 1, number, step + 1, 0.0))
+
+        velocity, noise = self._velocity(run, options, plan), self._noise(passage, setting.seed)
+        state = integrate(velocity, noise, times[: step + 1], options["solver"], on_step)
+        looked: dict[str, Tensor] = {}
+
+        def look(index: int, name: str, value: Tensor) -> None:
+            if index == layer and name == "attention_input":
+                looked[name] = value
+
+        # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it
+        # sees.
+        evaluation = step if options["solver"] == "euler" else 2 * step
+        hidden = backbone.enter(state, run)
+        for index in range(layer + 1):
+            hidden = backbone.layer(index, hidden, evaluation, run, look=look)
+        maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
+        query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
+        similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
+        return AttentionCapture(
+            layer,
+            step,
+            passage.frames,
+            prompt.frames,
+            maps.float().cpu().numpy(),
+            similarities,
+        )
 
     def _options(self, setting: Setting) -> Values:
         return checked(self.info.knobs, setting.options, self.info.title)
@@ -361,57 +381,3 @@ class F5Speech:
                 "try another checkpoint or full precision."
             )
         return samples
-
-    def _capture(
-        self,
-        backbone: DiT,
-        passage: Passage,
-        prompt: Prompt,
-        times: np.ndarray,
-        options: Values,
-        seed: int,
-        plan: SkipPlan | None,
-        cell: tuple[int, int],
-        observer: Observer,
-    ) -> AttentionCapture:
-        layer, step = cell
-        run = self._begin(passage, prompt, times, options)
-        state = self._noise(passage, seed)
-        states = [state]
-
-        def on_step(number: int, after: Tensor) -> None:
-            observer.check()
-            observer.step(StepReport(0, 1, number, step + 1, 0.0))
-            states[0] = after
-
-        if step:
-            integrate(
-                self._velocity(run, options, plan),
-                state,
-                times[: step + 1],
-                options["solver"],
-                on_step,
-            )
-        looked: dict[str, Tensor] = {}
-
-        def look(index: int, name: str, value: Tensor) -> None:
-            if index == layer and name == "attention_input":
-                looked[name] = value
-
-        # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it
-        # sees.
-        evaluation = step if options["solver"] == "euler" else 2 * step
-        hidden = backbone.enter(states[0], run)
-        for index in range(layer + 1):
-            hidden = backbone.layer(index, hidden, evaluation, run, look=look)
-        maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
-        query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
-        similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
-        return AttentionCapture(
-            layer,
-            step,
-            passage.frames,
-            prompt.frames,
-            maps.float().cpu().numpy(),
-            similarities,
-        )

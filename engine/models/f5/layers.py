@@ -6,16 +6,12 @@ Source: SWivid/F5-TTS 1.1.20, ``f5_tts/model/modules.py`` and ``backbones/dit.py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 NORM_EPSILON = 1e-6
-
-Probe = Callable[[str, Tensor], None]
-"""Called with the name and value of an intermediate result, for those who look inside."""
 
 
 class TimeEmbedding(nn.Module):

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.front_end.alignment import Alignment, align
+from engine.front_end.alignment import TABLE, Alignment, align
 from engine.front_end.chunking import chunks
-from engine.front_end.durations import DurationTable, TimedPhone, frames, labels
+from engine.front_end.durations import DurationTable, frames, labels
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PAUSE, PhoneVocabulary
 from engine.models.f5.config import HOP, SAMPLE_RATE
@@ -22,6 +22,11 @@ from engine.models.f5.passages import Passage, Passages, Prompt
 PASSAGE_SECONDS = 6.0
 """New speech in one passage; the model was trained on up to ten seconds, prompt included."""
 FIRST_PASSAGE_SECONDS = 3.5
+ESTIMATED = (
+    "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well; to "
+    "have it measured, install pocketsphinx and check that the transcript has exactly the words of the recording."
+)
+"""A note for the user."""
 
 
 class PhoneFrontEnd:
@@ -55,7 +60,8 @@ class PhoneFrontEnd:
             seconds = self._durations.seconds(phones, prompt.voice.id, speed)
             ids = np.concatenate([prompt_ids, frames(phones, seconds, self._vocabulary, SAMPLE_RATE, HOP)])
             passages.append(Passage(piece, torch.from_numpy(ids)[None], len(ids)))
-        return Passages(tuple(passages), (whole.note(),) if whole.dropped else ())
+        estimated = not prompt.voice.phones and self._aligned(prompt).method == TABLE
+        return Passages(tuple(passages), (*whole.notes, *((ESTIMATED,) if estimated else ())))
 
     def _phones(self, piece: str) -> tuple[str, ...]:
         return self._read(piece).phones
@@ -66,12 +72,12 @@ class PhoneFrontEnd:
 
     def _prompt_ids(self, prompt: Prompt) -> np.ndarray:
         """One phone a frame for the recording: as measured, or as the transcript can be aligned with it."""
-        phones = prompt.voice.phones or self._aligned(prompt)
+        phones = prompt.voice.phones or self._aligned(prompt).phones
         return labels(phones, prompt.frames, self._vocabulary, SAMPLE_RATE, HOP)
 
-    def _aligned(self, prompt: Prompt) -> tuple[TimedPhone, ...]:
+    def _aligned(self, prompt: Prompt) -> Alignment:
         if self._last_aligned is None or self._last_aligned[0] is not prompt:
             transcript = self._phonemise(prompt.voice.transcript)
             aligned = align(prompt.samples.numpy(), SAMPLE_RATE, transcript, self._durations)
             self._last_aligned = prompt, aligned
-        return self._last_aligned[1].phones
+        return self._last_aligned[1]

@@ -20,7 +20,6 @@ from engine.errors import CheckpointError, TextError
 
 PADDING = -1
 """Fills up the shorter rows of a batch."""
-BYTE_ENTRIES = 256
 
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
 _NO_SPACE_AFTER = " :'\""

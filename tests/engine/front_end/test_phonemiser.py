@@ -22,7 +22,7 @@ def test_a_sentence(phonemise: Phonemiser) -> None:
     assert [(word.text, word.first, word.last) for word in said.words] == [
         ("the", 0, 2), ("apple", 2, 6), ("the", 7, 9), ("pear", 9, 12)
     ]  # fmt: skip
-    assert (said.dropped, said.guessed, said.note()) == ((), (), "")
+    assert (said.dropped, said.guessed, said.notes) == ((), (), ())
 
 
 def test_function_words_are_reduced(phonemise: Phonemiser) -> None:
@@ -57,7 +57,12 @@ def test_harvard_sentences_need_no_guess(phonemise: Phonemiser) -> None:
 def test_unknown_words_and_dropped_characters_are_reported(phonemise: Phonemiser) -> None:
     said = phonemise("The blorf 😀 sleeps.")
     assert said.guessed == ("blorf",)
-    assert said.note() == "Left out, because the model has no sound for it: 😀 (grinning face)."
+    assert said.notes == (
+        "Left out, because the model has no sound for it: 😀 (grinning face).",
+        "Read by rule, not in the lexicon: blorf.",
+    )
+    many = phonemise(" ".join(f"blorf{ending}" for ending in "ab ac ad af ag ak al am an ap".split()))
+    assert many.notes[0].endswith("blorfak, blorfal, blorfam and 2 more.")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from engine.errors import AudioError, PlainError, TextError
-from engine.measure.intelligibility import Judge, WordErrors, bigram_model, word_error_rate, words_of
+from engine.measure.intelligibility import Judge, WordErrors, bigram_model, words_of
 from engine.paths import resource
 
 SENTENCES = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[:6]
@@ -46,7 +46,7 @@ def test_clear_speech_is_understood_and_noise_is_not(judge: Judge, tmp_path: Pat
 def test_words_that_the_judge_has_never_heard_of_are_taught(tmp_path: Path) -> None:
     pytest.importorskip("pocketsphinx")
     sentence = "The blorfing vocoder hears nothing."
-    result = word_error_rate([sentence], [flite(sentence, tmp_path)])
+    result = Judge([sentence]).word_errors([sentence], [flite(sentence, tmp_path)])
     assert (result.edits, result.words) == ((0,), (5,))
 
 

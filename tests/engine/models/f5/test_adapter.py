@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import soundfile
 import torch
 
+from engine.audio.resampling import resample
 from engine.errors import AudioError, Cancelled, PlainError, ProfileError, SettingError, TextError
 from engine.knobs import NO_VALUES, Values
 from engine.models import load_model
@@ -30,6 +32,11 @@ def model() -> SpeechModel:
 
 def setting(**changes: object) -> Setting:
     return Setting("f5-mini", entry("f5-mini").options_with(steps=4, spacing="uniform", **changes), seed=7)
+
+
+def quick() -> Setting:
+    """A setting for tests that do not look at what is said."""
+    return replace(setting(), options=setting().options.replace(steps=1))
 
 
 def skipping(model: SpeechModel, of: Setting, action: Action = Action.TS) -> tuple[Setting, StrategyTable]:
@@ -206,6 +213,24 @@ def test_a_voice_of_the_users_own_needs_a_transcript_that_fits(model: SpeechMode
         speak(model, SENTENCE, setting(), who=replace(own, transcript=" "))
     with pytest.raises(AudioError, match="transcript"):
         speak(model, SENTENCE, setting(), who=replace(own, transcript="Short. " * 60))
+
+
+def test_a_telephone_recording_speaks_and_says_that_it_is_one(model: SpeechModel, tmp_path: Path) -> None:
+    samples, rate = soundfile.read(voices()[0].audio, dtype="float32")
+    path = tmp_path / "telephone.wav"
+    soundfile.write(path, resample(samples, rate, 8000), 8000)
+    own = Voice("own", "My voice", str(path), voices()[0].transcript)
+    _, whole = speak(model, SENTENCE, quick(), who=own)
+    assert any("8 kHz" in note for note in whole.notes)
+    assert np.sqrt(np.mean(whole.samples**2)) > 0.003, "not silence"
+
+
+def test_estimated_phone_times_are_said(model: SpeechModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = replace(voices()[0], id="own", phones=())
+    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
+    notes = speak(model, SENTENCE, quick(), who=own)[1].notes
+    assert [note for note in notes if "estimated" in note]
+    assert not speak(model, SENTENCE, quick())[1].notes, "measured times are not worth a word"
 
 
 @pytest.mark.parametrize("seconds", [0.1, 600.0])
