@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from engine.front_end.letter_to_sound import LetterToSound, default_letter_to_so
 from engine.front_end.lexicon import default_lexicon, read_entries
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.front_end.pronunciation import LEXICON, RULE, SPELLING, Pronouncer
-from engine.front_end.train_letter_to_sound import dictionary_words, edit_distance, evaluate, held_out, train
 from engine.paths import resource
 
 
@@ -46,29 +46,7 @@ def test_additions_are_new_words_or_other_readings() -> None:
     assert [word for word, entry in additions.items() if listed.get(word) == entry] == []
 
 
-def test_the_letter_to_sound_model_on_words_it_never_saw() -> None:
-    words = {word: listed for word, listed in dictionary_words().items() if held_out(word)}
-    sample = dict(list(words.items())[::8])
-    result = evaluate(default_letter_to_sound().pronounce, sample)
-    assert result.words > 700
-    assert result.phone_error_rate < 0.09
-    assert result.word_accuracy > 0.65
-
-
-def test_training_learns_spelling_from_a_few_words_and_twice_the_same(tmp_path: Path) -> None:
-    words = [(first + vowel + last, (first, sound, last)) for first in "bdptm" for last in "bdptn"
-             for vowel, sound in (("a", "ae"), ("e", "eh"), ("i", "ih"))]  # fmt: skip
-    learnt = [pair for number, pair in enumerate(words * 2) if number % 7]
-    train(learnt, tmp_path / "first.npz")
-    train(learnt, tmp_path / "second.npz")
-    model, again = (LetterToSound.load(tmp_path / name) for name in ("first.npz", "second.npz"))
-    assert all(model.pronounce(word) == phones for word, phones in words)
-    assert again.log_probability(1, 2) == model.log_probability(1, 2)
-
-
 def test_probabilities_after_any_history_sum_to_one() -> None:
-    import math
-
     model = default_letter_to_sound()
     for history in (1, 1 << 9 | 5, (1 << 9 | 40) << 9 | 77, 3 << 18 | 3 << 9 | 3):
         total = sum(math.exp(model.log_probability(history, unit)) for unit in range(1, 512))
@@ -78,7 +56,7 @@ def test_probabilities_after_any_history_sum_to_one() -> None:
 def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "letter_to_sound.npz"
     path.write_bytes(b"no archive")
-    with pytest.raises(CheckpointError, match="train_letter_to_sound"):
+    with pytest.raises(CheckpointError, match=r"engine\.training\.letter_to_sound"):
         LetterToSound.load(path)
 
 
@@ -101,9 +79,3 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
 def test_words(pronouncer: Pronouncer, word: str, phones: str, source: str) -> None:
     said = pronouncer.pronounce(word)
     assert (" ".join(said.phones), said.source) == (phones, source)
-
-
-def test_edit_distance() -> None:
-    assert edit_distance(("k", "ae", "t"), ("k", "ae", "t")) == 0
-    assert edit_distance(("k", "ae", "t"), ("b", "ae", "t", "s")) == 2
-    assert edit_distance((), ("a", "b")) == 2

@@ -1,4 +1,4 @@
-"""Make the letter-to-sound model from the CMU dictionary: ``python -m engine.front_end.train_letter_to_sound``.
+"""Make the letter-to-sound model from the CMU dictionary: ``python -m engine.training.letter_to_sound``.
 
 It writes ``resources/lexicon/letter_to_sound.npz``, the same bytes every time, in about a minute of one core. Every
 twentieth word (by a checksum of its spelling, so that the choice is the same everywhere) is held out; ``--evaluate``
