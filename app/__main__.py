@@ -20,10 +20,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import qasync
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 
+from app.listening.device import PROBE_FLAG, answer
 from engine import __version__
 from engine.messages import EngineReady, Event, ModelLoaded
 from engine.paths import data_folder, resource
@@ -48,6 +50,9 @@ _IMPORTED = time.monotonic()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application; the process's exit code."""
     options = _parse(arguments)
+    if options.probe_sound:
+        answer()
+        return 0
     if sys.stderr is not None:
         faulthandler.enable(all_threads=True)
     if options.headless_tour:
@@ -66,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _run(application: QApplication, options: argparse.Namespace) -> int:
     window = make_window(application, options.data, options.settings)
     catch_exceptions(window)
+    tell_qt_messages(window)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: _report_task(window, context))
     closed = loop.create_future()
@@ -120,6 +126,23 @@ def catch_exceptions(window: MainWindow) -> None:
     threading.excepthook = lambda one: tell(one.exc_type, one.exc_value, one.exc_traceback)
 
 
+def tell_qt_messages(window: MainWindow) -> None:
+    """Send Qt's own messages to the window's log, from every thread, and warnings to stderr as well.
+
+    The one that the offscreen platform repeats for every window says nothing that anyone could act on.
+    """
+
+    def tell(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        if "propagateSizeHints" in message:
+            return
+        if kind is not QtMsgType.QtDebugMsg and sys.stderr is not None:
+            sys.stderr.write(f"Qt: {message}\n")
+        if isValid(window):
+            window.qt_said.emit(message)
+
+    qInstallMessageHandler(tell)
+
+
 def _report_task(window: MainWindow, context: dict) -> None:
     error = context.get("exception")
     details = "".join(traceback.format_exception(error)) if error is not None else ""
@@ -153,6 +176,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--steps", type=int, default=0, metavar="N", help="solver steps of the tour (default: the model's)"
     )
+    parser.add_argument(PROBE_FLAG, action="store_true", dest="probe_sound", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 

@@ -113,6 +113,9 @@ class MainWindow(QMainWindow):
     unexpected_happened = Signal(str, str)
     """An exception that nothing caught, on any thread: its summary and its traceback."""
 
+    qt_said = Signal(str)
+    """A message of Qt itself, from any thread."""
+
     def __init__(
         self,
         theme: Theme,
@@ -477,6 +480,9 @@ class MainWindow(QMainWindow):
         self.set_a_action.triggered.connect(self.takes.set_a)
         self.set_b_action.triggered.connect(self.takes.set_b)
         self.theme.changed.connect(self._follow_theme)
+        self.qt_said.connect(
+            lambda message: self.log.add(Level.DETAIL, f"Qt: {message}"), Qt.ConnectionType.QueuedConnection
+        )
         self.unexpected_happened.connect(self.unexpected, Qt.ConnectionType.QueuedConnection)
 
     def _restore(self) -> None:
@@ -542,6 +548,9 @@ class MainWindow(QMainWindow):
             self.built.emit()
 
     def _place(self, name: str, panel: QWidget) -> None:
+        from app.plot_menus import adopt_menus
+
+        adopt_menus(panel)
         placeholder = self._docks[name].widget()
         self._docks[name].setWidget(panel)
         placeholder.deleteLater()
@@ -1212,7 +1221,16 @@ _PANEL_KEYS = """
 <h3>In the panels</h3><table>
 <tr><td style='padding-right:2em'>Strategy: move in the table</td><td><b>Arrow keys</b></td></tr>
 <tr><td>Strategy: cycle a cell: compute, temporal skip, branch skip</td><td><b>Space</b></td></tr>
-<tr><td>Threshold: move δ</td><td><b>Arrow keys</b></td></tr>
+<tr><td>Threshold: move δ; further</td><td><b>Left, Right; with Shift</b></td></tr>
+<tr><td>Attention: capture the chosen cell</td><td><b>Space</b></td></tr>
+<tr><td>Attention: pan, zoom, show all</td><td><b>Arrow keys, + and −, 0</b></td></tr>
+<tr><td>Listen: hear A, hear B, switch</td><td><b>A, B, X</b></td></tr>
+<tr><td>Listen: play or pause</td><td><b>Space</b></td></tr>
+<tr><td>Listen: back and forth; by smaller steps</td><td><b>Left, Right; with Shift</b></td></tr>
+<tr><td>Listen: to the start</td><td><b>Home</b></td></tr>
+<tr><td>Listen: loop on or off; its start, its end here</td><td><b>L; [, ]</b></td></tr>
+<tr><td>Listen: zoom in, out, show all</td><td><b>+, −, 0</b></td></tr>
+<tr><td>Takes: star, run again, save as WAV, show file, delete</td><td><b>S, R, W, V, Del</b></td></tr>
 <tr><td>Everywhere: next and previous control</td><td><b>Tab, Shift+Tab</b></td></tr>
 </table>"""
 

@@ -30,6 +30,10 @@ def decimals(step: float) -> int:
     return places + 1
 
 
+_ROOM = 36
+"""Letters of a label and the longest title of its choice that fit beside each other; longer choices go below it."""
+
+
 class KnobControls(QWidget):
     """One row for each knob, built from the declarations. ``changed`` carries a knob's name and new value."""
 
@@ -74,7 +78,8 @@ class KnobControls(QWidget):
         self._knobs = knobs
         self._editors.clear()
         self._resets.clear()
-        for row, knob in enumerate(knobs):
+        row = 0
+        for knob in knobs:
             editor = self._editor(knob)
             description = f"<b>{knob.label}</b><br>{knob.meaning}<br><i>Takes effect {knob.effect.value}.</i>"
             label = QLabel(" ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))))
@@ -88,8 +93,13 @@ class KnobControls(QWidget):
             reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
             reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, self._defaults[one.name]))
             self._grid.addWidget(label, row, 0)
-            self._grid.addWidget(editor, row, 1)
+            if isinstance(knob, Choice) and len(knob.title) + max(map(len, knob.titles or knob.values)) > _ROOM:
+                row += 1
+                self._grid.addWidget(editor, row, 0, 1, 2)
+            else:
+                self._grid.addWidget(editor, row, 1)
             self._grid.addWidget(reset, row, 2)
+            row += 1
             self._editors[knob.name] = editor
             self._resets[knob.name] = reset
 

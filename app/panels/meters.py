@@ -121,21 +121,25 @@ class MetersPanel(QScrollArea):
         self._factor = QLabel("–")
         self._factor.setProperty("look", "figure")
         self._factor.setToolTip(RTF_MEANING)
-        self._factor_note = QLabel("RTF")
+        unit = QLabel("RTF")
+        unit.setToolTip(RTF_MEANING)
+        unit.setProperty("look", "title")
+        head = QHBoxLayout()
+        head.addWidget(self._factor)
+        head.addWidget(unit, 1, Qt.AlignmentFlag.AlignBottom)
+        layout.addLayout(head)
+        self._factor_note = QLabel("Nothing measured yet")
         self._factor_note.setProperty("look", "muted")
         self._factor_note.setToolTip(RTF_MEANING)
         self._factor_note.setWordWrap(True)
-        head = QHBoxLayout()
-        head.addWidget(self._factor)
-        head.addWidget(self._factor_note, 1)
-        layout.addLayout(head)
+        layout.addWidget(self._factor_note)
 
         self._plot = pg.PlotWidget()
         self._plot.setAccessibleName("Live real-time factor")
         self._plot.setAccessibleDescription("Real-time factor against seconds since the request")
         self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._plot.setMinimumHeight(self.fontMetrics().height() * 8)
-        self._plot.setMaximumHeight(self.fontMetrics().height() * 16)
+        self._plot.setMaximumHeight(self.fontMetrics().height() * 26)
         self._plot.setMouseEnabled(False, False)
         self._plot.hideButtons()
         self._plot.setMenuEnabled(False)
@@ -185,7 +189,7 @@ class MetersPanel(QScrollArea):
         self._speed_up.setWordWrap(True)
         self._speed_up.setProperty("look", "title")
         layout.addWidget(self._speed_up)
-        layout.addStretch(1)
+        layout.addStretch()
         self.setWidget(content)
         self.set_colours(colours)
 
@@ -214,9 +218,7 @@ class MetersPanel(QScrollArea):
             ("decoder", colours.warning),
             ("other", colours.disabled),
         )
-        self._legend.setText(
-            " &nbsp; ".join(f'<span style="color:{colour}">■</span>&nbsp;{name}' for name, colour in names)
-        )
+        self._legend.setText(" ".join(f'<span style="color:{colour}">■</span>&nbsp;{name}' for name, colour in names))
 
     def show_device(self, device: str) -> None:
         """Show where the model runs."""
@@ -236,7 +238,7 @@ class MetersPanel(QScrollArea):
             self._figures["first"].show_value(f"{event.first_audio_seconds:.2f} s")
         if event.real_time_factor is not None:
             self._factor.setText(f"{event.real_time_factor:.2f}")
-            self._factor_note.setText("RTF, live")
+            self._factor_note.setText("live, up to the last finished chunk")
             self._times.append(event.elapsed_seconds)
             self._factors.append(event.real_time_factor)
             self._draw()
@@ -251,7 +253,7 @@ class MetersPanel(QScrollArea):
         """Show the final figures of a finished take."""
         measured = take.measurements
         self._factor.setText(f"{measured.real_time_factor:.2f}")
-        self._factor_note.setText(f"RTF of “{take.label or 'take'}”")
+        self._factor_note.setText(take.label or "last take")
         self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
         self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
         self.show_device(measured.device)
@@ -270,7 +272,7 @@ class MetersPanel(QScrollArea):
             else:
                 measured = take.measurements
                 self._summaries[name].setText(
-                    f"{name}: {take.label or 'take'} · RTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s"
+                    f"{name}: {take.label or 'take'}\nRTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s"
                 )
         if take_a is not None and take_b is not None and take_b.measurements.real_time_factor > 0:
             ratio = take_a.measurements.real_time_factor / take_b.measurements.real_time_factor

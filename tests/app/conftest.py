@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
-from shiboken6 import isValid
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -23,9 +23,9 @@ PATIENCE_MILLISECONDS = 30_000
 """When a test gives up; never what it measures."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def theme(qapp: QApplication) -> Theme:
-    """The application's theme."""
+    """The application's one theme."""
     return Theme(qapp)
 
 

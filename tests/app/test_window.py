@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, Qt
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QGraphicsView, QLineEdit, QScrollBar, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.__main__ import catch_exceptions
 from app.jobs import Kind, Outcome
-from app.theme import Scheme
+from app.theme import DARK, Scheme, Theme
 from app.window import MainWindow, open_library
 from engine.messages import Calibrate
 from engine.models.base import SpeechModel
@@ -181,6 +183,44 @@ def test_closing_during_calibration_fifty_times(make_window: Callable[..., MainW
         close(window, qtbot)
         assert not window.isVisible()
     qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)
+
+
+def _open_and_close(window: MainWindow, qtbot: QtBot) -> None:
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built, timeout=PATIENCE_MILLISECONDS)
+    close(window, qtbot)
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def test_a_closed_window_leaves_no_widget_to_the_collector(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    gc.collect()
+    before = set(QApplication.allWidgets())
+    gc.disable()
+    try:
+        _open_and_close(make_window(), qtbot)
+        left = [one for one in QApplication.allWidgets() if one not in before]
+    finally:
+        gc.enable()
+    assert not left, "the collector would destroy them on the engine's thread"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_theme_can_change_after_thirty_closed_windows(
+    make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
+) -> None:
+    for _ in range(30):
+        _open_and_close(make_window(), qtbot)
+    for scheme in (Scheme.DARK, Scheme.LIGHT) * 5:
+        theme.apply(scheme)
+        gc.collect()
+    window = make_window()
+    window.show()
+    theme.apply(Scheme.DARK)
+    assert window.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window)
+    close(window, qtbot)
 
 
 def test_closing_before_the_first_paint_needs_no_engine(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
