@@ -147,6 +147,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         lines.append(measured[0].why_not)
     else:
         lines.append(f"Log-mel distance of B to A: {distance:.4f} (natural-log units)")
+    others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
+    if others:
+        lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
     lines += [f"Wrote {path}" for path in written]
     return Result(data, "\n".join(lines))
 

@@ -59,6 +59,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         "bytes": sum(path.stat().st_size for path in found),
     }
     place = "" if folder == entry.folder else f' --folder "{folder}"'
+    if folder.name != entry.variant:
+        # Two of the architectures have the same weight names, so a folder of another name says too little.
+        place += f" --variant {entry.variant}"
     lines = [
         f"{entry.title} is complete: {len(found)} files, {_size(data['bytes'])}.",
         *map(str, found),

@@ -408,6 +408,7 @@ def test_comparing_options(paretone: Callable[..., Outcome], profile: Path) -> N
     assert outcome.code == 0, outcome.err
     assert "times as fast as A" in outcome.out
     assert "Log-mel distance of B to A" in outcome.out
+    assert "A and B differ in more than the technique: guidance (2 and 1.5), steps (2 and 3)." in outcome.out
     assert "RTF (s/s)" in outcome.out
     assert "TTFA (s)" in outcome.out
     refused = paretone("compare", "baseline", f"steps=8,table={profile}", "--text", TEXT)

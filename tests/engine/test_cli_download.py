@@ -86,8 +86,9 @@ def test_ctrl_c_keeps_what_has_come_for_the_next_time(start: START, hub: Hub, tm
     offset = part.stat().st_size
     hub.requests.clear()
     process = start(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
-    _, err = process.communicate()
+    out, err = process.communicate()
     assert process.returncode == 0, err
+    assert f'--folder "{tmp_path / "m"}" --variant {MODEL} --text' in out
     assert hub.transfers() == [f"bytes={offset}-"]
     assert_complete(tmp_path / "m")
 
