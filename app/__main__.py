@@ -80,6 +80,10 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         window.painted.connect(lambda: _print_milestone("window painted"))
         window.built.connect(lambda: _print_milestone("all panels built"))
         window.bridge.happened.connect(_print_engine_milestone)
+    if options.theme:
+        from app.theme import Scheme
+
+        window.theme.apply(Scheme(options.theme))
     window.show()
     code = 0
     if options.headless_tour:
@@ -176,6 +180,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--steps", type=int, default=0, metavar="N", help="solver steps of the tour (default: the model's)"
     )
+    parser.add_argument("--theme", choices=("system", "light", "dark"), default="", help="colours (default: the last)")
     parser.add_argument(PROBE_FLAG, action="store_true", dest="probe_sound", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

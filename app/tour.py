@@ -43,6 +43,9 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     wavs = window.save_wavs(folder)
     profile = folder / "profile.json"
     window.write_profile(profile)
+    window.banner_say("")
+    window.go_to("strategy")
+    window.go_to("listen")
     await asyncio.sleep(0.2)
     picture = folder / "window.png"
     window.grab().save(str(picture))

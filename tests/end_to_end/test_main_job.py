@@ -1,22 +1,34 @@
-"""The main job as a user does it, on the bundled model, with real clicks and key presses in the real window."""
+"""The main job as a user does it, on the bundled model, with real clicks and key presses in the real window.
+
+Once on Qt's offscreen platform, and once in a process of its own as a window of an X server with a sound server, which
+leaves a picture in ``$PARETONE_ARTEFACTS`` where that names a folder.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.export.profile_dialog import ProfileDialog
-from app.theme import Theme
+from app.theme import Scheme, Theme
 from app.window import MainWindow
 from engine.profile import Profile
 from engine.worker import Engine
+from tests.screen import display  # noqa: F401
+from tests.sound import NullSink, null_sink  # noqa: F401
 
 PATIENCE_MILLISECONDS = 240_000
 """When the test gives up; never what it measures."""
+PICTURE = "PARETONE_PICTURE"
+"""Names the file for the window's picture, in the process that has a screen and sound."""
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
@@ -26,6 +38,7 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     window = MainWindow(Theme(qapp), settings, tmp_path / "data", Engine)
+    window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()
     window.activateWindow()
@@ -67,7 +80,10 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     assert len(window.library) == 2
 
     # Look at one cell's attention.
-    wait_for_job(lambda: window.attention.capture_wanted.emit(1, 2))
+    window.go_to("attention")
+    qtbot.waitUntil(lambda: window.attention.grid.isVisible() and not window.attention.grid.visibleRegion().isEmpty())
+    cell = window.attention.grid.cell_rectangle(1, 2).center()
+    wait_for_job(lambda: qtbot.mouseClick(window.attention.grid, Qt.MouseButton.LeftButton, pos=cell))
 
     # Switch.
     qtbot.waitUntil(lambda: window.listen._switch.isEnabled() and len(window.listen._loaded) == 2, timeout=30_000)
@@ -76,6 +92,21 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     with qtbot.waitSignal(window.listen.switched):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
     assert window.listen.heard != heard
+
+    # Where there is sound: play, and switch in the middle of a word.
+    picture = os.environ.get(PICTURE, "")
+    if picture:
+        player = window.listen.player
+        assert player.usable, player.problem
+        assert QGuiApplication.platformName() == "xcb"
+        qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
+        qtbot.waitUntil(lambda: player.playing and player.position > 0.3, timeout=30_000)
+        heard, position = window.listen.heard, player.position
+        qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
+        assert window.listen.heard != heard
+        qtbot.waitUntil(lambda: player.position > position + 0.3 or not player.playing, timeout=30_000)
+        qtbot.waitUntil(lambda: not player.playing, timeout=30_000)
+        assert player.problem == ""
 
     # Export.
     path = tmp_path / "profile.json"
@@ -90,6 +121,28 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     assert profile.table == window.state.table
     assert profile.evidence.metrics["ops_ratio"] == accelerated.measurements.ops_ratio
 
-    window.grab().save(str(tmp_path / "window.png"))
+    window.banner_say("")
+    window.go_to("strategy")
+    window.go_to("listen")
+    qtbot.wait(200)
+    window.grab().save(picture or str(tmp_path / "window.png"))
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
         window.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_main_job_in_a_window_with_sound(display: str, null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
+    """A process has one platform for its whole life, so this one asks another to do the job."""
+    picture = Path(os.environ.get("PARETONE_ARTEFACTS") or tmp_path) / "window.png"
+    environment = {**os.environ, "QT_QPA_PLATFORM": "xcb", "DISPLAY": display, PICTURE: str(picture)}
+    job = f"{__file__}::{test_pick_calibrate_synthesise_switch_export.__name__}"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "job"), job]
+    with null_sink.recording() as recording:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+        assert abs(recording.samples).max() > 0.01, "nothing was heard"
+    image = QImage(str(picture))
+    assert (image.width(), image.height()) == (1440, 900)
+    colours = {image.pixel(x, y) for x in range(0, 1440, 7) for y in range(0, 900, 7)}
+    assert len(colours) > 100, "the picture shows plots and tables"
