@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -93,9 +92,9 @@ def test_ctrl_c_keeps_what_has_come_for_the_next_time(start: START, hub: Hub, tm
     assert_complete(tmp_path / "m")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 2), ("no", 2)])
 def test_at_a_terminal_it_asks(start: START, tmp_path: Path, answer: str, code: int) -> None:
+    pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
     ours, theirs = pty.openpty()
     process = start(MODEL, "--folder", tmp_path / "m", stdin=theirs, stderr=theirs)
     os.close(theirs)
