@@ -36,9 +36,9 @@ def make_window(theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot) 
     qapp.setQuitOnLastWindowClosed(False)
     made: list[MainWindow] = []
 
-    def make(load: Callable = small_speech.load) -> MainWindow:
+    def make(load: Callable = small_speech.load, data: Path = tmp_path / "data") -> MainWindow:
         settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        made.append(MainWindow(theme, settings, tmp_path / "data", lambda post: Engine(post, load)))
+        made.append(MainWindow(theme, settings, data, lambda post: Engine(post, load)))
         return made[-1]
 
     yield make

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -22,7 +23,9 @@ from engine.messages import Calibrate
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.disk import tiny_disk  # noqa: F401
 from tests.engine import small_speech
+from tests.sound import NullSink, null_sink  # noqa: F401
 
 
 def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
@@ -236,6 +239,56 @@ def test_a_library_that_cannot_be_opened_is_told(tmp_path) -> None:
     with library:
         assert "takes" in problem
         assert library.folder != blocked
+
+
+def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
+    make_window: Callable[..., MainWindow],
+    tiny_disk: Path,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    window = make_window(data=tiny_disk)
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    room = os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_frsize
+    (tiny_disk / "ballast").write_bytes(bytes(room))
+    assert run(window, window.baseline_action, qtbot) is Outcome.FINISHED
+    assert "the disk is full" in window.banner.text
+    assert window.banner.level == "error"
+    assert len(window.library) == 0
+    kept = window.state.take_a
+    assert kept is not None
+    assert len(kept.samples) > 0
+    qtbot.waitUntil(lambda: len(window.listen._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
+    (tiny_disk / "ballast").unlink()
+    assert run(window, window.baseline_action, qtbot) is Outcome.FINISHED
+    assert len(window.library) == 1
+    close(window, qtbot)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_on(
+    null_sink: NullSink,  # noqa: F811
+    window: MainWindow,
+    qtbot: QtBot,
+) -> None:
+    qtbot.waitUntil(lambda: window.listen.player.usable, timeout=PATIENCE_MILLISECONDS)
+    window.state.set_text("A sentence. " * 40)
+    run(window, window.baseline_action, qtbot)
+    qtbot.waitUntil(lambda: not window.listen.player.streaming, timeout=PATIENCE_MILLISECONDS)
+    player = window.listen.player
+    if not player.playing:
+        window.play_action.trigger()
+    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+    null_sink.kill()
+    qtbot.waitUntil(lambda: "went away" in window.listen._problem_text.text(), timeout=PATIENCE_MILLISECONDS)
+    assert window.listen._problem_row.isVisibleTo(window.listen)
+    assert not player.playing
+    assert "went away" in window.log.plain_text()
+    assert run(window, window.calibrate_action, qtbot) is Outcome.FINISHED
+    null_sink.start()
+    qtbot.mouseClick(window.listen._retry, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_models_without_weights_offer_folder_and_download(window: MainWindow, qtbot: QtBot) -> None:

@@ -22,6 +22,7 @@ from engine.knobs import Values
 from engine.library import AUDIO, DATABASE, SCHEMA, Library
 from engine.setting import Engaged, Setting
 from engine.take import Measurements, Take, Trace
+from tests.disk import tiny_disk  # noqa: F401
 
 RATE = 24_000
 
@@ -341,23 +342,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
 
 
 # --- A full disk ------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 512 KiB; skipped where none can be mounted (the limit on file sizes below covers these machines)."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if not sys.platform.startswith("linux") or os.geteuid() != 0:
-        pytest.skip("mounting a disk takes root on Linux")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip("this system mounts no disks")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_full_disk_keeps_what_was_there(tiny_disk: Path) -> None:
+def test_a_full_disk_keeps_what_was_there(tiny_disk: Path) -> None:  # noqa: F811
     with Library(tiny_disk) as library:
         library.add(take(0))
         with pytest.raises(LibraryError, match="the disk is full; free some space"):
@@ -370,7 +355,8 @@ def test_a_full_disk_keeps_what_was_there(tiny_disk: Path) -> None:
 
 
 def test_a_disk_that_has_room_for_the_audio_but_not_for_the_row(
-    tiny_disk: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_disk: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written = []
     write = module.files.write_atomically

@@ -1,0 +1,86 @@
+"""The dialog that exports a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from app.export.profile_dialog import ProfileDialog
+from engine.messages import TakeReady
+from engine.profile import Profile
+from tests.app.desk import OPERATIONS, Desk, calibrated
+
+
+@pytest.fixture
+def desk(tmp_path: Path, qtbot: QtBot) -> Desk:
+    made = Desk(tmp_path / "calibrations")
+    calibrated(made)
+    return made
+
+
+def opened(desk: Desk, qtbot: QtBot) -> ProfileDialog:
+    dialog = ProfileDialog(desk.state)
+    qtbot.addWidget(dialog)
+    dialog.open()
+    return dialog
+
+
+def contents(dialog: ProfileDialog) -> str:
+    return "\n".join(label.text() for label in dialog.findChildren(QLabel))
+
+
+def type_path(dialog: ProfileDialog, path: Path | str, qtbot: QtBot) -> None:
+    dialog.path.selectAll()
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Delete)
+    qtbot.keyClicks(dialog.path, str(path))
+
+
+def test_it_says_what_the_profile_will_hold(desk: Desk, qtbot: QtBot) -> None:
+    text = contents(opened(desk, qtbot))
+    assert "Small, small, SHA-256 0000000000000000…" in text
+    assert f"{desk.state.table.layers} × {desk.state.table.steps}" in text
+    assert "this setting has not been synthesised yet" in text
+    desk.state.handle(TakeReady(3, desk.take(desk.state.setting, "fast"), OPERATIONS))
+    assert "RTF 0.500 on cpu" in contents(opened(desk, qtbot))
+
+
+def test_return_writes_it_and_tells_where(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    path = tmp_path / "profile.json"
+    type_path(dialog, path, qtbot)
+    with qtbot.waitSignal(dialog.written) as blocker:
+        qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert blocker.args == [str(path)]
+    assert not dialog.isVisible()
+    assert Profile.load(path).setting == desk.state.setting
+
+
+def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    for path, words in (
+        ("", "Type a file name."),
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "profile.json", f"There is no folder {tmp_path / 'none'}."),
+    ):
+        type_path(dialog, path, qtbot)
+        assert words in dialog.note.text()
+        assert not dialog.export_button.isEnabled()
+    existing = tmp_path / "profile.json"
+    existing.write_text("{}")
+    type_path(dialog, existing, qtbot)
+    assert dialog.note.text() == "profile.json exists and will be replaced."
+    assert dialog.export_button.isEnabled()
+
+
+def test_what_fails_while_writing_stays_in_the_dialog(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    type_path(dialog, tmp_path / "profile.json", qtbot)
+    desk.state.set_option("steps", 7)  # Its table no longer fits.
+    qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    assert "Calibrate again" in dialog.note.text()
+    assert dialog.isVisible()
+    assert not (tmp_path / "profile.json").exists()

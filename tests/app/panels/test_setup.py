@@ -1,0 +1,131 @@
+"""The Setup panel: what is declared is shown, what is chosen reaches the state, what cannot be is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from app.panels.setup import OWN_VOICE, SetupPanel
+from app.state import DITREDUCIO
+from app.theme import LIGHT
+from engine.techniques import TECHNIQUES
+from tests.app.desk import Desk, calibrated
+from tests.app.records import STEPS
+
+
+@pytest.fixture
+def desk(tmp_path: Path, qtbot: QtBot) -> Desk:
+    return Desk(tmp_path / "calibrations")
+
+
+@pytest.fixture
+def panel(desk: Desk, qtbot: QtBot) -> SetupPanel:
+    made = SetupPanel(desk.state, LIGHT)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
+    edit.selectAll()
+    qtbot.keyClicks(edit, text)
+
+
+def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk: Desk) -> None:
+    assert panel.sampler.knobs == desk.state.sampler_knobs
+    assert panel.sampler.editor("steps").value() == STEPS
+    for one in TECHNIQUES:
+        _, group, controls, _ = panel._techniques[one.name]
+        assert group.title() == one.title
+        assert controls.knobs == one.knobs
+        for knob in one.knobs:
+            assert controls.editor(knob.name).accessibleName() == f"{one.title}: {knob.label}"
+
+
+def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
+    panel: SetupPanel, desk: Desk, qtbot: QtBot
+) -> None:
+    controls = panel._techniques[DITREDUCIO][2]
+    editor, reset = controls.editor("marked"), controls._resets["marked"]
+    assert not reset.isEnabled()
+    qtbot.keyClick(editor, Qt.Key.Key_Up)
+    assert desk.state.knobs(DITREDUCIO)["marked"] == 11.0
+    assert reset.isEnabled()
+    qtbot.mouseClick(reset, Qt.MouseButton.LeftButton)
+    assert desk.state.knobs(DITREDUCIO)["marked"] == 10.0
+    assert editor.value() == 10.0
+
+
+def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
+    panel: SetupPanel, desk: Desk, qtbot: QtBot
+) -> None:
+    state = calibrated(desk)
+    reason = panel._techniques[DITREDUCIO][3]
+    assert not reason.isVisibleTo(panel)
+    solver = panel.sampler.editor("solver")
+    qtbot.keyClick(solver, Qt.Key.Key_Down)
+    assert state.options["solver"] == "midpoint"
+    assert reason.isVisibleTo(panel)
+    assert "choose the Euler solver" in reason.text()
+    for why_not in (state.why_not_calibrate(), state.why_not_accelerate()):
+        assert "choose the Euler solver" in why_not
+    assert state.why_not_synthesise() == ""
+    panel._techniques[DITREDUCIO][1].setChecked(False)
+    assert not reason.isVisibleTo(panel)
+
+
+def test_the_cost_follows_table_and_techniques(panel: SetupPanel, desk: Desk) -> None:
+    assert "known after calibration" in panel._cost.text()
+    state = calibrated(desk)
+    assert f"{state.predicted_ops_ratio:.0%}" in panel._cost.text()
+    panel._techniques[DITREDUCIO][1].setChecked(False)
+    assert "no technique engaged" in panel._cost.text()
+
+
+def test_an_own_recording_needs_a_file_and_its_words(
+    panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path
+) -> None:
+    problems: list[str] = []
+    panel.problem.connect(problems.append)
+    qtbot.mouseClick(panel._add_voice, Qt.MouseButton.LeftButton)
+    assert panel.recording.isVisibleTo(panel)
+    recording = tmp_path / "me.wav"
+    type_into(qtbot, panel.recording, str(recording))
+    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
+    assert str(recording) in problems[-1]
+    recording.write_bytes(b"RIFF")
+    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
+    assert "transcript is missing" in problems[-1]
+    type_into(qtbot, panel.transcript, "These are my words.")
+    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
+    assert len(problems) == 2
+    voice = desk.state.voice
+    assert (voice.id, voice.title, voice.audio) == (f"{OWN_VOICE}{recording}", "me", str(recording))
+    assert voice.transcript == "These are my words."
+    assert panel.voice.currentData() == voice.id
+    assert not panel.recording.isVisibleTo(panel)
+
+
+def test_the_seed_and_its_lock(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
+    panel.seed.selectAll()
+    qtbot.keyClicks(panel.seed, "123")
+    qtbot.keyClick(panel.seed, Qt.Key.Key_Return)
+    assert desk.state.seed == 123
+    assert panel.seed_lock.isChecked()
+    desk.state.synthesise_baseline()
+    assert panel.seed.value() == 123
+    qtbot.keyClick(panel.seed_lock, Qt.Key.Key_Space)
+    assert not desk.state.seed_locked
+    desk.state.synthesise_baseline()
+    assert panel.seed.value() == desk.state.seed != 123
+
+
+def test_what_is_still_being_typed_counts_when_a_job_starts(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
+    panel.text.selectAll()
+    qtbot.keyClicks(panel.text, "Half a sentence")
+    panel.commit()
+    assert desk.state.text == "Half a sentence"

@@ -1,0 +1,27 @@
+"""A disk that is soon full."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 512 KiB; skipped where none can be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not sys.platform.startswith("linux") or os.geteuid() != 0:
+        pytest.skip("mounting a disk takes root on Linux")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("this system mounts no disks")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
