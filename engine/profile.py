@@ -7,22 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.knobs import NO_VALUES, Knob, Values, checked
 from engine.models import catalogue, load_model
-from engine.models.base import ModelInfo, Voice, whole
+from engine.models.base import ModelInfo, Synthesis, Voice, whole
 from engine.models.f5.config import VARIANTS
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
 from engine.take import Take
 from engine.techniques import conflict, ditreducio, technique
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
-
-if TYPE_CHECKING:
-    from engine.models.base import Synthesis
 
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""

@@ -22,8 +22,6 @@ def load_model(
     ``status`` is told what is being done; ``check`` is called between its parts and may raise to cancel. Raises
     :class:`engine.errors.PlainError` that says what is missing or wrong.
     """
-    from engine.models.loading import (
-        load,  # Imports torch: only those who load a model need it.
-    )
+    from engine.models.loading import load  # Imports torch: only those who load a model need it.
 
     return load(model, folder, variant, device, status, check)
