@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,10 +72,16 @@ def test_fetching_into_its_usual_place(start: START, hub: Hub, tmp_path: Path) -
 
 
 def test_ctrl_c_keeps_what_has_come_for_the_next_time(start: START, hub: Hub, tmp_path: Path) -> None:
-    kept = 1_100_000
-    hub.break_off_after = [kept]
+    # More than one block, which is what a client writes at once.
+    hub.break_off_after = [1_300_000]
     process = start(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
-    hub.before_break_off = lambda: process.send_signal(signal.SIGINT)
+
+    def interrupt_once_something_is_written() -> None:
+        while not any(part.stat().st_size for part in (tmp_path / "m").glob("model*.part")):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+
+    hub.before_break_off = interrupt_once_something_is_written
     _, err = process.communicate()
     assert process.returncode == 130
     assert "Cancelled. What has been fetched is kept" in err
