@@ -55,8 +55,9 @@ def main(argv: Sequence[str]) -> int:
     name = parser.parse_args(argv[:1]).name
     if name is not None:
         return _run(name, argv[1:])
+    width = max(map(len, BENCHES)) + 2
     for name in BENCHES:
-        print(f"{name:<14}{summary(name)}")
+        print(f"{name:<{width}}{summary(name)}")
     return 0
 
 

@@ -74,7 +74,7 @@ def test_bench_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch, capsys
 def test_list_names_every_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(bench, "BENCHES", {"counting": "tests.engine.bench.counting"})
     assert bench.main([]) == 0
-    assert capsys.readouterr().out == "counting      Counts, to show what a bench looks like.\n"
+    assert capsys.readouterr().out == "counting  Counts, to show what a bench looks like.\n"
 
 
 def test_shipped_benches_are_listed_without_torch() -> None:
