@@ -4,6 +4,6 @@
     python -m engine.training f5-mini --minutes 60 --work runs/f5-mini
     python -m engine.training.judging --models FOLDER
 
-Ctrl-C leaves a checkpoint, and ``--resume`` goes on from it. Needs the ``train`` extra and the program flite. Each
-shipped model has its run's log, ``training.jsonl``, beside it.
+Ctrl-C leaves a checkpoint, and ``--resume`` goes on from it. Needs the program flite, and for judging the ``evaluate``
+extra. Each shipped model has its run's log, ``training.jsonl``, beside it.
 """

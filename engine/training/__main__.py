@@ -8,8 +8,9 @@ from pathlib import Path
 
 import torch
 
+from engine.device import choose
 from engine.errors import PlainError
-from engine.paths import resource
+from engine.models.catalogue import harvard_sentences
 from engine.training.corpora import Corpus, prepare_corpus
 from engine.training.export import PROMPT
 from engine.training.f5_mini import F5Mini, F5Options
@@ -39,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
     )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
+    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: 1)")
     parser.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
     parser.add_argument("--sentences", type=int, default=3_400, help="sentences a voice to train on (default: 3400)")
@@ -51,11 +52,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _train(options: argparse.Namespace) -> int:
     torch.set_num_threads(options.threads)
-    device = _device(options.device)
+    device = choose(options.device)
     corpus = prepare_corpus(
         options.corpus or options.work.parent / "corpus",
         options.sentences,
-        excluded=[PROMPT, *resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()],
+        excluded=[PROMPT, *harvard_sentences()],
         progress=lambda done, total: print(f"corpus: {done} of {total} clips", flush=True),
     )
     recipe = _recipe(options, corpus, device)
@@ -77,15 +78,6 @@ def _recipe(options: argparse.Namespace, corpus: Corpus, device: torch.device) -
     if options.initial:
         raise PlainError("--initial is for vocos-mini; f5-mini starts from random weights or from its checkpoint.")
     return F5Mini(corpus, device, F5Options(half_precision=options.half))
-
-
-def _device(name: str) -> torch.device:
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    kind = name.partition(":")[0]
-    if not available.get(kind):
-        usable = ", ".join(one for one, there in available.items() if there)
-        raise PlainError(f"The device {name!r} is not there; this machine has: {usable}.")
-    return torch.device(name)
 
 
 def _say(line: str) -> None:

@@ -15,23 +15,24 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import soundfile
 import torch
-from scipy.signal import firwin, resample_poly
 
 from engine.audio.mel import MelFrontEnd
+from engine.audio.resampling import resample
 from engine.errors import PlainError
 from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.training.sentences import training_sentences
 
 VOICES = ("slt", "rms")
-SAMPLE_RATE = 24_000
-HOP = 256
+FLITE_RATE = 16_000
+"""What these voices speak at. Everything above its half stays empty in the corpus, see the stop band of
+:mod:`engine.audio.resampling`."""
 LEVEL = 0.1
 """Root mean square of every clip: the level to which F5-TTS brings a prompt."""
 LEAD, TAIL = 0.02, 0.05
@@ -81,6 +82,10 @@ def speak(sentence: str, voice: str) -> Clip:
         if outcome.returncode or not target.exists() or not outcome.stdout.strip():
             raise PlainError(f"flite could not say {sentence!r} as {voice}: {outcome.stderr.strip() or 'no output'}.")
         spoken, rate = soundfile.read(target, dtype="float64")
+    if rate != FLITE_RATE:
+        raise PlainError(
+            f"flite gave audio at {rate} Hz where {FLITE_RATE} was expected; use one of {', '.join(VOICES)}."
+        )
     return _clip(sentence, voice, spoken, rate, _phone_ends(outcome.stdout))
 
 
@@ -93,7 +98,7 @@ def _phone_ends(printed: str) -> list[tuple[str, float]]:
 def _clip(sentence: str, voice: str, spoken: np.ndarray, rate: int, ends: list[tuple[str, float]]) -> Clip:
     start = max(0.0, ends[0][1] - LEAD) if ends[0][0] == PAUSE else 0.0
     stop = (ends[-2][1] if ends[-1][0] == PAUSE else ends[-1][1]) + TAIL
-    samples = _to_24_khz(spoken[int(start * rate) : int(stop * rate)], rate)
+    samples = resample(spoken[int(start * rate) : int(stop * rate)], rate, SAMPLE_RATE)
     samples = (samples * (LEVEL / max(1e-4, float(np.sqrt(np.mean(samples**2)))))).clip(-0.99, 0.99)
     frames = len(samples) // HOP
     samples = samples[: frames * HOP].astype(np.float32)
@@ -113,19 +118,6 @@ def _trimmed(ends: list[tuple[str, float]], start: float, duration: float) -> tu
     if previous < duration:
         phones.append((PAUSE, round(previous, 4), duration))
     return tuple(phones)
-
-
-@cache
-def _interpolation_filter(up: int, rate: int) -> np.ndarray:
-    """Low-pass at the lower half rate with a stop band of 140 dB: what lies above flite's 8 kHz has to stay *empty*,
-    because the mel floor of 1e-5 shows leakage that no ear hears, and a model would learn it."""
-    return firwin(1161, 7_600, window=("kaiser", 14.0), fs=up * rate)
-
-
-def _to_24_khz(samples: np.ndarray, rate: int) -> np.ndarray:
-    if rate != 16_000:
-        raise PlainError(f"flite gave audio at {rate} Hz where 16000 Hz was expected; use one of: {', '.join(VOICES)}.")
-    return resample_poly(samples, 3, 2, window=_interpolation_filter(3, rate))
 
 
 def prepare_corpus(

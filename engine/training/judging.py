@@ -8,67 +8,21 @@ floor: no model can be told from another below them.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from engine.errors import PlainError
-from engine.measure.intelligibility import Judge, WordErrors
+from engine.measure.verdicts import Way, verdicts
 from engine.models import load_model
-from engine.models.base import StepReport, Voice
-from engine.models.catalogue import entry
+from engine.models.catalogue import entry, harvard_sentences, read_voice
 from engine.models.vocos import Vocos
 from engine.paths import resource
 from engine.setting import Setting
-from engine.training.corpora import SAMPLE_RATE, VOICES, Clip, speak
+from engine.training.corpora import VOICES, speak
 from engine.training.vocos_mini import copy_synthesis_distances
-
-Recordings = list[tuple[np.ndarray, int]]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the judge heard of one way of speaking, in one voice."""
-
-    speaker: str
-    voice: str
-    errors: WordErrors
-
-
-class _Unheard:
-    """An observer that lets everything pass."""
-
-    def check(self) -> None: ...
-
-    def step(self, report: StepReport) -> None: ...
-
-    def status(self, text: str) -> None: ...
-
-
-def judged(
-    folder: Path, sentences: Sequence[str], steps: Sequence[int], voices: Sequence[str] = VOICES
-) -> Iterator[Verdict]:
-    """Verdicts on ``f5-mini`` and ``vocos-mini`` in ``folder``, as they come; ``steps`` may be empty (vocoder only).
-
-    Raises :class:`PlainError` when flite or pocketsphinx is missing.
-    """
-    judge = Judge(sentences)
-    vocoder = Vocos.load(folder / "vocos-mini")
-    for voice in voices:
-        clips = [speak(sentence, voice) for sentence in sentences]
-
-        def verdict(speaker: str, recordings: Recordings, voice: str = voice) -> Verdict:
-            return Verdict(speaker, voice, judge.word_errors(sentences, recordings))
-
-        yield verdict("flite", [(clip.samples, SAMPLE_RATE) for clip in clips])
-        yield verdict("vocoder only", [(_decoded(vocoder, clip), SAMPLE_RATE) for clip in clips])
-        for count in steps:
-            yield verdict(f"f5-mini, {count} steps", _spoken(folder / "f5-mini", sentences, voice, count))
 
 
 def vocoder_distances(folder: Path, sentences: Sequence[str], voices: Sequence[str] = VOICES) -> dict[str, float]:
@@ -78,34 +32,20 @@ def vocoder_distances(folder: Path, sentences: Sequence[str], voices: Sequence[s
     return copy_synthesis_distances(Vocos.load(folder), clips, torch.device("cpu"))
 
 
-def _decoded(vocoder: Vocos, clip: Clip) -> np.ndarray:
-    return vocoder.decode(torch.from_numpy(clip.mel.astype(np.float32)).T[None])[0].numpy()
+def judge(folder: Path, sentences: Sequence[str], steps: Sequence[int], say: Callable[[str], None]) -> None:
+    """Say what the judge makes of ``f5-mini`` and ``vocos-mini`` in ``folder``; ``steps`` may be empty (vocoder only).
 
-
-def _spoken(folder: Path, sentences: Sequence[str], voice: str, steps: int) -> Recordings:
-    """The sentences as the model speaks them with the voice that lies in its folder."""
-    model = load_model("f5-mini", folder=str(folder), device="cpu")
-    setting = Setting("f5-mini", entry("f5-mini").options_with(steps=steps))
-    prompt = _voice(folder / "voices" / f"{voice}.json")
-    recordings = []
-    for sentence in sentences:
-        speech = model.synthesise(sentence, prompt, setting, (), _Unheard())
-        recordings.append((_finished(speech), SAMPLE_RATE))
-    return recordings
-
-
-def _finished(speech: Iterator) -> np.ndarray:
-    while True:
-        try:
-            next(speech)
-        except StopIteration as end:
-            return end.value.samples
-
-
-def _voice(path: Path) -> Voice:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    phones = tuple((phone, float(start), float(end)) for phone, start, end in content["phones"])
-    return Voice(path.stem, path.stem, str(path.with_suffix(".wav")), content["text"], phones)
+    Raises :class:`PlainError` when flite or pocketsphinx is missing.
+    """
+    figures = vocoder_distances(folder / "vocos-mini", sentences)
+    say("vocoder: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+    ways = [Way(f"f5-mini, {one} steps", Setting("f5-mini", entry("f5-mini").options_with(steps=one))) for one in steps]
+    model = load_model("f5-mini", folder=str(folder / "f5-mini"), device="cpu") if ways else None
+    recordings = (folder if ways else resource("models")) / "f5-mini" / "voices"
+    voices = [read_voice(recordings, name) for name in VOICES]
+    for one in verdicts(sentences, voices, Vocos.load(folder / "vocos-mini"), model, ways):
+        low, high = one.errors.interval()
+        say(f"{one.voice}  {one.speech:<20} WER {one.errors.rate:.4f}  (95 %: {low:.3f} to {high:.3f})")
 
 
 def main(arguments: list[str] | None = None, say: Callable[[str], None] = print) -> int:
@@ -120,13 +60,8 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
     parser.add_argument("--steps", type=int, nargs="*", default=[7], help="numbers of steps to try (default: 7)")
     parser.add_argument("--sentences", type=int, default=30, help="how many of the test sentences (default: 30)")
     options = parser.parse_args(arguments)
-    sentences = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[: options.sentences]
     try:
-        figures = vocoder_distances(options.models / "vocos-mini", sentences)
-        say("vocoder: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
-        for one in judged(options.models, sentences, options.steps):
-            low, high = one.errors.interval()
-            say(f"{one.voice}  {one.speaker:<20} WER {one.errors.rate:.4f}  (95 %: {low:.3f} to {high:.3f})")
+        judge(options.models, harvard_sentences()[: options.sentences], options.steps, say)
     except PlainError as error:
         print(error, file=sys.stderr)
         return error.exit_code

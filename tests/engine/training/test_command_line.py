@@ -65,7 +65,7 @@ def test_from_nothing_to_a_model_that_the_engine_loads_and_judges(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @needs_flite
 def test_a_device_that_is_not_there_is_said_before_any_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["f5-mini", "--work", str(tmp_path / "run"), "--steps", "1", "--device", "cuda"]) == 1
+    assert main(["f5-mini", "--work", str(tmp_path / "run"), "--steps", "1", "--device", "cuda"]) == 7
     assert "cpu" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     assert not (tmp_path / "corpus").exists()
