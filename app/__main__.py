@@ -25,6 +25,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
+from app.icons import EMBLEM
 from app.listening.device import PROBE_FLAG, answer
 from engine import __version__
 from engine.messages import EngineReady, Event, ModelLoaded
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     application.setApplicationDisplayName("Paretone")
     application.setApplicationVersion(__version__)
     application.setDesktopFileName("paretone")
-    application.setWindowIcon(QIcon(str(resource("icons", "paretone.svg"))))
+    application.setWindowIcon(QIcon(str(resource("icons", f"{EMBLEM}.svg"))))
     application.setQuitOnLastWindowClosed(False)
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
         return runner.run(_run(application, options))

@@ -15,6 +15,8 @@ from PySide6.QtSvg import QSvgRenderer
 
 from engine.paths import resource
 
+EMBLEM = "paretone"
+"""The application's own icon, shown by the desktop."""
 _SIZES = (16, 20, 24, 32, 48, 64)
 
 
@@ -47,8 +49,8 @@ def pixmap(name: str, colour: QColor | str, size: int, ratio: float = 1.0) -> QP
 
 
 def names() -> tuple[str, ...]:
-    """All icons there are."""
-    return tuple(sorted(path.stem for path in Path(resource("icons")).glob("*.svg")))
+    """All icons there are; the application's emblem, which has colours of its own, is none of them."""
+    return tuple(sorted(path.stem for path in Path(resource("icons")).glob("*.svg") if path.stem != EMBLEM))
 
 
 @lru_cache(maxsize=256)

@@ -14,6 +14,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
+from engine.paths import resource
+
 if TYPE_CHECKING:
     from pyqtgraph import PlotItem
 
@@ -138,6 +140,7 @@ def style_sheet(colours: Colours) -> str:
     Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``, ``figure``,
     ``warning``, ``banner`` and ``chip`` labels.
     """
+    tick = resource("style", "tick-dark.svg" if colours is DARK else "tick-light.svg").as_posix()
     return f"""
     QToolTip {{ color: {colours.text}; background: {colours.raised}; border: 1px solid {colours.border};
         padding: 0.3em; }}
@@ -201,6 +204,13 @@ def style_sheet(colours: Colours) -> str:
     QPlainTextEdit, QLineEdit {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px;
         padding: 0.2em; selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
     QPlainTextEdit:focus, QLineEdit:focus {{ border-color: {colours.accent}; }}
+    QCheckBox::indicator, QGroupBox::indicator {{ width: 0.95em; height: 0.95em; border: 1px solid {colours.muted};
+        border-radius: 3px; background: {colours.base}; }}
+    QCheckBox::indicator:hover, QCheckBox::indicator:focus, QGroupBox::indicator:hover {{
+        border-color: {colours.accent}; }}
+    QCheckBox::indicator:checked, QGroupBox::indicator:checked {{ background: {colours.accent};
+        border-color: {colours.accent}; image: url("{tick}"); }}
+    QCheckBox::indicator:disabled, QGroupBox::indicator:disabled {{ border-color: {colours.disabled}; }}
     QScrollArea {{ border: none; }}
     QScrollBar {{ background: transparent; }}
     QScrollBar:vertical {{ width: 0.75em; }}

@@ -43,6 +43,7 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     wavs = window.save_wavs(folder)
     profile = folder / "profile.json"
     window.write_profile(profile)
+    await listen(window)
     window.banner_say("")
     window.go_to("strategy")
     window.go_to("listen")
@@ -60,6 +61,20 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     for path in (*wavs, profile, picture):
         say(f"Wrote {path}")
     say(f"Everything is in {folder.resolve()}")
+
+
+async def listen(window: MainWindow) -> None:
+    """Play A, switch to B in the middle, pause; nothing where no device can play."""
+    player = window.listen.player
+    if not player.usable:
+        return
+    await until(lambda: not player.streaming and not player.playing and window.compare_action.isEnabled(), window)
+    player.seek(0.0)
+    window.compare_action.trigger()
+    await until(lambda: player.position > 0.8 or bool(player.problem), window)
+    window.compare_action.trigger()
+    await until(lambda: player.position > 1.6 or not player.playing or bool(player.problem), window)
+    player.pause()
 
 
 async def perform(window: MainWindow, action: QAction) -> None:

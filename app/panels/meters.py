@@ -218,7 +218,9 @@ class MetersPanel(QScrollArea):
             ("decoder", colours.warning),
             ("other", colours.disabled),
         )
-        self._legend.setText(" ".join(f'<span style="color:{colour}">■</span>&nbsp;{name}' for name, colour in names))
+        self._legend.setText(
+            " ".join(f'<small><span style="color:{colour}">■</span>&nbsp;{name}</small>' for name, colour in names)
+        )
 
     def show_device(self, device: str) -> None:
         """Show where the model runs."""
