@@ -64,17 +64,23 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
 
 
 async def listen(window: MainWindow) -> None:
-    """Play A, switch to B in the middle, pause; nothing where no device can play."""
+    """Play A, switch to B in the middle, pause; nothing where no device can play.
+
+    Raises :class:`PlainError` when the device fails or the switch is not heard.
+    """
     player = window.listen.player
     if not player.usable:
         return
-    await until(lambda: not player.streaming and not player.playing and window.compare_action.isEnabled(), window)
-    player.seek(0.0)
+    # Until the takes are loaded, the position is still that of the synthesis that was heard while it was made.
+    await until(lambda: not player.streaming and not player.playing and player.position == 0.0, window)
+    heard = window.listen.heard
     window.compare_action.trigger()
-    await until(lambda: player.position > 0.8 or bool(player.problem), window)
+    await until(lambda: bool(player.problem) or (player.playing and player.position > 0.8), window)
     window.compare_action.trigger()
-    await until(lambda: player.position > 1.6 or not player.playing or bool(player.problem), window)
-    player.pause()
+    await until(lambda: bool(player.problem) or not player.playing or player.position > 1.6, window)
+    window.play_action.trigger()
+    if player.problem or window.listen.heard == heard:
+        raise PlainError(player.problem or "The other take could not be heard.")
 
 
 async def perform(window: MainWindow, action: QAction) -> None:
