@@ -5,5 +5,5 @@
     python -m engine.training.judging --models FOLDER
 
 Ctrl-C leaves a checkpoint, and ``--resume`` goes on from it. Needs the program flite, and for judging the ``evaluate``
-extra. Each shipped model has its run's log, ``training.jsonl``, beside it.
+extra. Beside each shipped model lies the log of a run, ``training.jsonl``; its first line says whose weights ship.
 """
