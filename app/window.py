@@ -71,6 +71,7 @@ from engine.messages import (
 )
 from engine.models import catalogue
 from engine.take import Take
+from engine.techniques import wording
 from engine.techniques.ditreducio.table import StrategyTable
 
 if TYPE_CHECKING:
@@ -711,7 +712,7 @@ class MainWindow(QMainWindow):
         self.listen.set_take("B", state.take_b)
         self.listen.set_aligned(all(one is None or self._keeps_timing(one) for one in (state.take_a, state.take_b)))
         self.listen.set_warning(state.comparison_warning())
-        shown = [f"{one.what}: {one.left} → {one.right}" for one in state.differences()]
+        shown = [f"{wording(one.what)}: {one.left} → {one.right}" for one in state.differences()]
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
 
     @staticmethod

@@ -34,9 +34,6 @@ from engine.sampling.schedules import effective_spacing, time_grid
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio import UNITS
 
-OWN_VOICE = "own:"
-"""Ids of the user's own voices begin with this and end with the recording's path."""
-
 
 class StepGrid(QWidget):
     """The effective time grid, drawn small: one tick for each time the solver passes, noise left, speech right."""
@@ -385,7 +382,7 @@ class SetupPanel(QWidget):
         elif not transcript:
             self.problem.emit("The transcript is missing: type the words that are spoken in the recording.")
         else:
-            self._state.add_voice(Voice(f"{OWN_VOICE}{path}", Path(path).stem, path, transcript))
+            self._state.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
             self._add_voice.setChecked(False)
 
     @Slot()

@@ -39,7 +39,7 @@ from engine.errors import PlainError
 from engine.library import Library, TakeSummary
 from engine.setting import Difference, Setting
 from engine.take import Take
-from engine.techniques import technique
+from engine.techniques import technique, wording
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -371,7 +371,7 @@ class TakesPanel(QWidget):
         for one in found:
             colour = self._colours.text if one.technique else self._colours.warning
             shown = [value if len(value) <= 24 else f"{value[:22]}…" for value in (one.left, one.right)]
-            parts.append(f'<span style="color:{colour}"><b>{one.what}</b> {shown[0]} → {shown[1]}</span>')
+            parts.append(f'<span style="color:{colour}"><b>{wording(one.what)}</b> {shown[0]} → {shown[1]}</span>')
         self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
     # --- What the buttons do ----------------------------------------------------------------------------------------

@@ -19,6 +19,16 @@ def technique(name: str) -> Technique:
     raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
 
 
+def wording(what: str) -> str:
+    """What :class:`engine.setting.Difference` calls ``what``, in words for people: "DiTReducio, Threshold δ"."""
+    name, _, knob = what.partition(".")
+    found = next((one for one in TECHNIQUES if one.name == name), None)
+    if found is None or not knob:
+        return found.title if found else what
+    label = next((one.label for one in found.knobs if one.name == knob), "strategy table")
+    return f"{found.title}, {label}"
+
+
 def conflict(setting: Setting) -> str | None:
     """The first reason why ``setting``'s techniques cannot engage together, as a sentence, or ``None``."""
     return next(

@@ -9,9 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from app.panels.setup import OWN_VOICE, SetupPanel
+from app.panels.setup import SetupPanel
 from app.state import DITREDUCIO
 from app.theme import LIGHT
+from engine.models import catalogue
 from engine.techniques import TECHNIQUES
 from tests.app.desk import Desk, calibrated
 from tests.app.records import STEPS
@@ -104,7 +105,7 @@ def test_an_own_recording_needs_a_file_and_its_words(
     qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
     assert len(problems) == 2
     voice = desk.state.voice
-    assert (voice.id, voice.title, voice.audio) == (f"{OWN_VOICE}{recording}", "me", str(recording))
+    assert (voice.id, voice.title, voice.audio) == (f"{catalogue.OWN_VOICE}{recording}", "me", str(recording))
     assert voice.transcript == "These are my words."
     assert panel.voice.currentData() == voice.id
     assert not panel.recording.isVisibleTo(panel)

@@ -96,7 +96,7 @@ def test_the_difference_to_a_shows_differences_only(panel: TakesPanel) -> None:
     panel.show_comparison(take(0), None)
     panel.table.selectRow(0)
     text = panel._difference.text()
-    assert "ditreducio" in text
+    assert "DiTReducio" in text
     assert "Sentence 3." in text
     assert "steps" not in text
 
