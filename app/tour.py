@@ -85,6 +85,7 @@ async def listen(window: MainWindow) -> None:
 
 async def perform(window: MainWindow, action: QAction) -> None:
     """Trigger ``action`` and wait until its job has ended. Raises :class:`PlainError` when it did not finish."""
+    await until(lambda: not window.jobs.busy, window)
     if not action.isEnabled():
         raise PlainError(action.toolTip())
     ended: list[tuple[Outcome, str]] = []

@@ -83,11 +83,13 @@ class MelFrontEnd:
 
 
 @functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)  # What is kept must also serve training.
 def _hann(length: int, device: str) -> Tensor:
     return torch.hann_window(length, device=device)
 
 
 @functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)  # What is kept must also serve training.
 def htk_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu") -> Tensor:
     """(window // 2 + 1, bands) triangles of height one from 0 Hz to half the rate, equally spaced on the HTK mel scale,
     2595 · log10(1 + f / 700). In float32 throughout, as torchaudio's default does."""
@@ -101,6 +103,7 @@ def htk_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu
 
 
 @functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)  # What is kept must also serve training.
 def slaney_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu") -> Tensor:
     """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to half the rate, equally spaced on the scale
     of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default filters."""

@@ -41,6 +41,7 @@ def resample(samples: Tensor, rate: int, new_rate: int) -> Tensor:
 
 
 @functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)  # What is kept must also serve training.
 def _kernel(before: int, after: int) -> tuple[Tensor, int]:
     """One low-pass filter for each output phase, (after, 1, taps) float32, and how far they reach to either side."""
     cut_off = min(before, after) * ROLL_OFF

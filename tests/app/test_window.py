@@ -30,6 +30,7 @@ from tests.sound import NullSink, null_sink  # noqa: F401
 
 def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
     """Trigger ``action`` and wait for its job; how it ended."""
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         action.trigger()
     return blocker.args[1]

@@ -46,6 +46,8 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     assert window.state.info.id == "f5-mini"
 
     def wait_for_job(press) -> None:
+        # The model is ready a moment before its loading has ended, and that end must not be taken for the new job's.
+        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
         with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
             press()
         assert blocker.args[1].value == "finished", blocker.args[2]

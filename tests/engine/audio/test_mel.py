@@ -62,3 +62,12 @@ def test_too_few_samples_are_refused_in_words(style: str, samples: int) -> None:
 def test_an_unknown_style_is_refused() -> None:
     with pytest.raises(AudioError, match="griffin"):
         MelFrontEnd("griffin")
+
+
+def test_what_inference_has_cached_can_be_trained_with() -> None:
+    front_end = MelFrontEnd(window=512, hop=128, bands=20)  # sizes of its own, so that nothing is cached yet
+    samples = torch.randn(1, 2048, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        front_end(samples)
+    front_end(samples.requires_grad_()).sum().backward()
+    assert samples.grad.abs().sum() > 0
