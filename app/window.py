@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QMainWindow,
+    QMenu,
     QMessageBox,
     QProgressBar,
     QPushButton,
@@ -384,8 +385,7 @@ class MainWindow(QMainWindow):
     def _make_menus(self) -> None:
         bar = self.menuBar()
         file = bar.addMenu("&File")
-        for action in (self.export_action, self.save_wav_action, self.data_action, None, self.quit_action):
-            file.addSeparator() if action is None else file.addAction(action)
+        _fill(file, (self.export_action, self.save_wav_action, self.data_action, None, self.quit_action))
 
         model = bar.addMenu("&Model")
         self._model_actions = QActionGroup(self)
@@ -401,30 +401,26 @@ class MainWindow(QMainWindow):
         model.addAction(self.reload_action)
 
         run = bar.addMenu("&Run")
-        for action in (self.baseline_action, self.calibrate_action, self.accelerated_action, None, self.cancel_action):
-            run.addSeparator() if action is None else run.addAction(action)
+        _fill(run, (self.baseline_action, self.calibrate_action, self.accelerated_action, None, self.cancel_action))
 
         compare = bar.addMenu("&Compare")
-        for action in (
-            self.compare_action,
-            self.play_action,
-            None,
-            self.set_a_action,
-            self.set_b_action,
-            self.swap_action,
-        ):
-            compare.addSeparator() if action is None else compare.addAction(action)
+        _fill(
+            compare,
+            (self.compare_action, self.play_action, None, self.set_a_action, self.set_b_action, self.swap_action),
+        )
 
         strategy = bar.addMenu("&Strategy")
-        for action in (
-            self.undo_action,
-            self.redo_action,
-            None,
-            self.import_table_action,
-            self.export_table_action,
-            self.skip_nothing_action,
-        ):
-            strategy.addSeparator() if action is None else strategy.addAction(action)
+        _fill(
+            strategy,
+            (
+                self.undo_action,
+                self.redo_action,
+                None,
+                self.import_table_action,
+                self.export_table_action,
+                self.skip_nothing_action,
+            ),
+        )
 
         view = bar.addMenu("&View")
         for index, (name, dock) in enumerate(self._docks.items(), start=1):
@@ -453,8 +449,7 @@ class MainWindow(QMainWindow):
         view.addAction(self.layout_action)
 
         help_menu = bar.addMenu("&Help")
-        for action in (self.steps_action, self.keys_action, None, self.about_action):
-            help_menu.addSeparator() if action is None else help_menu.addAction(action)
+        _fill(help_menu, (self.steps_action, self.keys_action, None, self.about_action))
 
     def _connect(self) -> None:
         state, bridge = self.state, self.bridge
@@ -1212,6 +1207,12 @@ def open_library(folder: Path) -> tuple[Library, str]:
             "New takes can be heard and saved as WAV, but the history does not keep them."
         )
     return library, ""
+
+
+def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
+    """Put ``actions`` into ``menu``, a separator for each ``None``."""
+    for action in actions:
+        menu.addSeparator() if action is None else menu.addAction(action)
 
 
 def _duration(seconds: float) -> str:

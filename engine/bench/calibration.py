@@ -19,7 +19,6 @@ from engine.knobs import Values, defaults
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
 from engine.observers import SilentObserver
-from engine.sampling.guidance import guided_velocity
 from engine.sampling.skipping import LayerMemory, layer_duty
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import (
@@ -127,7 +126,7 @@ def published_calibration(subject: Subject, knobs: Values) -> Rows:
         return subject.guided(output) if knobs["compare"] == "guided" else output
 
     def after(state: Tensor, step: int, output: Tensor) -> Tensor:
-        return state + float(times[step + 1] - times[step]) * guided_velocity(output, subject.guidance)
+        return state + float(times[step + 1] - times[step]) * subject.guided(output)
 
     similarities = np.full((layers, steps), np.nan)
     state = subject.noise
