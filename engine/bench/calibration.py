@@ -107,8 +107,8 @@ def run(arguments: argparse.Namespace) -> Report:
 def published_calibration(subject: Subject, knobs: Values) -> Rows:
     """Algorithm 1 with its check and pre-calibration, as the official code runs them: every trial is a whole
     evaluation."""
-    backbone, times = subject.backbone, subject.times
-    layers, steps = backbone.layers, len(times) - 1
+    backbone = subject.backbone
+    layers, steps = backbone.layers, len(subject.times) - 1
     branch_skip, threshold = str(knobs["branch_skip"]), float(knobs["threshold"])
     error = ERRORS[str(knobs["metric"])]
 
@@ -123,10 +123,10 @@ def published_calibration(subject: Subject, knobs: Values) -> Rows:
         return backbone.velocity(state, step, subject.run, duties, memory)
 
     def compared(output: Tensor) -> Tensor:
-        return subject.guided(output) if knobs["compare"] == "guided" else output
+        return subject.guide(output) if knobs["compare"] == "guided" else output
 
     def after(state: Tensor, step: int, output: Tensor) -> Tensor:
-        return state + float(times[step + 1] - times[step]) * subject.guided(output)
+        return subject.follow(state, subject.guide(output), step)
 
     similarities = np.full((layers, steps), np.nan)
     state = subject.noise

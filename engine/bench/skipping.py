@@ -116,14 +116,14 @@ def sample(subject: Subject, table: StrategyTable | None) -> Tensor:
     """The backbone's whole work for one sentence: (1, frames, bands) mel, prompt frames included."""
     if table is None:
         return integrate(
-            lambda state, step: subject.guided(subject.backbone.velocity(state, step, subject.run)),
+            lambda state, step: subject.guide(subject.backbone.velocity(state, step, subject.run)),
             subject.noise,
             subject.times,
         )
     plan = SkipPlan(table)
     memory = [LayerMemory() for _ in range(table.layers)]
     return integrate(
-        lambda state, step: subject.guided(subject.backbone.velocity(state, step, subject.run, plan.at(step), memory)),
+        lambda state, step: subject.guide(subject.backbone.velocity(state, step, subject.run, plan.at(step), memory)),
         subject.noise,
         subject.times,
     )

@@ -27,6 +27,16 @@ def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.n
     )
 
 
+def euler_steps(times: np.ndarray) -> Callable[[Tensor, Tensor, int], Tensor]:
+    """Single steps of :func:`integrate` with the Euler solver: from a state, its velocity and the step's number to the
+    next state."""
+
+    def step_on(state: Tensor, velocity: Tensor, step: int) -> Tensor:
+        return state + float(times[step + 1] - times[step]) * velocity
+
+    return step_on
+
+
 def integrate(
     velocity: Velocity,
     noise: Tensor,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.knobs import Values, defaults
 from engine.models.f5.dit import DiT
-from engine.sampling.flow import integrate, sampling_grid
+from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.techniques.ditreducio import TECHNIQUE
@@ -53,7 +53,11 @@ def prepare(fixture: Fixture, subject: str) -> tuple[DiT, Subject, Task]:
     run = backbone.begin(task.prompt, task.ids, times[:-1], is_guided(guidance))
     belonging = Belonging(fixture.name, "", weights.name, "euler", said["steps"], spacing, sway, guidance)
     noise = weights[f"{run_name}.noise"]
-    return backbone, Subject(backbone, run, noise, times, guidance, run.branches, belonging), task
+
+    def guide(velocities: Tensor) -> Tensor:
+        return guided_velocity(velocities, guidance)
+
+    return backbone, Subject(backbone, run, noise, times, guide, euler_steps(times), run.branches, belonging), task
 
 
 def layer_major(rows: list[list[str]]) -> tuple[tuple[Action, ...], ...]:
@@ -100,7 +104,7 @@ def test_parity_strategy_table(fixture: Fixture, subject: str, output: str, bran
 
     def velocity(state: Tensor, step: int) -> Tensor:
         branches = backbone.velocity(state, step, prepared.run, plan.at(step), memory)
-        return guided_velocity(branches, prepared.guidance)
+        return prepared.guide(branches)
 
     with torch.inference_mode():
         result = integrate(velocity, prepared.noise, prepared.times)

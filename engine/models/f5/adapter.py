@@ -30,7 +30,7 @@ from engine.models.f5.dit import Conditioning, DiT
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
 from engine.models.vocos import Vocos
-from engine.sampling.flow import integrate, sampling_grid
+from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.schedules import evaluation_times
 from engine.sampling.skipping import LayerMemory, SkipPlan
@@ -222,7 +222,8 @@ class F5Speech:
             run,
             noise,
             times,
-            guidance,
+            lambda velocities: guided_velocity(velocities, guidance),
+            euler_steps(times),
             run.branches,
             self.belonging(setting),
             prompt.frames,

@@ -32,7 +32,6 @@ from torch import Tensor
 from engine.errors import PlainError
 from engine.knobs import Values
 from engine.models.base import CalibrationObserver
-from engine.sampling.guidance import guided_velocity
 from engine.sampling.skipping import COMPUTE, Duty, LayerDuty, LayerMemory, ModuleMemory, residual
 from engine.techniques.ditreducio.record import (
     CALIBRATION,
@@ -110,16 +109,16 @@ class Subject:
     noise: Tensor
     """(items, frames, bands)"""
     times: np.ndarray
-    guidance: float
+    guide: Callable[[Tensor], Tensor]
+    """From the velocities of all branches, branch-major, to the velocity that the sampler follows."""
+    follow: Callable[[Tensor, Tensor, int], Tensor]
+    """The sampler's step: from a state, the velocity followed and the step's number to the next state. Equal arguments
+    give equal states, always: a stochastic sampler replays its noise."""
     branches: int
     belonging: Belonging
     prompt_frames: int = 0
     """Frames in front of the new speech. They are computed like the others and count in the error, as in the official
     code."""
-
-    def guided(self, velocities: Tensor) -> Tensor:
-        """The velocity that the sampler follows."""
-        return guided_velocity(velocities, self.guidance)
 
 
 def calibrate(
@@ -417,11 +416,10 @@ class _Passes:
         )
 
     def _stepped(self, state: Tensor, step: int, velocities: Tensor) -> Tensor:
-        length = float(self.subject.times[step + 1] - self.subject.times[step])
-        return state + length * self.subject.guided(velocities)
+        return self.subject.follow(state, self.subject.guide(velocities), step)
 
     def _compared(self, output: Tensor) -> Tensor:
-        return self.subject.guided(output) if self.guided else output
+        return self.subject.guide(output) if self.guided else output
 
     def _worked(self, layer_evaluations: int) -> None:
         self.observer.check()

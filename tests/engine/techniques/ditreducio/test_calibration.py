@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,8 @@ from engine.bench.calibration import published_calibration
 from engine.errors import Cancelled, PlainError
 from engine.knobs import Values, defaults
 from engine.models.f5.dit import DiT
-from engine.sampling.flow import sampling_grid
+from engine.sampling.flow import euler_steps, sampling_grid
+from engine.sampling.guidance import guided_velocity
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import Subject, calibrate, diagonal_similarity
 from engine.techniques.ditreducio.table import Action, Belonging
@@ -29,7 +32,17 @@ def subject(dit: DiT, guidance: float = 2.0, seed: int = 0) -> Subject:
     run = dit.begin(prompt, ids, times[:-1], guidance > 0)
     noise = torch.randn(1, FRAMES, 20, generator=generator)
     belonging = Belonging("small", "", "small", "euler", STEPS, "uniform", -1.0, guidance)
-    return Subject(dit, run, noise, times, guidance, run.branches, belonging, 9)
+    return Subject(
+        dit,
+        run,
+        noise,
+        times,
+        lambda velocities: guided_velocity(velocities, guidance),
+        euler_steps(times),
+        run.branches,
+        belonging,
+        9,
+    )
 
 
 def knobs(**changes: object) -> Values:
@@ -61,6 +74,24 @@ def test_table_is_that_of_the_published_algorithm(
     assert all(row[0] is Action.NONE for row in record.table.actions)
     if guidance == 0:
         assert record.table.count(Action.BS) == 0, "one branch has nothing to share"
+
+
+def test_a_sampler_of_its_own_is_followed() -> None:
+    """A sampler that overshoots and puts stored noise back, guided by a rule of its own."""
+    plain = subject(small_dit(depth=4))
+    stored = torch.randn(STEPS, *plain.noise.shape, generator=torch.Generator().manual_seed(9))
+    euler = euler_steps(plain.times)
+    own = replace(
+        plain,
+        guide=lambda velocities: velocities.chunk(2)[0] * 1.5,
+        follow=lambda state, velocity, step: 0.8 * euler(state, 1.1 * velocity, step) + 0.2 * stored[step],
+    )
+    tables = []
+    for one in (plain, own):
+        record = calibrate(one, knobs(threshold=0.2, marked=25.0), Recorder())
+        assert record.table.actions == published_calibration(one, knobs(threshold=0.2, marked=25.0))
+        tables.append(record.table.actions)
+    assert tables[0] != tables[1]
 
 
 def test_cases_are_no_trivial_tables() -> None:
