@@ -57,5 +57,11 @@ class LibraryError(PlainError):
     exit_code = 8
 
 
+class TrainingError(PlainError):
+    """Training that cannot begin or go on: its data, its folder or its losses."""
+
+    exit_code = 9
+
+
 class Cancelled(Exception):
     """Raised inside a job once its cancel token is set. Not an error: nothing is wrong."""

@@ -19,16 +19,14 @@ from typing import Any, Protocol
 
 import torch
 
-from engine.errors import PlainError
+from engine.errors import PlainError, TrainingError
 
 CHECKPOINT = "checkpoint.pt"
 LOG = "training.jsonl"
 
 
-class Diverged(PlainError):
+class Diverged(TrainingError):
     """A loss, a gradient or a weight is no longer a number."""
-
-    exit_code = 9
 
 
 class Recipe(Protocol):
