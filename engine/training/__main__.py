@@ -14,17 +14,20 @@ from engine.models.catalogue import harvard_sentences
 from engine.training.corpora import Corpus, prepare_corpus
 from engine.training.export import PROMPT
 from engine.training.f5_mini import F5Mini, F5Options
+from engine.training.manifest import write_clips
+from engine.training.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.session import LOG, Budget, Recipe, Session
 from engine.training.vocos_mini import VocosMini, VocosOptions
 
-RECIPES = ("f5-mini", "vocos-mini")
+RECIPES = ("f5-mini", "vocos-mini", "mel-codec")
+CORPUS = "corpus"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one recipe; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return _train(options)
+        return _write_corpus(options) if options.recipe == CORPUS else _train(options)
     except PlainError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -32,7 +35,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.training", description=__doc__)
-    parser.add_argument("recipe", choices=RECIPES)
+    names = parser.add_subparsers(dest="recipe", metavar="RECIPE", required=True)
+    for name in RECIPES:
+        _declare_recipe(names.add_parser(name))
+    corpus = names.add_parser(CORPUS, help="write the corpus as a manifest for `paretone train`")
+    corpus.add_argument("--manifest", type=Path, required=True, help="CSV file to write; the recordings go beside it")
+    corpus.add_argument("--corpus", type=Path, required=True, help="folder of the corpus; what is missing is spoken")
+    _declare_sentences(corpus)
+    return parser
+
+
+def _declare_sentences(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sentences", type=int, default=3_400, help="sentences a voice to train on (default: 3400)")
+
+
+def _declare_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for the checkpoint, the log and the result")
     budget = parser.add_mutually_exclusive_group(required=True)
     budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
@@ -43,22 +60,33 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: 1)")
     parser.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
-    parser.add_argument("--sentences", type=int, default=3_400, help="sentences a voice to train on (default: 3400)")
+    _declare_sentences(parser)
     parser.add_argument("--corpus", type=Path, help="folder of the corpus (default: corpus/ beside --work)")
     parser.add_argument("--initial", type=Path, help="vocos-mini: official folder whose weights to start from")
     parser.add_argument("--export", type=Path, help="where to write the model when done (default: export/ in --work)")
-    return parser
+
+
+def _write_corpus(options: argparse.Namespace) -> int:
+    corpus = _corpus(options.corpus, options.sentences)
+    options.manifest.parent.mkdir(parents=True, exist_ok=True)
+    write_clips(options.manifest, corpus.training, corpus.held_out)
+    _say(f"Wrote {len(corpus.training)} clips to train and {len(corpus.held_out)} to validate on: {options.manifest}")
+    return 0
+
+
+def _corpus(folder: Path, sentences: int) -> Corpus:
+    return prepare_corpus(
+        folder,
+        sentences,
+        excluded=[PROMPT, *harvard_sentences()],
+        progress=lambda done, total: print(f"corpus: {done} of {total} clips", flush=True),
+    )
 
 
 def _train(options: argparse.Namespace) -> int:
     torch.set_num_threads(options.threads)
     device = choose(options.device)
-    corpus = prepare_corpus(
-        options.corpus or options.work.parent / "corpus",
-        options.sentences,
-        excluded=[PROMPT, *harvard_sentences()],
-        progress=lambda done, total: print(f"corpus: {done} of {total} clips", flush=True),
-    )
+    corpus = _corpus(options.corpus or options.work.parent / CORPUS, options.sentences)
     recipe = _recipe(options, corpus, device)
     session = Session(recipe, options.work, Budget(options.minutes, options.steps), report=_say)
     session.begin(options.resume)
@@ -76,7 +104,11 @@ def _recipe(options: argparse.Namespace, corpus: Corpus, device: torch.device) -
     if options.recipe == "vocos-mini":
         return VocosMini(corpus, device, VocosOptions(half_precision=options.half), options.initial)
     if options.initial:
-        raise PlainError("--initial is for vocos-mini; f5-mini starts from random weights or from its checkpoint.")
+        raise PlainError(
+            "--initial is for vocos-mini; the other models start from random weights or from their checkpoints."
+        )
+    if options.recipe == "mel-codec":
+        return MelCodecRecipe(corpus, device, MelCodecOptions(half_precision=options.half))
     return F5Mini(corpus, device, F5Options(half_precision=options.half))
 
 

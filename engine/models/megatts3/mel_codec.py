@@ -1,0 +1,119 @@
+"""The latents of the bundled MegaTTS 3: a small autoencoder between mel frames and 32 numbers per four of them.
+
+The official release decodes its latents to audio at once (WavVAE) and withholds the encoder. The bundled model has a
+codec of its own in that place, encoder included: ConvNeXt blocks as in Vocos, latents of mean zero and variance one, a
+mel spectrogram that Vocos decodes. Its files lie where the official ones would: ``wavvae/config.yaml`` with a part
+``mel_codec``, and ``wavvae/mel_codec.safetensors``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import torch
+import yaml
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.errors import CheckpointError
+from engine.models.checkpoints import load_strictly, read_weights
+from engine.models.vocos import ConvNeXtBlock
+
+CONFIG_FILE = "config.yaml"
+WEIGHT_FILE = "mel_codec.safetensors"
+
+
+@dataclass(frozen=True)
+class MelCodecConfig:
+    """Sizes of a codec, as ``config.yaml`` lists them under ``mel_codec``."""
+
+    bands: int = 100
+    latent: int = 32
+    stride: int = 4
+    """Mel frames of one latent frame; ``vae_stride`` of the official configuration."""
+    width: int = 192
+    inner_width: int = 384
+    frame_layers: int = 3
+    """Blocks at the rate of the mel, in the encoder and in the decoder each."""
+    latent_layers: int = 2
+    """Blocks at the rate of the latents, likewise."""
+
+    @classmethod
+    def read(cls, path: Path) -> MelCodecConfig:
+        """Read a ``config.yaml``. Raises :class:`CheckpointError` when it is missing or describes no such codec."""
+        try:
+            part = yaml.safe_load(path.read_text(encoding="utf-8"))["mel_codec"]
+            return cls(**{one.name: int(part[one.name]) for one in fields(cls)})
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{path} describes no mel codec ({type(error).__name__}: {error}); restore the model folder."
+            ) from None
+
+    def as_dict(self) -> dict[str, int]:
+        return asdict(self)
+
+
+class MelCodec(nn.Module):
+    """Encoder and decoder. Statistics of the corpus are part of the weights, so callers see plain log mels."""
+
+    mel_mean: Tensor
+    mel_scale: Tensor
+
+    def __init__(self, config: MelCodecConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, inner = config.width, config.inner_width
+
+        def blocks(count: int) -> nn.Sequential:
+            return nn.Sequential(*(ConvNeXtBlock(width, inner) for _ in range(count)))
+
+        self.register_buffer("mel_mean", torch.zeros(config.bands))
+        self.register_buffer("mel_scale", torch.ones(config.bands))
+        self.encoder = nn.ModuleDict(
+            {
+                "enter": nn.Conv1d(config.bands, width, kernel_size=5, padding=2),
+                "frames": blocks(config.frame_layers),
+                "gather": nn.Conv1d(width, width, kernel_size=config.stride, stride=config.stride),
+                "latents": blocks(config.latent_layers),
+                "leave": nn.Conv1d(width, config.latent, kernel_size=1),
+                # Mean zero and variance one for every latent, from the statistics of training.
+                "normalise": nn.BatchNorm1d(config.latent, affine=False, momentum=0.02),
+            }
+        )
+        self.decoder = nn.ModuleDict(
+            {
+                "enter": nn.Conv1d(config.latent, width, kernel_size=3, padding=1),
+                "latents": blocks(config.latent_layers),
+                "spread": nn.ConvTranspose1d(width, width, kernel_size=config.stride, stride=config.stride),
+                "frames": blocks(config.frame_layers),
+                "leave": nn.Conv1d(width, config.bands, kernel_size=1),
+            }
+        )
+
+    def encode(self, mel: Tensor) -> Tensor:
+        """Log mel (B, frames, bands) to latents (B, ⌈frames / stride⌉, latent); the last frame is repeated to fill."""
+        missing = -mel.shape[1] % self.config.stride
+        x = ((mel - self.mel_mean) / self.mel_scale).transpose(1, 2)
+        x = functional.pad(x, (0, missing), mode="replicate") if missing else x
+        for name in ("enter", "frames", "gather", "latents", "leave", "normalise"):
+            x = self.encoder[name](x)
+        return x.transpose(1, 2)
+
+    def decode(self, latents: Tensor) -> Tensor:
+        """Latents (B, n, latent) to log mel (B, n · stride, bands)."""
+        x = latents.transpose(1, 2)
+        for name in ("enter", "latents", "spread", "frames", "leave"):
+            x = self.decoder[name](x)
+        return x.transpose(1, 2) * self.mel_scale + self.mel_mean
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelCodec:
+        """Load a ``wavvae`` folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
+        model = cls(MelCodecConfig.read(folder / CONFIG_FILE))
+        weights = {
+            name: value.float() if value.is_floating_point() else value
+            for name, value in read_weights(folder / WEIGHT_FILE).items()
+        }
+        load_strictly(model, weights, str(folder / WEIGHT_FILE))
+        return model.eval().requires_grad_(False).to(device)

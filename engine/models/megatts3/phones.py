@@ -1,0 +1,46 @@
+"""How the bundled MegaTTS 3 reads: our English phones under the official numbers, laid out over mel frames.
+
+The official table counts 44 English phones from 101 and calls silence 145. Forty of the 44 are those of
+:mod:`engine.front_end.phones` by the same names; ``ehr``, ``iyr``, ``oh`` and ``uwr`` are British vowels, which a CMU
+lexicon writes with two phones or not at all: the bundled model has never seen them, nor any Chinese phone. Tones are
+Chinese as well, save for the one that the official front end gives to everything English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from engine.errors import TextError
+from engine.front_end.durations import TimedPhone
+from engine.front_end.phones import PAUSE
+
+FIRST_ENGLISH = 101
+ENGLISH = tuple(
+    "aa ae ah ao aw ax ay b ch d dh eh ehr er ey f g hh ih iy iyr jh k l m n ng oh ow oy p r s sh t th uh uw uwr v w y "
+    "z zh".split()
+)
+"""The official English phones, ``E0aa`` to ``E0zh``, in the order of their numbers."""
+SILENCE = 145
+ENGLISH_TONE = 3
+NO_PHONE, NO_TONE = 301, 31
+"""What every phone and every tone is in the unconditional branch."""
+
+_NUMBERS = {name: FIRST_ENGLISH + position for position, name in enumerate(ENGLISH)} | {PAUSE: SILENCE}
+
+
+def phone_ids(phones: Iterable[str]) -> np.ndarray:
+    """(n,) int64 official numbers. Raises :class:`TextError` for what is neither an English phone nor a pause."""
+    try:
+        return np.array([_NUMBERS[phone] for phone in phones], dtype=np.int64)
+    except KeyError as error:
+        raise TextError(f"MegaTTS 3 has no English phone {error.args[0]!r}; use those of the CMU dictionary.") from None
+
+
+def phones_of_frames(phones: Sequence[TimedPhone], frames: int, rate: int, hop: int) -> np.ndarray:
+    """(frames,) int64, ``mel2ph`` of the official code: the place, from one, of the phone that sounds at the middle of
+    each frame, ``(i + 0.5) · hop / rate`` seconds. Frames after the last phone get the last phone."""
+    ends = np.array([end for _, _, end in phones])
+    middles = (np.arange(frames) + 0.5) * hop / rate
+    return np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1) + 1
