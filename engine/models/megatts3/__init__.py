@@ -1,0 +1,1 @@
+"""MegaTTS 3, of ByteDance."""
