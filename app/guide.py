@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
+from app.actions import Actions
+
 
 @dataclass(frozen=True)
 class Step:
@@ -17,6 +19,37 @@ class Step:
     action: QAction
     title: str
     hint: str
+
+
+def main_job(actions: Actions) -> tuple[Step, ...]:
+    """The steps from a sentence to a profile."""
+    return (
+        Step(
+            actions.baseline,
+            "Baseline",
+            "press <b>Baseline</b> (Ctrl+B) to hear the model speak with every module computed.",
+        ),
+        Step(
+            actions.calibrate,
+            "Calibrate",
+            "press <b>Calibrate</b> (Ctrl+K): DiTReducio finds out which modules it may skip.",
+        ),
+        Step(
+            actions.accelerated,
+            "Accelerated",
+            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence, skipping what the table says.",
+        ),
+        Step(
+            actions.compare,
+            "Compare A/B",
+            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch in the middle of a word.",
+        ),
+        Step(
+            actions.export_profile,
+            "Export profile",
+            "press <b>Export profile</b> (Ctrl+E): <i>paretone speak --profile</i> runs it anywhere.",
+        ),
+    )
 
 
 class Guide(QWidget):

@@ -25,28 +25,28 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     """
     folder.mkdir(parents=True, exist_ok=True)
     window.resize(*PICTURE_SIZE)
-    window.default_layout()
+    window.docks.default_layout()
     await until(lambda: window.is_built, window)
     await until(lambda: window.state.ready or not window.jobs.busy, window)
     if not window.state.ready:
-        raise PlainError(window.banner.text or "The bundled model could not be loaded.")
+        raise PlainError(window.notices.banner.text or "The bundled model could not be loaded.")
     say(f"Device: {window.state.info.device} · {window.state.machine}")
     if steps:
         window.state.set_option("steps", steps)
-    for action in (window.baseline_action, window.calibrate_action, window.accelerated_action):
+    for action in (window.action.baseline, window.action.calibrate, window.action.accelerated):
         say(f"{action.text().replace('&', '')}…")
         await perform(window, action)
     take_a, take_b = window.state.take_a, window.state.take_b
     if take_a is None or take_b is None:
         raise PlainError("The takes did not arrive.")
-    window.go_to("listen")
-    wavs = window.save_wavs(folder)
+    window.docks.go_to("listen")
+    wavs = window.listening.save_wavs(folder)
     profile = folder / "profile.json"
-    window.write_profile(profile)
+    window.profiles.write(profile)
     await listen(window)
-    window.banner_say("")
-    window.go_to("strategy")
-    window.go_to("listen")
+    window.notices.say("")
+    window.docks.go_to("strategy")
+    window.docks.go_to("listen")
     await asyncio.sleep(0.2)
     picture = folder / "window.png"
     window.grab().save(str(picture))
@@ -68,18 +68,18 @@ async def listen(window: MainWindow) -> None:
 
     Raises :class:`PlainError` when the device fails or the switch is not heard.
     """
-    player = window.listen.player
+    player = window.panels["listen"].player
     if not player.usable:
         return
     # Until the takes are loaded, the position is still that of the synthesis that was heard while it was made.
     await until(lambda: not player.streaming and not player.playing and player.position == 0.0, window)
-    heard = window.listen.heard
-    window.compare_action.trigger()
+    heard = window.panels["listen"].heard
+    window.action.compare.trigger()
     await until(lambda: bool(player.problem) or (player.playing and player.position > 0.8), window)
-    window.compare_action.trigger()
+    window.action.compare.trigger()
     await until(lambda: bool(player.problem) or not player.playing or player.position > 1.6, window)
-    window.play_action.trigger()
-    if player.problem or window.listen.heard == heard:
+    window.action.play.trigger()
+    if player.problem or window.panels["listen"].heard == heard:
         raise PlainError(player.problem or "The other take could not be heard.")
 
 
@@ -96,7 +96,7 @@ async def perform(window: MainWindow, action: QAction) -> None:
     finally:
         window.jobs.ended.disconnect(connection)
     if not ended or ended[0][0] is not Outcome.FINISHED:
-        raise PlainError((ended[0][1] if ended else window.banner.text) or "The job was cancelled.")
+        raise PlainError((ended[0][1] if ended else window.notices.banner.text) or "The job was cancelled.")
 
 
 async def until(condition: Callable[[], bool], window: MainWindow) -> None:
@@ -106,4 +106,4 @@ async def until(condition: Callable[[], bool], window: MainWindow) -> None:
         await asyncio.sleep(0.02)
         waited += 0.02
         if waited > PATIENCE_SECONDS:
-            raise PlainError(f"Nothing happened for {PATIENCE_SECONDS} s; the last status was: {window.status}")
+            raise PlainError(f"Nothing happened for {PATIENCE_SECONDS} s; the last status was: {window.status.text}")

@@ -38,45 +38,45 @@ def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
 
 def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot) -> None:
     assert "Baseline" in window.guide.hint
-    assert window.baseline_action.isEnabled()
-    assert not window.accelerated_action.isEnabled()
-    assert "calibrate first" in window.accelerated_action.toolTip()
+    assert window.action.baseline.isEnabled()
+    assert not window.action.accelerated.isEnabled()
+    assert "calibrate first" in window.action.accelerated.toolTip()
     for action, following in (
-        (window.baseline_action, "Calibrate"),
-        (window.calibrate_action, "Accelerated"),
-        (window.accelerated_action, "Compare"),
+        (window.action.baseline, "Calibrate"),
+        (window.action.calibrate, "Accelerated"),
+        (window.action.accelerated, "Compare"),
     ):
         assert run(window, action, qtbot) is Outcome.FINISHED
         assert following in window.guide.hint
-    window.compare_action.trigger()
+    window.action.compare.trigger()
     assert "Export" in window.guide.hint
 
 
 def test_takes_are_kept_and_shown(window: MainWindow, qtbot: QtBot) -> None:
-    run(window, window.baseline_action, qtbot)
+    run(window, window.action.baseline, qtbot)
     assert len(window.library) == 1
-    assert window.takes.table.model().rowCount() == 1
-    assert window.takes.table.model().index(0, 1).data() == "A"
+    assert window.panels["takes"].table.model().rowCount() == 1
+    assert window.panels["takes"].table.model().index(0, 1).data() == "A"
 
 
 def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(window: MainWindow, qtbot: QtBot) -> None:
     window.state.load_model("f5-mini", variant="strange")
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert window.banner.isVisible()
-    assert window.banner.level == "error"
-    assert "loading the model" in window.banner.text
+    assert window.notices.banner.isVisible()
+    assert window.notices.banner.level == "error"
+    assert "loading the model" in window.notices.banner.text
     assert QApplication.activeModalWidget() is None
-    assert "KeyError" in window.log.plain_text()
+    assert "KeyError" in window.panels["log"].plain_text()
     window.state.load_model("f5-mini")
     qtbot.waitUntil(lambda: window.state.ready, timeout=PATIENCE_MILLISECONDS)
-    assert run(window, window.baseline_action, qtbot) is Outcome.FINISHED
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
 
 
 def test_escape_cancels(window: MainWindow, qtbot: QtBot) -> None:
     window.state.set_option("steps", 128)
-    window.calibrate_action.trigger()
+    window.action.calibrate.trigger()
     assert window.jobs.running[0].kind is Kind.CALIBRATE
-    assert not window.baseline_action.isEnabled()
+    assert not window.action.baseline.isEnabled()
     window.activateWindow()
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         qtbot.keyClick(window, Qt.Key.Key_Escape)
@@ -97,8 +97,8 @@ def test_an_exception_anywhere_is_told_and_logged(window: MainWindow, qtbot: QtB
         thread = threading.Thread(target=fail)
         thread.start()
     thread.join()
-    qtbot.waitUntil(lambda: "ValueError: something odd" in window.banner.text)
-    assert "Traceback" in window.log.plain_text()
+    qtbot.waitUntil(lambda: "ValueError: something odd" in window.notices.banner.text)
+    assert "Traceback" in window.panels["log"].plain_text()
 
 
 def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
@@ -107,20 +107,20 @@ def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
     first = make_window()
     first.show()
     first.theme.apply(Scheme.DARK)
-    first._docks["log"].hide()
+    first.docks["log"].hide()
     first.state.set_text("Remember me.")
     close(first, qtbot)
     second = make_window()
     second.show()
     qtbot.waitExposed(second)
-    assert second._docks["log"].isHidden()
+    assert second.docks["log"].isHidden()
     assert second.theme.scheme is Scheme.DARK
     assert second.state.text == "Remember me."
-    assert second.setup.text.toPlainText() == "Remember me."
+    assert second.panels["setup"].text.toPlainText() == "Remember me."
     assert not second.restoreState(second.saveState(99), 1), "another version's layout is refused"
     second._settings.setValue("layout", QByteArray(b"not a layout"))
     second._restore()
-    assert not second._docks["log"].isHidden(), "what cannot be restored gives the default layout"
+    assert not second.docks["log"].isHidden(), "what cannot be restored gives the default layout"
     close(second, qtbot)
 
 
@@ -132,7 +132,7 @@ def _is_named(widget: QWidget) -> bool:
 
 
 def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow, qtbot: QtBot) -> None:
-    window.setup._add_voice.setChecked(True)
+    window.panels["setup"]._add_voice.setChecked(True)
     nameless = []
     for widget in window.findChildren(QWidget):
         if widget.window() is not window:
@@ -157,16 +157,16 @@ def test_every_shortcut_is_unique_and_listed(window: MainWindow, qtbot: QtBot) -
 def test_every_panel_can_be_reached_by_its_key(window: MainWindow, qtbot: QtBot) -> None:
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    for name, dock in window._docks.items():
-        window.go_to(name)
-        if name == "meters":
+    for place, dock in window.docks:
+        window.docks.go_to(place.name)
+        if place.name == "meters":
             continue  # Nothing in it can be changed.
-        assert dock.isAncestorOf(QApplication.focusWidget()), name
+        assert dock.isAncestorOf(QApplication.focusWidget()), place.name
 
 
 def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
     window.state.set_option("steps", 128)
-    window.calibrate_action.trigger()
+    window.action.calibrate.trigger()
     window.close()
     window.close()
     qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
@@ -182,7 +182,7 @@ def test_closing_during_calibration_fifty_times(make_window: Callable[..., MainW
         window.show()
         qtbot.waitUntil(lambda window=window: window.state.ready, timeout=PATIENCE_MILLISECONDS)
         window.state.set_option("steps", 128)
-        window.calibrate_action.trigger()
+        window.action.calibrate.trigger()
         assert isinstance(window.jobs.running[-1].command, Calibrate)
         close(window, qtbot)
         assert not window.isVisible()
@@ -252,16 +252,16 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
     room = os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_frsize
     (tiny_disk / "ballast").write_bytes(bytes(room))
-    assert run(window, window.baseline_action, qtbot) is Outcome.FINISHED
-    assert "the disk is full" in window.banner.text
-    assert window.banner.level == "error"
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    assert "the disk is full" in window.notices.banner.text
+    assert window.notices.banner.level == "error"
     assert len(window.library) == 0
     kept = window.state.take_a
     assert kept is not None
     assert len(kept.samples) > 0
-    qtbot.waitUntil(lambda: len(window.listen._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(window.panels["listen"]._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
     (tiny_disk / "ballast").unlink()
-    assert run(window, window.baseline_action, qtbot) is Outcome.FINISHED
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert len(window.library) == 1
     close(window, qtbot)
 
@@ -273,44 +273,44 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
     window: MainWindow,
     qtbot: QtBot,
 ) -> None:
-    qtbot.waitUntil(lambda: window.listen.player.usable, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.panels["listen"].player.usable, timeout=PATIENCE_MILLISECONDS)
     window.state.set_text("A sentence. " * 40)
-    run(window, window.baseline_action, qtbot)
-    qtbot.waitUntil(lambda: not window.listen.player.streaming, timeout=PATIENCE_MILLISECONDS)
-    player = window.listen.player
+    run(window, window.action.baseline, qtbot)
+    qtbot.waitUntil(lambda: not window.panels["listen"].player.streaming, timeout=PATIENCE_MILLISECONDS)
+    player = window.panels["listen"].player
     if not player.playing:
-        window.play_action.trigger()
+        window.action.play.trigger()
     qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
     null_sink.kill()
-    qtbot.waitUntil(lambda: "went away" in window.listen._problem_text.text(), timeout=PATIENCE_MILLISECONDS)
-    assert window.listen._problem_row.isVisibleTo(window.listen)
+    qtbot.waitUntil(lambda: "went away" in window.panels["listen"]._problem_text.text(), timeout=PATIENCE_MILLISECONDS)
+    assert window.panels["listen"]._problem_row.isVisibleTo(window.panels["listen"])
     assert not player.playing
-    assert "went away" in window.log.plain_text()
-    assert run(window, window.calibrate_action, qtbot) is Outcome.FINISHED
+    assert "went away" in window.panels["log"].plain_text()
+    assert run(window, window.action.calibrate, qtbot) is Outcome.FINISHED
     null_sink.start()
-    qtbot.mouseClick(window.listen._retry, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(window.panels["listen"]._retry, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_models_without_weights_offer_folder_and_download(window: MainWindow, qtbot: QtBot) -> None:
-    index = window.setup.model.findData("E2TTS_Base")
-    window.setup.model.setCurrentIndex(index)
-    window.setup.model.activated.emit(index)
-    assert window.setup._download.isVisibleTo(window.setup)
-    assert "CC-BY-NC-4.0" in window.setup._model_note.text()
+    index = window.panels["setup"].model.findData("E2TTS_Base")
+    window.panels["setup"].model.setCurrentIndex(index)
+    window.panels["setup"].model.activated.emit(index)
+    assert window.panels["setup"]._download.isVisibleTo(window.panels["setup"])
+    assert "CC-BY-NC-4.0" in window.panels["setup"]._model_note.text()
     assert window.state.model_id == "f5-mini"
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
 def test_nothing_is_cut_off(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
     window.resize(*size)
-    window.default_layout()
+    window.docks.default_layout()
     qtbot.wait(50)
     assert window.minimumSizeHint().width() <= size[0]
-    for name, dock in window._docks.items():
+    for place, dock in window.docks:
         if dock.isVisible() and not dock.visibleRegion().isEmpty():
             panel = dock.widget()
-            assert panel.width() >= panel.minimumSizeHint().width(), name
+            assert panel.width() >= panel.minimumSizeHint().width(), place.name
 
 
 def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
@@ -327,20 +327,20 @@ def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
     window.state.load_model("F5TTS_v1_Base", str(tmp_path))
-    qtbot.waitUntil(lambda: bool(window.banner.answers), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
     assert QApplication.activeModalWidget() is None
-    assert "F5TTS_v1_Base and F5TTS_Base alike" in window.banner.text
+    assert "F5TTS_v1_Base and F5TTS_Base alike" in window.notices.banner.text
     assert window.state.model_id == "f5-mini"
     assert window.state.ready, "the model from before goes on until the answer"
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window, Qt.Key.Key_F6)
-    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.banner.answers[0])
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.notices.banner.answers[0])
     first = QApplication.focusWidget()
     qtbot.keyClick(first, Qt.Key.Key_Tab)
     assert QApplication.focusWidget().text() == "F5TTS_Base"
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
-    assert not window.banner.isVisible()
+    assert not window.notices.banner.isVisible()
     command = window.jobs.running[-1].command
     assert (command.model, command.folder, command.variant) == ("F5TTS_v1_Base", str(tmp_path), "F5TTS_Base")
     qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
@@ -351,17 +351,17 @@ def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
 def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow, qtbot: QtBot) -> None:
     state = window.state
     state.set_option("steps", 5)
-    run(window, window.baseline_action, qtbot)
-    run(window, window.calibrate_action, qtbot)
+    run(window, window.action.baseline, qtbot)
+    run(window, window.action.calibrate, qtbot)
     info, table, operations = state.info, state.table, state.operations
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         state.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
     assert blocker.args[1] is Outcome.FAILED
-    assert window.banner.text.endswith("Small stays loaded.")
+    assert window.notices.banner.text.endswith("Small stays loaded.")
     assert (state.model_id, state.model_variant, state.device_wanted) == ("f5-mini", "", "auto")
     assert (state.info, state.table, state.operations, state.options["steps"]) == (info, table, operations, 5)
-    assert window.setup.model.currentData() == "f5-mini"
-    assert run(window, window.accelerated_action, qtbot) is Outcome.FINISHED
+    assert window.panels["setup"].model.currentData() == "f5-mini"
+    assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
 
 
 def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(window: MainWindow, qtbot: QtBot) -> None:
@@ -373,5 +373,5 @@ def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(windo
 
 
 def test_the_device_is_named_as_the_engine_names_it(window: MainWindow) -> None:
-    assert window._device.text() == window.state.info.device
-    assert window.meters._figures["device"]._value.text() == window.state.info.device
+    assert window.status.device.text() == window.state.info.device
+    assert window.panels["meters"]._figures["device"]._value.text() == window.state.info.device

@@ -53,13 +53,13 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
         assert blocker.args[1].value == "finished", blocker.args[2]
 
     # Pick: a voice from the list, a sentence by typing, eight steps.
-    window.setup.voice.setFocus()
-    qtbot.keyClick(window.setup.voice, Qt.Key.Key_Down)
+    window.panels["setup"].voice.setFocus()
+    qtbot.keyClick(window.panels["setup"].voice, Qt.Key.Key_Down)
     assert window.state.voice.id == "rms"
-    window.setup.text.setFocus()
-    window.setup.text.selectAll()
-    qtbot.keyClicks(window.setup.text, "The salt breeze came across from the sea.")
-    steps = window.setup.sampler.editor("steps")
+    window.panels["setup"].text.setFocus()
+    window.panels["setup"].text.selectAll()
+    qtbot.keyClicks(window.panels["setup"].text, "The salt breeze came across from the sea.")
+    steps = window.panels["setup"].sampler.editor("steps")
     steps.setFocus()
     steps.selectAll()
     qtbot.keyClicks(steps, "8")
@@ -71,7 +71,7 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     assert window.state.take_a.text == "The salt breeze came across from the sea."
     wait_for_job(lambda: qtbot.mouseClick(window.guide.button(1), Qt.MouseButton.LeftButton))
     assert (window.state.table.layers, window.state.table.steps) == (window.state.info.layers, 8)
-    assert window.strategy.table == window.state.table
+    assert window.panels["strategy"].table == window.state.table
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))
     baseline, accelerated = window.state.take_a, window.state.take_b
     assert accelerated.setting.baseline == baseline.setting
@@ -82,30 +82,38 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     assert len(window.library) == 2
 
     # Look at one cell's attention.
-    window.go_to("attention")
-    qtbot.waitUntil(lambda: window.attention.grid.isVisible() and not window.attention.grid.visibleRegion().isEmpty())
-    cell = window.attention.grid.cell_rectangle(1, 2).center()
-    wait_for_job(lambda: qtbot.mouseClick(window.attention.grid, Qt.MouseButton.LeftButton, pos=cell))
+    window.docks.go_to("attention")
+    qtbot.waitUntil(
+        lambda: (
+            window.panels["attention"].grid.isVisible()
+            and not window.panels["attention"].grid.visibleRegion().isEmpty()
+        )
+    )
+    cell = window.panels["attention"].grid.cell_rectangle(1, 2).center()
+    wait_for_job(lambda: qtbot.mouseClick(window.panels["attention"].grid, Qt.MouseButton.LeftButton, pos=cell))
 
     # Switch.
-    qtbot.waitUntil(lambda: window.listen._switch.isEnabled() and len(window.listen._loaded) == 2, timeout=30_000)
-    window.go_to("listen")
-    heard = window.listen.heard
-    with qtbot.waitSignal(window.listen.switched):
+    qtbot.waitUntil(
+        lambda: window.panels["listen"]._switch.isEnabled() and len(window.panels["listen"]._loaded) == 2,
+        timeout=30_000,
+    )
+    window.docks.go_to("listen")
+    heard = window.panels["listen"].heard
+    with qtbot.waitSignal(window.panels["listen"].switched):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
-    assert window.listen.heard != heard
+    assert window.panels["listen"].heard != heard
 
     # Where there is sound: play, and switch in the middle of a word.
     picture = os.environ.get(PICTURE, "")
     if picture:
-        player = window.listen.player
+        player = window.panels["listen"].player
         assert player.usable, player.problem
         assert QGuiApplication.platformName() == "xcb"
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
         qtbot.waitUntil(lambda: player.playing and player.position > 0.3, timeout=30_000)
-        heard, position = window.listen.heard, player.position
+        heard, position = window.panels["listen"].heard, player.position
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
-        assert window.listen.heard != heard
+        assert window.panels["listen"].heard != heard
         qtbot.waitUntil(lambda: player.position > position + 0.3 or not player.playing, timeout=30_000)
         qtbot.waitUntil(lambda: not player.playing, timeout=30_000)
         assert player.problem == ""
@@ -116,16 +124,16 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     dialog = window.findChild(ProfileDialog)
     dialog.path.selectAll()
     qtbot.keyClicks(dialog.path, str(path))
-    with qtbot.waitSignal(window.exported):
+    with qtbot.waitSignal(window.profiles.written):
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     profile = Profile.load(path)
     assert profile.setting == accelerated.setting
     assert profile.table == window.state.table
     assert profile.evidence.metrics["ops_ratio"] == accelerated.measurements.ops_ratio
 
-    window.banner_say("")
-    window.go_to("strategy")
-    window.go_to("listen")
+    window.notices.say("")
+    window.docks.go_to("strategy")
+    window.docks.go_to("listen")
     qtbot.wait(200)
     window.grab().save(picture or str(tmp_path / "window.png"))
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):

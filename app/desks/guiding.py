@@ -1,0 +1,41 @@
+"""The guide's desk: what of the main job is done, and what to press next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from PySide6.QtWidgets import QWidget
+
+from app.desks.listening import ListeningDesk
+from app.desks.profiles import ProfileDesk
+from app.guide import Guide
+from app.state import AppState
+
+
+class GuideDesk:
+    """Owns no panel: the guide is the bar above them."""
+
+    def __init__(self, guide: Guide, state: AppState, listening: ListeningDesk, profiles: ProfileDesk) -> None:
+        self._guide = guide
+        self._state = state
+        self._listening = listening
+        self._profiles = profiles
+        self.later: Mapping[str, Callable[[], QWidget]] = {}
+
+    def refresh(self) -> None:
+        """As :class:`app.desks.desk.Desk` says."""
+        state, running = self._state, self._state.jobs.running
+        accelerated = state.take_b is not None and bool(state.take_b.setting.techniques)
+        done = (
+            state.take_a is not None and not state.take_a.setting.techniques,
+            state.table is not None and not state.table_problem(),
+            accelerated,
+            self._listening.compared and accelerated,
+            self._profiles.exported,
+        )
+        instead = ""
+        if running:
+            instead = f"{running[0].kind.value}… You can look around meanwhile; <b>Esc</b> cancels."
+        elif not state.ready:
+            instead = "The model is not loaded. Choose one under <b>Model</b> on the left."
+        self._guide.show_progress(done, instead)

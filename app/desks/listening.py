@@ -1,0 +1,224 @@
+"""The listening desk: takes are kept, found again, compared as A and B, heard while they are made, and saved as WAV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app import file_dialogs
+from app.actions import Actions
+from app.jobs import Job
+from app.layout import Docks
+from app.notices import Notices
+from app.panels.log import Level
+from app.panels.takes import TakesPanel
+from app.state import AppState
+from app.theme import Theme
+from app.wav import write_wav
+from engine.errors import PlainError
+from engine.library import Library
+from engine.messages import AudioReady, Event
+from engine.models import catalogue
+from engine.take import Take
+from engine.techniques import wording
+
+if TYPE_CHECKING:
+    from app.panels.listen import ListenPanel
+
+
+class ListeningDesk(QObject):
+    """Owns Takes and Listen."""
+
+    listened = Signal()
+    """What is compared was listened to."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        state: AppState,
+        library: Library,
+        actions: Actions,
+        docks: Docks,
+        notices: Notices,
+        theme: Theme,
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._library = library
+        self._actions = actions
+        self._docks = docks
+        self._notices = notices
+        self._theme = theme
+        self._streaming = 0
+        self.compared = False
+        """Whether A and B have been listened to."""
+        self.listen: ListenPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
+        self.takes = TakesPanel(library, theme.colours)
+        self.takes.a_chosen.connect(state.set_a)
+        self.takes.b_chosen.connect(state.set_b)
+        self.takes.rerun_wanted.connect(self._rerun)
+        self.takes.problem.connect(notices.warn)
+        docks.put("takes", self.takes)
+        actions.bind(actions.compare, self._compare)
+        actions.bind(actions.play, self._play)
+        actions.bind(actions.swap, self._swap)
+        actions.bind(actions.save_wav, self._ask_where_to_save)
+        actions.bind(actions.data_folder, self._open_data_folder)
+        actions.set_a.triggered.connect(self.takes.set_a)
+        actions.set_b.triggered.connect(self.takes.set_b)
+        state.comparison_changed.connect(self._show_comparison)
+        state.take_added.connect(self._keep_take)
+        state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        """As :class:`app.desks.desk.Desk` says."""
+        sides = self._state.take_a, self._state.take_b
+        some = any(take is not None for take in sides)
+        actions = self._actions
+        actions.compare.setEnabled(some and self.listen is not None)
+        actions.play.setEnabled(some and self.listen is not None)
+        actions.swap.setEnabled(all(take is not None for take in sides))
+        actions.save_wav.setEnabled(some)
+
+    def shut_down(self) -> None:
+        """Close the player and the library."""
+        if self.listen is not None:
+            self.listen.close()
+        self._library.close()
+
+    # --- Takes ------------------------------------------------------------------------------------------------------
+    @Slot(object)
+    def _keep_take(self, take: Take) -> None:
+        for note in take.notes:
+            self._notices.warn(note)
+        try:
+            self.takes.add(self._library.add(take))
+        except PlainError as error:
+            self._notices.say(str(error), "error")
+
+    @Slot(object)
+    def _rerun(self, take: Take) -> None:
+        self._actions.attempt(lambda: self._state.use_setting(take))
+        self._docks.go_to("setup")
+
+    def _swap(self) -> None:
+        take_a, take_b = self._state.take_a, self._state.take_b
+        self._state.set_a(take_b)
+        self._state.set_b(take_a)
+
+    def _open_data_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._library.folder)))
+
+    def _ask_where_to_save(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for the WAV files",
+            lambda folder: self._actions.attempt(lambda: self.save_wavs(folder)),
+        )
+
+    def save_wavs(self, folder: Path) -> tuple[Path, ...]:
+        """Write A and B into ``folder``. Raises :class:`PlainError` when they cannot be written."""
+        written = []
+        for name, take in (("a", self._state.take_a), ("b", self._state.take_b)):
+            if take is not None:
+                path = folder / f"take-{name}-{take.id}.wav"
+                write_wav(path, take.samples, take.sample_rate)
+                written.append(path)
+                self._notices.note(f"Wrote {path}")
+        return tuple(written)
+
+    # --- Comparing --------------------------------------------------------------------------------------------------
+    def _build_listen(self) -> QWidget:
+        from app.listening.player import Player
+        from app.panels.listen import ListenPanel
+
+        self.listen = ListenPanel(Player(), self._theme.colours)
+        self.listen.playing_changed.connect(self._heard_something)
+        self.listen.problem_changed.connect(self._tell_audio_problem)
+        self.listen.connect_device()
+        self._show_takes_to_hear()
+        return self.listen
+
+    @Slot()
+    def _show_comparison(self) -> None:
+        self.takes.show_comparison(self._state.take_a, self._state.take_b)
+        self._show_takes_to_hear()
+        warning = self._state.comparison_warning()
+        if warning:
+            self._notices.note(warning, Level.WARNING)
+
+    def _show_takes_to_hear(self) -> None:
+        if self.listen is None:
+            return
+        state = self._state
+        self.listen.set_take("A", state.take_a)
+        self.listen.set_take("B", state.take_b)
+        self.listen.set_aligned(all(one is None or _keeps_timing(one) for one in (state.take_a, state.take_b)))
+        self.listen.set_warning(state.comparison_warning())
+        shown = [f"{wording(one.what)}: {one.left} → {one.right}" for one in state.differences()]
+        self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
+
+    def _compare(self) -> None:
+        """Play what is compared; while it plays, switch to the other take."""
+        if self.listen is None:
+            return
+        self._docks.bring_forward("listen")
+        if self.listen.player.playing:
+            self.listen.switch()
+        else:
+            self.listen.toggle_play()
+        self._note_compared()
+
+    def _note_compared(self) -> None:
+        self.compared = True
+        self.listened.emit()
+
+    def _play(self) -> None:
+        if self.listen is not None:
+            self.listen.toggle_play()
+
+    @Slot(bool)
+    def _heard_something(self, playing: bool) -> None:
+        both = self._state.take_a is not None and self._state.take_b is not None
+        if playing and both and not self._streaming:
+            self._note_compared()
+
+    @Slot(str)
+    def _tell_audio_problem(self, sentence: str) -> None:
+        if sentence:
+            self._notices.note(sentence, Level.WARNING)
+
+    # --- While a take is made ---------------------------------------------------------------------------------------
+    def follow(self, event: Event) -> None:
+        """Play a piece of a synthesis that still runs."""
+        if not isinstance(event, AudioReady) or self.listen is None:
+            return
+        if self._streaming != event.job:
+            self._end_stream()
+            self._streaming = event.job
+            self.listen.begin_stream(event.sample_rate)
+        self.listen.append(event.samples)
+
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
+        if job.number == self._streaming:
+            self._end_stream()
+
+    def _end_stream(self) -> None:
+        if self._streaming and self.listen is not None:
+            self.listen.end_stream()
+        self._streaming = 0
+
+
+def _keeps_timing(take: Take) -> bool:
+    try:
+        return catalogue.entry(take.setting.model).family in ("flow", "masked")
+    except PlainError:
+        return False
