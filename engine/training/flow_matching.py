@@ -15,10 +15,9 @@ from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from engine.models.f5.dit import DiT
-from engine.models.f5.layers import NORM_EPSILON
+from engine.models.layers import modulate_items
 
 
 @dataclass(frozen=True)
@@ -106,29 +105,17 @@ def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Te
     frames = mask.shape[1]
     text = model.text_embed(ids, frames, problem.drops_text, mask)
     constant = model.input_embed.constant(problem.condition, text, mask)
-    entered = hidden = model.input_embed(problem.noised, constant, mask)
-    rotary = model.rotary_embed.table(frames)
-    times = model.time_embed(problem.times)
-    for block in model.transformer_blocks:
-        shift, scale, gate, shift_forward, scale_forward, gate_forward = block.attn_norm.table(times).unbind(1)
-        attended = block.attn(_modulated(hidden, shift, scale), rotary, mask)
-        hidden = hidden + gate[:, None] * attended
-        fed = block.ff(_modulated(hidden, shift_forward, scale_forward))
-        hidden = hidden + gate_forward[:, None] * fed
+    entered = model.input_embed(problem.noised, constant, mask)
+    hidden, final = model.pass_layers(entered, problem.times, model.rotary_embed.table(frames), mask)
     if model.long_skip_connection is not None:
         hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
-    scale, shift = model.norm_out.table(times).unbind(1)
-    return model.proj_out(_modulated(hidden, shift, scale))
+    scale, shift = final.unbind(1)
+    return model.proj_out(modulate_items(hidden, shift, scale))
 
 
 def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
     """Mean squared error over the frames of the span; a scalar in float32."""
     return (velocity.float() - target)[span].square().mean()
-
-
-def _modulated(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """Layer norm, scaled and shifted for every item; ``shift`` and ``scale`` are (B, width)."""
-    return functional.layer_norm(x, x.shape[-1:], eps=NORM_EPSILON) * (1 + scale[:, None]) + shift[:, None]
 
 
 def _problem(

@@ -1,13 +1,11 @@
 """F5-TTS's diffusion transformer: from noised mel, prompt mel, text and time to the velocity of every branch.
 
-A sampling run first :meth:`DiT.begin`\\ s: everything that does not depend on the state is computed once. Each
-evaluation then enters, passes the layers and leaves; :meth:`DiT.velocity` is the three together. Source: the official
-``f5_tts/model/backbones/dit.py`` (1.1.20).
+Source: the official ``f5_tts/model/backbones/dit.py`` (1.1.20).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,43 +13,23 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.base import OperationCounts
+from engine.models.diffusion import Block, DiffusionTransformer
+from engine.models.diffusion import Conditioning as SharedConditioning
 from engine.models.f5.config import BackboneConfig
-from engine.models.f5.layers import (
-    AdaptiveNorm,
-    Attention,
-    FeedForward,
-    InputEmbedding,
-    RotaryEmbedding,
-    TextEmbedding,
-    TimeEmbedding,
-    modulate,
-)
-from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
-
-Look = Callable[[int, str, Tensor], None]
-"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
-``output``."""
+from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
+from engine.models.layers import AdaptiveNorm, TimeEmbedding, modulate
 
 
 @dataclass(frozen=True)
-class Conditioning:
-    """What one sampling run's evaluations share. Rows are branch-major: all conditional items, then all
-    unconditional."""
+class Conditioning(SharedConditioning):
+    """What one sampling run's evaluations share: the conditional rows first, then the unconditional."""
 
-    branches: int
     constant: tuple[Tensor, Tensor]
     """Shares of the input projection and of its first convolution that do not depend on the state."""
-    modulations: Tensor
-    """(evaluations, layers, 6, width): shift, scale, gate of attention, then of the feed-forward."""
-    final_modulations: Tensor
-    """(evaluations, 2, width): scale, shift."""
-    rotary: Tensor
-    mask: Tensor | None
-    """(rows, frames) true where a frame is within its item's duration; ``None`` for a single item."""
 
 
 class DiTBlock(nn.Module):
-    """One layer's parameters; how they are used stands in :meth:`DiT.layer`."""
+    """One layer's parameters; how they are used stands in :meth:`DiffusionTransformer.layer`."""
 
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
@@ -66,7 +44,7 @@ class DiTBlock(nn.Module):
         self.ff = FeedForward(config.dim, config.ff_mult)
 
 
-class DiT(nn.Module):
+class DiT(DiffusionTransformer):
     """The backbone of F5-TTS. ``state_dict`` has the official keys, without their ``transformer.`` prefix."""
 
     def __init__(self, config: BackboneConfig) -> None:
@@ -88,12 +66,26 @@ class DiT(nn.Module):
         )
         self.norm_out = AdaptiveNorm(config.dim, 2)
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
-        self._tabulated: tuple[bytes, tuple[Tensor, Tensor]] | None = None
 
     @property
     def layers(self) -> int:
-        """Number of layers."""
         return len(self.transformer_blocks)
+
+    @property
+    def time_embedding(self) -> TimeEmbedding:
+        return self.time_embed
+
+    @property
+    def final_norm(self) -> AdaptiveNorm:
+        return self.norm_out
+
+    @property
+    def keeps_entered(self) -> bool:
+        return self.long_skip_connection is not None
+
+    def block(self, index: int) -> Block:
+        parts = self.transformer_blocks[index]
+        return Block(parts.attn_norm, parts.attn, parts.ff)
 
     def begin(
         self,
@@ -118,141 +110,21 @@ class DiT(nn.Module):
         prompts = [prompt, torch.zeros_like(prompt)][:branches]
         mask = None if mask is None else mask.repeat(branches, 1)
         constant = self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask)
-        return Conditioning(
-            branches,
-            constant,
-            *self._tabulate(times),
-            self.rotary_embed.table(frames),
-            mask,
-        )
-
-    def _tabulate(self, times: np.ndarray) -> tuple[Tensor, Tensor]:
-        """The AdaLN vectors of a schedule: they depend on time only, so they are computed once for all runs on it."""
-        weight = self.proj_out.weight
-        key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
-        if self._tabulated is None or self._tabulated[0] != key:
-            vectors = self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype))
-            layers = torch.stack(
-                [block.attn_norm.table(vectors) for block in self.transformer_blocks],
-                dim=1,
-            )
-            self._tabulated = key, (layers, self.norm_out.table(vectors))
-        return self._tabulated[1]
+        return Conditioning(branches, *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
 
     def enter(self, x: Tensor, run: Conditioning) -> Tensor:
-        """The state (batch, frames, bands) to the first layer's input (rows, frames, width)."""
         return self.input_embed(x, run.constant, run.mask)
 
-    def layer(
-        self,
-        index: int,
-        hidden: Tensor,
-        evaluation: int,
-        run: Conditioning,
-        duty: LayerDuty = COMPUTE,
-        memory: LayerMemory | None = None,
-        look: Look | None = None,
-        in_place: bool = False,
-    ) -> Tensor:
-        """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it
-        was."""
-        block = self.transformer_blocks[index]
-        shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
-
-        def attention(rows: Tensor) -> Tensor:
-            normed = modulate(rows, shift, scale)
-            output = block.attn(normed, run.rotary, run.mask)
-            if look is not None:
-                look(index, "attention_input", normed)
-                look(index, "attention", output)
-            return output
-
-        def feed_forward(rows: Tensor) -> Tensor:
-            output = block.ff(modulate(rows, shift_forward, scale_forward))
-            if look is not None:
-                look(index, "feed_forward", output)
-            return output
-
-        attention_memory = None if memory is None else memory.attention
-        forward_memory = None if memory is None else memory.feed_forward
-        hidden = advance(
-            hidden,
-            gate,
-            attention,
-            duty.attention,
-            attention_memory,
-            run.branches,
-            in_place,
-        )
-        hidden = advance(
-            hidden,
-            gate_forward,
-            feed_forward,
-            duty.feed_forward,
-            forward_memory,
-            run.branches,
-            in_place=not hidden.requires_grad,
-        )
-        if look is not None:
-            look(index, "output", hidden)
-        return hidden
-
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Conditioning) -> Tensor:
-        """The last layer's output to velocities (rows, frames, bands); ``entered`` is what :meth:`enter` gave."""
         if self.long_skip_connection is not None:
             hidden = self.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = run.final_modulations[evaluation]
         return self.proj_out(modulate(hidden, shift, scale))
 
-    def velocity(
-        self,
-        x: Tensor,
-        evaluation: int,
-        run: Conditioning,
-        duties: Sequence[LayerDuty] | None = None,
-        memory: Sequence[LayerMemory] | None = None,
-        look: Look | None = None,
-    ) -> Tensor:
-        """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
-        entered = hidden = self.enter(x, run)
-        for index in range(self.layers):
-            duty, layer_memory = (COMPUTE, None) if duties is None else (duties[index], memory[index])
-            # Nobody may hold on to what is overwritten: those who look do, and so does a long skip connection.
-            in_place = look is None and (index > 0 or self.long_skip_connection is None)
-            hidden = self.layer(index, hidden, evaluation, run, duty, layer_memory, look, in_place)
-        return self.leave(hidden, entered, evaluation, run)
-
-    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
-        """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner
-        width): what DiTReducio's check phase looks at."""
-        attention = self.transformer_blocks[index].attn
-        return attention.to_q(attention_input), attention.to_k(attention_input)
-
-    def attention_maps(self, index: int, attention_input: Tensor, run: Conditioning, largest: int) -> Tensor:
-        """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
-
-        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time,
-        so that memory grows with one map only.
-        """
-        attention = self.transformer_blocks[index].attn
-        query, key, _ = attention.queries_keys_values(attention_input, run.rotary)
-        frames = query.shape[2]
-        width = -(-frames // largest)
-        pooled = -(-frames // width)
-        maps = query.new_zeros(len(query), pooled, pooled)
-        counts = torch.full((pooled,), float(width), device=query.device)
-        counts[-1] = frames - width * (pooled - 1)
-        for head in range(attention.heads):
-            scores = query[:, head] @ key[:, head].transpose(1, 2) / query.shape[-1] ** 0.5
-            weights = nn.functional.pad(scores.softmax(dim=-1), (0, pooled * width - frames) * 2)
-            maps += weights.unflatten(2, (pooled, width)).sum(3).unflatten(1, (pooled, width)).sum(2)
-        return maps / (counts[None, :, None] * attention.heads)
-
     def fuse(self) -> None:
         """Prepare for inference: see :meth:`Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
+        super().fuse()
         self.input_embed.conv_pos_embed.fuse()
-        for block in self.transformer_blocks:
-            block.attn.fuse()
 
     def operations(self, frames: int, guided: bool) -> OperationCounts:
         """What one evaluation costs at this length, for one item."""

@@ -1,33 +1,15 @@
-"""The layers that F5's DiT and E2's UNetT are made of. Parameter names are the official ones.
+"""The layers of F5's DiT and E2's UNetT that no other family has. Parameter names are the official ones.
 
 Source: SWivid/F5-TTS 1.1.20, ``f5_tts/model/modules.py`` and ``backbones/dit.py``, by the formulas in their papers.
 """
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-NORM_EPSILON = 1e-6
-
-
-class TimeEmbedding(nn.Module):
-    """Times (n,) to vectors (n, width): sinusoid of 1000·t, then a two-layer perceptron."""
-
-    sinusoid_width = 256
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.time_mlp = nn.Sequential(nn.Linear(self.sinusoid_width, width), nn.SiLU(), nn.Linear(width, width))
-
-    def forward(self, times: Tensor) -> Tensor:
-        half = self.sinusoid_width // 2
-        exponents = torch.arange(half, device=times.device).float() * -(math.log(10000) / (half - 1))
-        angles = 1000 * times[:, None] * exponents.exp()
-        return self.time_mlp(torch.cat([angles.sin(), angles.cos()], dim=-1).to(times.dtype))
+from engine.models.layers import NORM_EPSILON, SelfAttention, rotary_frequencies, rotary_table
 
 
 class GlobalResponseNorm(nn.Module):
@@ -236,32 +218,15 @@ class RotaryEmbedding(nn.Module):
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        self.register_buffer(
-            "inv_freq",
-            10000.0 ** -(torch.arange(0, head_width, 2).float() / head_width),
-        )
+        self.register_buffer("inv_freq", rotary_frequencies(head_width))
 
     def table(self, length: int) -> Tensor:
         """Unit complex numbers, (length, head_width / 2)."""
-        angles = torch.outer(
-            torch.arange(length, device=self.inv_freq.device).float(),
-            self.inv_freq.float(),
-        )
-        return torch.polar(torch.ones_like(angles), angles)
+        return rotary_table(length, self.inv_freq)
 
 
-def rotate(x: Tensor, table: Tensor, heads: int | None) -> Tensor:
-    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, sequence, heads, head_width), pair by
-    pair."""
-    if heads is not None and heads < x.shape[2]:
-        return torch.cat([rotate(x[:, :, :heads], table, None), x[:, :, heads:]], dim=2)
-    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-    return torch.view_as_real(pairs * table[:, None]).flatten(-2).to(x.dtype)
-
-
-class Attention(nn.Module):
-    """Self-attention over (rows, sequence, width). Output rows of padded frames are zero; padded keys are attended,
-    as in the official code with ``attn_mask_enabled: False``."""
+class Attention(SelfAttention):
+    """The family's self-attention; ``rotary_heads`` of its heads, or all, see positions."""
 
     def __init__(
         self,
@@ -277,41 +242,17 @@ class Attention(nn.Module):
         self.to_q, self.to_k, self.to_v = (nn.Linear(width, inner) for _ in range(3))
         self.to_out = nn.ModuleList([nn.Linear(inner, width)])
         self.q_norm, self.k_norm = (nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None for _ in range(2))
-        self._fused: tuple[Tensor, Tensor] | None = None
 
-    def fuse(self) -> None:
-        """Lay the three input projections side by side in memory, so that inference runs them as one product."""
-        with torch.no_grad():
-            projections = self.to_q, self.to_k, self.to_v
-            weight = torch.cat([one.weight for one in projections])
-            bias = torch.cat([one.bias for one in projections])
-            for one, rows, values in zip(projections, weight.chunk(3), bias.chunk(3), strict=True):
-                one.weight, one.bias = (
-                    nn.Parameter(rows, requires_grad=False),
-                    nn.Parameter(values, requires_grad=False),
-                )
-        self._fused = weight, bias
+    @property
+    def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.to_q, self.to_k, self.to_v
 
-    def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
-        if self._fused is not None:
-            parts = F.linear(x, *self._fused).chunk(3, dim=-1)
-        else:
-            parts = self.to_q(x), self.to_k(x), self.to_v(x)
-        query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in parts)
-        if self.q_norm is not None:
-            query, key = self.q_norm(query), self.k_norm(key)
-        query, key = (
-            rotate(query, rotary, self.rotary_heads),
-            rotate(key, rotary, self.rotary_heads),
-        )
-        return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+    @property
+    def output(self) -> nn.Linear:
+        return self.to_out[0]
 
-    def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
-        query, key, value = self.queries_keys_values(x, rotary)
-        mixed = F.scaled_dot_product_attention(query, key, value)
-        output = self.to_out[0](mixed.transpose(1, 2).flatten(-2))
-        return output if mask is None else output.masked_fill(~mask[: len(x), :, None], 0)
+    def normalised(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return (query, key) if self.q_norm is None else (self.q_norm(query), self.k_norm(key))
 
 
 class FeedForward(nn.Module):
@@ -328,21 +269,3 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.ff(x)
-
-
-class AdaptiveNorm(nn.Module):
-    """The linear layer that turns a time vector into a layer's shifts, scales and gates (AdaLN)."""
-
-    def __init__(self, width: int, parts: int) -> None:
-        super().__init__()
-        self.parts = parts
-        self.linear = nn.Linear(width, width * parts)
-
-    def table(self, time_vectors: Tensor) -> Tensor:
-        """(times, width) to (times, parts, width)."""
-        return self.linear(F.silu(time_vectors)).unflatten(-1, (self.parts, -1))
-
-
-def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """Layer norm without parameters, then ``· (1 + scale) + shift``; (rows, sequence, width)."""
-    return F.layer_norm(x, x.shape[-1:], 1 + scale, shift, NORM_EPSILON)

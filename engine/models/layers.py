@@ -1,0 +1,141 @@
+"""Layers that the diffusion transformers of several families are made of; parameter names are the families' own.
+
+Sources: AdaLN and the time embedding of F5-TTS 1.1.20 (``f5_tts/model/modules.py``), which MegaTTS 3 shares; rotary
+position embedding, Su et al., arXiv 2104.09864, on neighbouring pairs.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+NORM_EPSILON = 1e-6
+
+
+def sinusoids(values: Tensor, width: int) -> Tensor:
+    """Values (n,) to (n, width): sines, then cosines, of geometrically falling frequencies from 1 to 1/10000."""
+    half = width // 2
+    exponents = torch.arange(half, device=values.device).float() * -(math.log(10000) / (half - 1))
+    angles = values[:, None] * exponents.exp()
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+class TimeEmbedding(nn.Module):
+    """Times (n,) to vectors (n, width): sinusoids of 1000·t, then a two-layer perceptron."""
+
+    sinusoid_width = 256
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.time_mlp = nn.Sequential(nn.Linear(self.sinusoid_width, width), nn.SiLU(), nn.Linear(width, width))
+
+    def forward(self, times: Tensor) -> Tensor:
+        return self.time_mlp(sinusoids(1000 * times, self.sinusoid_width).to(times.dtype))
+
+
+class AdaptiveNorm(nn.Module):
+    """The linear layer that turns a time vector into a layer's shifts, scales and gates (AdaLN)."""
+
+    def __init__(self, width: int, parts: int) -> None:
+        super().__init__()
+        self.parts = parts
+        self.linear = nn.Linear(width, width * parts)
+
+    def table(self, time_vectors: Tensor) -> Tensor:
+        """(times, width) to (times, parts, width)."""
+        return self.linear(F.silu(time_vectors)).unflatten(-1, (self.parts, -1))
+
+
+def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """Layer norm without parameters, then ``· (1 + scale) + shift``; (rows, sequence, width)."""
+    return F.layer_norm(x, x.shape[-1:], 1 + scale, shift, NORM_EPSILON)
+
+
+def modulate_items(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """:func:`modulate` with a shift and a scale for every item, each (items, 1, width)."""
+    return F.layer_norm(x, x.shape[-1:], eps=NORM_EPSILON) * (1 + scale) + shift
+
+
+def rotary_frequencies(head_width: int) -> Tensor:
+    """How fast each pair of a head turns, (head_width / 2,) in radians per position."""
+    return 10000.0 ** -(torch.arange(0, head_width, 2).float() / head_width)
+
+
+def rotary_table(length: int, frequencies: Tensor) -> Tensor:
+    """Unit complex numbers, (length, head_width / 2)."""
+    angles = torch.outer(torch.arange(length, device=frequencies.device).float(), frequencies.float())
+    return torch.polar(torch.ones_like(angles), angles)
+
+
+def rotate(x: Tensor, table: Tensor, heads: int | None = None) -> Tensor:
+    """Rotate the first ``heads`` heads (all when ``None``) of ``x``, (rows, sequence, heads, head_width), pair by
+    pair."""
+    if heads is not None and heads < x.shape[2]:
+        return torch.cat([rotate(x[:, :, :heads], table), x[:, :, heads:]], dim=2)
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * table[:, None]).flatten(-2).to(x.dtype)
+
+
+class SelfAttention(nn.Module):
+    """Self-attention over (rows, sequence, width) with rotated queries and keys.
+
+    A family's own class holds the four projections under their official names and hands them out as ``inputs`` and
+    ``output``. Output rows of padded frames are zero.
+    """
+
+    heads: int
+    rotary_heads: int | None = None
+    """How many heads, from the first on, see positions; ``None``: all."""
+    attends_padding = True
+    """Whether padded frames are attended like others; the F5 family does so (``attn_mask_enabled: False``)."""
+    _fused: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        """The projections to queries, keys and values."""
+        raise NotImplementedError
+
+    @property
+    def output(self) -> nn.Linear:
+        """The projection of the mixed values."""
+        raise NotImplementedError
+
+    def normalised(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys (rows, sequence, heads, head_width) before they are rotated."""
+        return query, key
+
+    def fuse(self) -> None:
+        """Lay the three input projections side by side in memory, so that inference runs them as one product."""
+        with torch.no_grad():
+            weight = torch.cat([one.weight for one in self.inputs])
+            bias = torch.cat([one.bias for one in self.inputs])
+            for one, rows, values in zip(self.inputs, weight.chunk(3), bias.chunk(3), strict=True):
+                one.weight, one.bias = (
+                    nn.Parameter(rows, requires_grad=False),
+                    nn.Parameter(values, requires_grad=False),
+                )
+        self._fused = weight, bias
+
+    def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
+        if self._fused is not None:
+            parts = F.linear(x, *self._fused).chunk(3, dim=-1)
+        else:
+            parts = [projection(x) for projection in self.inputs]
+        query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in parts)
+        query, key = self.normalised(query, key)
+        query, key = rotate(query, rotary, self.rotary_heads), rotate(key, rotary, self.rotary_heads)
+        return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+
+    def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``rotary`` is a table of :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where
+        valid."""
+        query, key, value = self.queries_keys_values(x, rotary)
+        mask = None if mask is None else mask[: len(x)]
+        attended = None if mask is None or self.attends_padding else mask[:, None, None]
+        mixed = F.scaled_dot_product_attention(query, key, value, attended)
+        output = self.output(mixed.transpose(1, 2).flatten(-2))
+        return output if mask is None else output.masked_fill(~mask[..., None], 0)

@@ -1,0 +1,84 @@
+"""Sizes of MegaTTS 3's diffusion transformer. Torch-free.
+
+The released checkpoint has no complete configuration file: all sizes but the width of a head follow from the shapes of
+its weights. Names are those of Bytedance's ``tts/modules/llm_dit`` where it has any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.errors import CheckpointError
+
+HEAD_WIDTH = 64
+LATENT_STRIDE = 4
+"""Duration frames (mel frames) of one latent."""
+
+
+@dataclass(frozen=True)
+class DiTConfig:
+    """One architecture; the defaults are the released one."""
+
+    dim: int = 1024
+    layers: int = 24
+    heads: int = 16
+    ff_hidden: int = 2048
+    """Inner width of the feed-forward; officially 256·⌈2·dim / 256⌉."""
+    latent: int = 32
+    """Channels of a latent."""
+    local_cond: int = 512
+    """Width of what prompt latent and prompt mask come to."""
+    ctx_mask: int = 16
+    """Width that the prompt mask is given."""
+    phones: int = 302
+    """Rows of the phone table; the last stands for a phone unknown to the model."""
+    tones: int = 32
+    """Rows of the tone table; the last stands for an unknown tone."""
+    phone_layers: int = 6
+    phone_heads: int = 4
+    phone_ff_hidden: int = 2048
+    phone_kernel: int = 3
+    """Phones that the phone encoder's feed-forward sees at once."""
+    phone_window: int = 4
+    """Distance up to which the phone encoder's attention tells relative positions apart."""
+
+    @classmethod
+    def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> DiTConfig:
+        """From the shapes of a state dict with official names. ``heads`` are as in the release, 64 wide, by default.
+
+        Raises :class:`CheckpointError` that names a weight that is missing or has another shape than its neighbours.
+        """
+
+        def shape(name: str, axes: int) -> tuple[int, ...]:
+            if len(shapes.get(name, ())) != axes:
+                raise CheckpointError(f"{where} lacks the weight {name}: it is no MegaTTS 3 diffusion transformer.")
+            return tuple(shapes[name])
+
+        def layers(pattern: str) -> int:
+            return len({match[1] for name in shapes if (match := re.match(pattern, name))})
+
+        dim, latent = shape("x_prenet.weight", 2)
+        phone_first = "ph_encoder.encoder"
+        _, distances, phone_head = shape(f"{phone_first}.attn_layers.0.emb_rel_k", 3)
+        phone_ff_hidden, _, phone_kernel = shape(f"{phone_first}.ffn_layers.0.conv_1.weight", 3)
+        heads = heads or dim // HEAD_WIDTH
+        if heads < 1 or dim % heads or dim % phone_head:
+            raise CheckpointError(f"{where}: a width of {dim} cannot be split into {heads or 'such'} heads.")
+        return cls(
+            dim=dim,
+            layers=layers(r"encoder\.layers\.(\d+)\."),
+            heads=heads,
+            ff_hidden=shape("encoder.layers.0.feed_forward.w1.weight", 2)[0],
+            latent=latent,
+            local_cond=shape("local_cond_project.weight", 2)[0],
+            ctx_mask=shape("ctx_mask_proj.weight", 2)[0],
+            phones=shape("ph_encoder.emb.weight", 2)[0],
+            tones=shape("tone_embed.weight", 2)[0],
+            phone_layers=layers(r"ph_encoder\.encoder\.attn_layers\.(\d+)\."),
+            phone_heads=dim // phone_head,
+            phone_ff_hidden=phone_ff_hidden,
+            phone_kernel=phone_kernel,
+            phone_window=distances // 2,
+        )

@@ -1,0 +1,260 @@
+"""MegaTTS 3's diffusion transformer: from noised latents, prompt latents, phones and time to the velocity of every
+branch.
+
+Branch 0 knows the prompt's latents and the text, branch 1 the text, branch 2 neither, though all know which frames are
+the prompt's and where phones begin and end. Source: Bytedance's ``tts/modules/llm_dit`` (Apache-2.0), by the facts of
+its state dict and of the paper (Jiang et al., arXiv 2502.18924, section 3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.base import OperationCounts
+from engine.models.diffusion import Block, Conditioning, DiffusionTransformer
+from engine.models.layers import (
+    AdaptiveNorm,
+    SelfAttention,
+    TimeEmbedding,
+    modulate,
+    modulate_items,
+    rotary_frequencies,
+    rotary_table,
+    sinusoids,
+)
+from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
+from engine.models.megatts3.phone_encoder import PhoneEncoder, convolve
+
+SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)
+"""What the branches know, in the official order."""
+
+
+@dataclass(frozen=True)
+class MegaConditioning(Conditioning):
+    """What one sampling run's evaluations share."""
+
+    constant: Tensor
+    """(rows, frames, width) the share of the layers' input that does not depend on the state."""
+    to_sample: Tensor
+    """(batch, frames, 1) one where speech is to be drawn, zero where it is the prompt's."""
+
+
+class Attention(SelfAttention):
+    """Self-attention under its official names."""
+
+    attends_padding = False
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.wq, self.wk, self.wv, self.wo = (nn.Linear(width, width) for _ in range(4))
+
+    @property
+    def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.wq, self.wk, self.wv
+
+    @property
+    def output(self) -> nn.Linear:
+        return self.wo
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with SiLU between them."""
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.w1 = nn.Linear(width, hidden)
+        self.w2 = nn.Linear(hidden, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w2(F.silu(self.w1(x)))
+
+
+class DiTLayer(nn.Module):
+    """One layer's parameters; how they are used stands in :meth:`DiffusionTransformer.layer`."""
+
+    def __init__(self, config: DiTConfig) -> None:
+        super().__init__()
+        self.attention_norm = AdaptiveNorm(config.dim, 6)
+        self.attention = Attention(config.dim, config.heads)
+        self.feed_forward = FeedForward(config.dim, config.ff_hidden)
+
+
+class DiTLayers(nn.Module):
+    """The layers, the final norm and the first of two output projections under their official names."""
+
+    def __init__(self, config: DiTConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DiTLayer(config) for _ in range(config.layers))
+        self.norm = AdaptiveNorm(config.dim, 2)
+        self.out_proj = nn.Linear(config.dim, config.dim)
+
+
+class MegaDiT(DiffusionTransformer):
+    """The backbone of MegaTTS 3. ``state_dict`` has the official keys (``checkpoint['state_dict']['dit']``)."""
+
+    def __init__(self, config: DiTConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.dim
+        self.ctx_mask_proj = nn.Linear(1, config.ctx_mask)
+        self.local_cond_project = nn.Linear(config.latent + config.ctx_mask, config.local_cond)
+        self.x_prenet = nn.Linear(config.latent, width)
+        self.prenet = nn.Linear(config.local_cond, width)
+        self.f5_time_embed = TimeEmbedding(width)
+        self.tone_embed = nn.Embedding(config.tones, width, padding_idx=0)
+        self.ph_encoder = PhoneEncoder(
+            config.phones,
+            width,
+            config.phone_layers,
+            config.phone_heads,
+            config.phone_ff_hidden,
+            config.phone_kernel,
+            config.phone_window,
+        )
+        self.ling_pre_net = nn.Sequential(*(nn.Conv1d(width, width, 4, stride=2, padding=1) for _ in range(2)))
+        self.encoder = DiTLayers(config)
+        self.postnet = nn.Linear(width, config.latent)
+
+    @property
+    def layers(self) -> int:
+        return len(self.encoder.layers)
+
+    @property
+    def time_embedding(self) -> TimeEmbedding:
+        return self.f5_time_embed
+
+    @property
+    def final_norm(self) -> AdaptiveNorm:
+        return self.encoder.norm
+
+    def block(self, index: int) -> Block:
+        parts = self.encoder.layers[index]
+        return Block(parts.attention_norm, parts.attention, parts.feed_forward)
+
+    def unknown(self, phones: Tensor, tones: Tensor) -> tuple[Tensor, Tensor]:
+        """What the model is given instead of phones and tones that it is not to know; padding stays padding."""
+        present = phones > 0
+        return phones.masked_fill(present, self.config.phones - 1), tones.masked_fill(present, self.config.tones - 1)
+
+    def encode_phones(self, phones: Tensor, tones: Tensor) -> Tensor:
+        """(rows, phones) ids, 0 in the padding, to (rows, phones, width)."""
+        places = sinusoids(torch.arange(phones.shape[1], device=phones.device).float(), self.config.dim)
+        other = (self.tone_embed(tones) + places) * (phones > 0)[..., None]
+        return self.ph_encoder(phones, other)
+
+    def expand_phones(self, encoded: Tensor, mel2ph: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Encoded phones to latent frames.
+
+        ``mel2ph`` is (rows, 4·frames), which phone sounds at which duration frame, from 1 on, 0 for none; ``mask``
+        (rows, frames) true within the items. The result is (rows, frames, width).
+        """
+        rows = F.pad(encoded, (0, 0, 1, 0)).gather(1, mel2ph[..., None].expand(-1, -1, encoded.shape[-1]))
+        halfway = convolve(self.ling_pre_net[0], rows)
+        if mask is not None:  # An item's last frame must not see what the bias makes of the padding.
+            halfway = halfway * mask.repeat_interleave(LATENT_STRIDE // 2, dim=1)[..., None]
+        return convolve(self.ling_pre_net[1], halfway)
+
+    def condition(self, context: Tensor, is_prompt: Tensor) -> Tensor:
+        """Prompt latents (rows, frames, latent), zero where unknown, and which frames are the prompt's (rows, frames),
+        known or not, to their share of the layers' input (rows, frames, width)."""
+        marked = self.ctx_mask_proj(is_prompt[..., None].to(context.dtype))
+        return self.prenet(self.local_cond_project(torch.cat([context, marked], dim=-1)))
+
+    def rotations(self, latents: Tensor) -> Tensor:
+        """The rotary table for as many frames as ``latents`` (rows, frames, latent) have, on their device."""
+        frequencies = rotary_frequencies(self.config.dim // self.config.heads)
+        return rotary_table(latents.shape[1], frequencies.to(latents.device))
+
+    def forward(
+        self,
+        noised: Tensor,
+        context: Tensor,
+        is_prompt: Tensor,
+        phones: Tensor,
+        tones: Tensor,
+        mel2ph: Tensor,
+        times: Tensor,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        """The velocities (items, frames, latent) as in training: every item has a time of its own, and gradients flow.
+
+        ``noised`` and ``context`` are (items, frames, latent), ``context`` zero outside the prompt and where it is to
+        be unknown; ``is_prompt`` (items, frames) bool; ``phones`` and ``tones`` (items, phones), 0 in the padding (for
+        text that is to be unknown see :meth:`unknown`); ``mel2ph`` (items, 4·frames), 0 in the padding; ``times``
+        (items,); ``mask`` (items, frames) true within the items. What comes out in the padding means nothing.
+        """
+        text = self.expand_phones(self.encode_phones(phones, tones), mel2ph, mask)
+        state = noised.masked_fill(is_prompt[..., None], 0)
+        entered = self.x_prenet(state) + self.condition(context, is_prompt) + text
+        hidden, final = self.pass_layers(entered, times, self.rotations(noised), mask)
+        scale, shift = final.unbind(1)
+        return self.postnet(self.encoder.out_proj(modulate_items(hidden, shift, scale)))
+
+    def begin(
+        self,
+        context: Tensor,
+        is_prompt: Tensor,
+        phones: Tensor,
+        tones: Tensor,
+        mel2ph: Tensor,
+        times: np.ndarray,
+        branches: Sequence[int] = BRANCHES,
+        mask: Tensor | None = None,
+    ) -> MegaConditioning:
+        """Prepare a sampling run of the given branches (see :func:`engine.sampling.guidance.needed_branches`).
+
+        ``times`` are those of all evaluations, in order; the others as for :meth:`forward`, of which the branches'
+        rows are made here. Branches 0 and 1 have the same text, which is encoded once.
+        """
+        texts = [(phones, tones)] if any(branch != NOTHING for branch in branches) else []
+        if NOTHING in branches:
+            texts.append(self.unknown(phones, tones))
+        encoded = self.encode_phones(*(torch.cat(part) for part in zip(*texts, strict=True)))
+        repeats = len(texts)
+        expanded = self.expand_phones(
+            encoded, mel2ph.repeat(repeats, 1), None if mask is None else mask.repeat(repeats, 1)
+        )
+        by_text = expanded.chunk(repeats)
+        known = self.condition(context, is_prompt)
+        unknown = self.condition(torch.zeros_like(context), is_prompt)
+        constant = [
+            (known if branch == SPEAKER_AND_TEXT else unknown) + by_text[-1 if branch == NOTHING else 0]
+            for branch in branches
+        ]
+        return MegaConditioning(
+            len(branches),
+            *self.tabulate(times),
+            self.rotations(context),
+            None if mask is None else mask.repeat(len(branches), 1),
+            torch.cat(constant),
+            (~is_prompt[..., None]).to(context.dtype),
+        )
+
+    def enter(self, x: Tensor, run: MegaConditioning) -> Tensor:
+        # The branches' inputs differ in their constant share only, so that of the state is computed for one of them.
+        own = self.x_prenet(x * run.to_sample)
+        return (run.constant.unflatten(0, (run.branches, -1)) + own).flatten(0, 1)
+
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: MegaConditioning) -> Tensor:
+        scale, shift = run.final_modulations[evaluation]
+        return self.postnet(self.encoder.out_proj(modulate(hidden, shift, scale)))
+
+    def operations(self, frames: int, branches: int = len(BRANCHES)) -> OperationCounts:
+        """What one evaluation costs at this length, for one item. The state's own share of the input is computed for
+        one branch only."""
+        config = self.config
+        products = 2 * frames
+        return OperationCounts(
+            attention=products * 4 * config.dim**2 + 4 * frames * frames * config.dim,
+            feed_forward=products * 2 * config.ff_hidden * config.dim,
+            fixed=products * (config.latent * config.dim * (1 / branches + 1) + config.dim**2),
+            layers=config.layers,
+            branches=branches,
+        )
