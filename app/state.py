@@ -34,7 +34,7 @@ from engine.messages import (
     TakeReady,
 )
 from engine.models import catalogue
-from engine.models.base import ModelInfo, OperationCounts, Voice
+from engine.models.base import ModelInfo, OperationCounts, Utterance, Voice
 from engine.profile import Evidence, Profile
 from engine.sampling.schedules import time_grid
 from engine.setting import Difference, Engaged, Setting
@@ -370,12 +370,10 @@ class AppState(QObject):
         """What a strategy table for the present selection would belong to; ``None`` without a loaded model."""
         if self.info is None:
             return None
-        names = "solver", "steps", "spacing", "sway", "guidance"
-        if not all(name in self.options for name in names):
+        if not all(knob.name in self.options for knob in self.info.knobs):
             return None
-        return Belonging(
-            self.info.id, self.info.fingerprint, self.info.variant, **{name: self.options[name] for name in names}
-        )
+        info = self.info
+        return Belonging.of(info.id, info.fingerprint, info.variant, info.knobs, self.options)
 
     @property
     def predicted_ops_ratio(self) -> float | None:
@@ -496,9 +494,9 @@ class AppState(QObject):
     def calibrate(self) -> None:
         """Calibrate on the selected sentence. Raises when it cannot be done."""
         self._require(self.why_not_calibrate())
-        text, voice = self.text, self.voice
+        utterance = Utterance(self.text, self.voice)
         setting = self.setting.with_technique(Engaged(DITREDUCIO, self._knobs[DITREDUCIO]))
-        self.jobs.start(Kind.CALIBRATE, lambda job: Calibrate(job, text, voice, setting))
+        self.jobs.start(Kind.CALIBRATE, lambda job: Calibrate(job, (utterance,), setting))
 
     def capture_attention(self, layer: int, step: int) -> None:
         """Look at the attention of one layer at one step. Raises when it cannot be done."""

@@ -24,7 +24,8 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Knob:
-    """One parameter: what all kinds of knob have in common. ``symbol`` is what the papers write (δ, w, β)."""
+    """One parameter: what all kinds of knob have in common. ``symbol`` is what the papers write (δ, w, β);
+    ``trajectory`` marks sampler options that shape the way from noise to speech: strategy tables belong to them."""
 
     name: str
     title: str
@@ -33,6 +34,7 @@ class Knob:
     symbol: str = ""
     unit: str = ""
     effect: Effect = Effect.NEXT_SYNTHESIS
+    trajectory: bool = False
 
     @property
     def label(self) -> str:

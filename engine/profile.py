@@ -96,16 +96,19 @@ class Profile:
             raise ProfileError(
                 f"table.branch_skip is {self.table.branch_skip!r}, but setting.techniques says {branch_skip!r}."
             )
-        for name, mine in self._belonging.items():
-            theirs = getattr(self.table.belonging, name)
-            if mine != theirs:
-                raise ProfileError(f"table.belonging.{name} is {theirs!r}, but this profile's is {mine!r}.")
+        mine, theirs = _flat(self.belonging), _flat(self.table.belonging)
+        for name in sorted({*mine, *theirs}):
+            if mine.get(name) != theirs.get(name):
+                raise ProfileError(
+                    f"table.belonging.{name} is {theirs.get(name)!r}, but this profile's is {mine.get(name)!r}."
+                )
 
     @property
-    def _belonging(self) -> dict[str, object]:
-        """What a strategy table must belong to here, as far as the profile says it."""
-        options = {name: self.setting.options[name] for name in _GRID if name in self.setting.options}
-        return {"model": self.setting.model, "fingerprint": self.checkpoint, "variant": self.variant, **options}
+    def belonging(self) -> Belonging:
+        """What a strategy table must belong to here."""
+        knobs = catalogue.entry(self.setting.model).options
+        options = checked(knobs, self.setting.options, "setting.options")
+        return Belonging.of(self.setting.model, self.checkpoint, self.variant, knobs, options)
 
     @classmethod
     def of(
@@ -280,8 +283,13 @@ class Profile:
         return cls(setting, checkpoint, _typed(data, "", "variant", str), table, _evidence(data["evidence"]), schema)
 
 
-_GRID = ("solver", "steps", "spacing", "sway", "guidance")
 _TYPES = {int: "a whole number", str: "text", dict: "an object"}
+
+
+def _flat(belonging: Belonging) -> dict[str, object]:
+    """The fields of ``belonging`` by their paths in the file."""
+    said = {name: getattr(belonging, name) for name in ("model", "fingerprint", "variant")}
+    return said | {f"sampling.{name}": value for name, value in belonging.sampling.items()}
 
 
 def _checked_setting(setting: Setting) -> Setting:

@@ -369,7 +369,7 @@ class StrategyPanel(QWidget):
     def _has_branches(self) -> bool:
         if self._operations is not None:
             return self._operations.branches > 1
-        return self._table.belonging.guidance != 0
+        return self._table.belonging.sampling.get("guidance") != 0
 
     def _take_edit(self, table: StrategyTable) -> None:
         self._table = table

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.knobs import Values, defaults
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Trial
+from engine.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
 LAYERS, STEPS = 3, 4
@@ -14,7 +14,8 @@ LAYERS, STEPS = 3, 4
 
 def belonging(steps: int = STEPS, model: str = "f5-mini") -> Belonging:
     """What the small model's tables belong to at the application's default options."""
-    return Belonging(model, "0" * 64, "small", "euler", steps, "epss", -1.0, 2.0)
+    sampling = Values(solver="euler", steps=steps, spacing="epss", sway=-1.0, guidance=2.0)
+    return Belonging(model, "0" * 64, "small", sampling)
 
 
 def record(
@@ -34,4 +35,14 @@ def record(
     similarities[0, 0] = np.nan
     knobs = Values({**defaults(ditreducio.TECHNIQUE.knobs), "threshold": threshold})
     table = StrategyTable(belonging(steps, model), tuple(rows), "both", f"calibrated at threshold {threshold:g}")
-    return CalibrationRecord(table, knobs, 0.9, tuple(trials), similarities, "A text.", "slt", 7, created, "a machine")
+    return CalibrationRecord(
+        table,
+        knobs,
+        0.9,
+        tuple(trials),
+        similarities,
+        (Sentence("A text.", "slt", 100, 50),),
+        seed=7,
+        created=created,
+        machine="a machine",
+    )

@@ -49,17 +49,10 @@ def info(**changes: object) -> ModelInfo:
 
 
 def belonging(**changes: object) -> Belonging:
-    values = {
-        "model": "f5-mini",
-        "fingerprint": CHECKPOINT,
-        "variant": "f5-mini",
-        "solver": "euler",
-        "steps": STEPS,
-        "spacing": "epss",
-        "sway": -1.0,
-        "guidance": 2.0,
-    }
-    return Belonging(**(values | changes))
+    values = {"model": "f5-mini", "fingerprint": CHECKPOINT, "variant": "f5-mini"}
+    sampling = {"solver": "euler", "steps": STEPS, "spacing": "epss", "sway": -1.0, "guidance": 2.0}
+    values |= {name: changes.pop(name) for name in values if name in changes}
+    return Belonging(**values, sampling=Values(sampling | changes))
 
 
 def table() -> StrategyTable:
@@ -163,10 +156,13 @@ def test_all_values_are_written_out() -> None:
         ),
         (lambda data: data["setting"].update(techniques=[]), "table is there, but setting.techniques does not"),
         (lambda data: data["setting"]["techniques"].append(data["setting"]["techniques"][0]), "a technique twice"),
-        (lambda data: data["setting"]["options"].update(solver="midpoint"), "table.belonging.solver is 'euler'"),
+        (
+            lambda data: data["setting"]["options"].update(solver="midpoint"),
+            "table.belonging.sampling.solver is 'euler'",
+        ),
         (
             lambda data: data["setting"]["options"].update(steps=8),
-            "table.belonging.steps is 4, but this profile's is 8",
+            "table.belonging.sampling.steps is 4, but this profile's is 8",
         ),
         (lambda data: data.update(table=None), "table is missing, though setting.techniques engages ditreducio"),
         (lambda data: data["table"]["actions"].pop(), "table is another one than setting.techniques names"),
@@ -176,15 +172,18 @@ def test_all_values_are_written_out() -> None:
         (lambda data: data["table"]["actions"][0].__setitem__(0, "TS"), "skips layer 1 at step 1"),
         (lambda data: data["table"]["actions"][0].__setitem__(1, "SKIP"), "table.actions[0][1] must be NONE, TS or BS"),
         (
-            lambda data: data["table"]["belonging"].update(guidance="2"),
-            "table.belonging.guidance must be of type float",
+            lambda data: data["table"]["belonging"]["sampling"].update(guidance=[2]),
+            "table.belonging.sampling.guidance must be a number",
         ),
         (lambda data: data["table"].update(note=""), "table has an unknown field 'note'"),
         (lambda data: data["table"].update(actions={}), "table.actions must be a list"),
         (lambda data: data["table"].update(branch_skip="none"), "branch_skip must be one of both, attention"),
         (lambda data: data["table"].pop("branch_skip"), "table lacks the field 'branch_skip'"),
         (lambda data: data["table"]["belonging"].update(colour=1), "table.belonging has an unknown field 'colour'"),
-        (lambda data: data["table"]["belonging"].update(steps=4.5), "table.belonging.steps must be of type int"),
+        (
+            lambda data: data["table"]["belonging"]["sampling"].update(steps=4.5),
+            "table.belonging.sampling.steps must be of type int",
+        ),
         (lambda data: data["table"].update(belonging=[]), "table.belonging must be an object"),
         (lambda data: data.update(table=[]), "table must be an object"),
         (lambda data: data.update(setting=[]), "setting must be an object"),

@@ -13,7 +13,8 @@ from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.calibration import Subject, calibrate
+from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures
@@ -51,7 +52,8 @@ def prepare(fixture: Fixture, subject: str) -> tuple[DiT, Subject, Task]:
     times = sampling_grid(said["steps"], spacing, sway)
     guidance = float(said["cfg_strength"])
     run = backbone.begin(task.prompt, task.ids, times[:-1], is_guided(guidance))
-    belonging = Belonging(fixture.name, "", weights.name, "euler", said["steps"], spacing, sway, guidance)
+    sampling = Values(steps=said["steps"], spacing=spacing, sway=sway, guidance=guidance)
+    belonging = Belonging(fixture.name, "", weights.name, sampling)
     noise = weights[f"{run_name}.noise"]
 
     def guide(velocities: Tensor) -> Tensor:
@@ -118,7 +120,7 @@ def test_parity_calibration(fixture: Fixture, subject: str, metric: str, entry: 
     backbone, prepared, _ = prepare(fixture, subject)
     knobs: Values = defaults(TECHNIQUE.knobs).replace(threshold=float(entry["delta"]), metric=METRICS[metric])
     with torch.inference_mode():
-        record = calibrate(prepared, knobs, Recorder(), side_by_side)
+        record = calibrate([prepared], knobs, Recorder(), side_by_side=side_by_side)
 
     assert np.allclose(record.similarities.T, np.array(entry["sims"]), rtol=1e-5, atol=0)
     assert record.cut == pytest.approx(entry["cut"], rel=1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,7 +15,6 @@ from engine.errors import PlainError, ProfileError, SettingError
 from engine.knobs import Values, checked
 from engine.models.base import (
     AttentionCapture,
-    CalibrationObserver,
     ModelInfo,
     Observer,
     OperationCounts,
@@ -36,13 +35,9 @@ from engine.sampling.schedules import evaluation_times
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.setting import Setting
 from engine.take import Measurements, Trace
-from engine.techniques import conflict, ditreducio, technique
-from engine.techniques.ditreducio.calibration import (
-    Subject,
-    calibrate,
-    diagonal_similarity,
-)
-from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques import conflict, technique
+from engine.techniques.ditreducio.metrics import diagonal_similarity
+from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
 
 LARGEST_MAP = 512
@@ -183,29 +178,8 @@ class F5Speech:
         return self._backbone.operations(prepared.passages[0].frames, is_guided(options["guidance"]))
 
     def belonging(self, setting: Setting) -> Belonging:
-        options = self._options(setting)
-        names = "solver", "steps", "spacing", "sway", "guidance"
-        return Belonging(
-            self.info.id,
-            self.info.fingerprint,
-            self.info.variant,
-            **{name: options[name] for name in names},
-        )
-
-    def calibrate(self, text: str, voice: Voice, setting: Setting, observer: CalibrationObserver) -> CalibrationRecord:
-        engaged = setting.engaged(ditreducio.TECHNIQUE.name)
-        knobs = checked(
-            ditreducio.TECHNIQUE.knobs,
-            engaged.knobs if engaged else {},
-            ditreducio.TECHNIQUE.title,
-        )
-        reason = ditreducio.conflict(setting)
-        if reason:
-            raise SettingError(reason)
-        subject, spoken = self.subject(text, voice, setting)
-        with torch.inference_mode():
-            record = calibrate(subject, knobs, observer)
-        return replace(record, text=spoken, voice=voice.id, seed=setting.seed)
+        info, options = self.info, self._options(setting)
+        return Belonging.of(info.id, info.fingerprint, info.variant, info.knobs, options)
 
     @torch.inference_mode()
     def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:

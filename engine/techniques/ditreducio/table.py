@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 
 from engine.errors import ProfileError
+from engine.knobs import Knob, Values
 from engine.models.base import OperationCounts
 
 
@@ -36,32 +37,47 @@ class Belonging:
 
     model: str
     fingerprint: str
+    """SHA-256 of the weights that run, hexadecimal."""
     variant: str
-    solver: str
-    steps: int
-    spacing: str
-    sway: float
-    guidance: float
+    sampling: Values
+    """The sampler options that shape the trajectory (``Knob.trajectory``); ``steps`` is always among them."""
+
+    @classmethod
+    def of(
+        cls, model: str, fingerprint: str, variant: str, knobs: Iterable[Knob], options: Mapping[str, object]
+    ) -> Belonging:
+        """What runs under ``options``, which are those of ``knobs``."""
+        sampling = Values({knob.name: options[knob.name] for knob in knobs if knob.trajectory})
+        return cls(model, fingerprint, variant, sampling)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of the grid."""
+        return self.sampling["steps"]
 
     def mismatch(self, other: Belonging) -> str | None:
         """The first respect in which ``other`` differs, as a sentence, or ``None``."""
-        names = {
-            "model": "model",
-            "fingerprint": "checkpoint",
-            "variant": "architecture variant",
-            "solver": "solver",
-            "steps": "number of steps",
-            "spacing": "step grid",
-            "sway": "sway coefficient",
-            "guidance": "guidance strength",
+        pairs = {
+            "model": (self.model, other.model),
+            "checkpoint": (self.fingerprint[:12], other.fingerprint[:12]),
+            "architecture variant": (self.variant, other.variant),
         }
-        for one in fields(self):
-            mine, theirs = getattr(self, one.name), getattr(other, one.name)
-            if mine != theirs:
-                if one.name == "fingerprint":
-                    mine, theirs = mine[:12], theirs[:12]
-                return f"it belongs to {names[one.name]} {mine!r}, but {theirs!r} is in use"
+        for name in sorted({*self.sampling, *other.sampling}, key=lambda name: (name != "steps", name)):
+            pairs[_WORDS.get(name, name)] = self.sampling.get(name), other.sampling.get(name)
+        different = self.fingerprint != other.fingerprint
+        for name, (mine, theirs) in pairs.items():
+            if mine != theirs or (name == "checkpoint" and different):
+                return f"it belongs to {name} {mine!r}, but {theirs!r} is in use"
         return None
+
+
+_WORDS = {
+    "steps": "number of steps",
+    "spacing": "step grid",
+    "sway": "sway coefficient",
+    "guidance": "guidance strength",
+}
+"""Sampler options in words, where their names are not."""
 
 
 @dataclass(frozen=True)
@@ -153,12 +169,22 @@ class StrategyTable:
         """Sixteen hexadecimal digits that are equal for tables that act equally on the same model."""
         data = self.to_json()
         del data["origin"]
+        # JSON writers differ in how they write whole numbers; equal values shall be equal here.
+        data["belonging"]["sampling"] = {
+            name: value if isinstance(value, str | bool) else float(value)
+            for name, value in self.belonging.sampling.items()
+        }
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict:
         """Plain JSON values; :meth:`from_json` reads them back."""
         return {
-            "belonging": asdict(self.belonging),
+            "belonging": {
+                "model": self.belonging.model,
+                "fingerprint": self.belonging.fingerprint,
+                "variant": self.belonging.variant,
+                "sampling": dict(self.belonging.sampling),
+            },
             "branch_skip": self.branch_skip,
             "origin": self.origin,
             "actions": [[action.name for action in row] for row in self.actions],
@@ -232,21 +258,25 @@ def _needed_outputs(row: Sequence[Action]) -> list[bool]:
 def _belonging(data: object, where: str) -> Belonging:
     if not isinstance(data, dict):
         raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
-    kinds = {"steps": int, "sway": float, "guidance": float}
-    values = {}
-    for one in fields(Belonging):
-        if one.name not in data:
-            raise ProfileError(f"{where} lacks the field {one.name!r}.")
-        kind = kinds.get(one.name, str)
-        value = data[one.name]
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise ProfileError(f"{where}.{one.name} must be of type {kind.__name__}, not {value!r}.")
-        values[one.name] = value
-    unknown = sorted(set(data) - set(values))
+    names = [one.name for one in fields(Belonging)]
+    for name in names:
+        if name not in data:
+            raise ProfileError(f"{where} lacks the field {name!r}.")
+        kind = dict if name == "sampling" else str
+        if not isinstance(data[name], kind):
+            raise ProfileError(f"{where}.{name} must be of type {kind.__name__}, not {data[name]!r}.")
+    unknown = sorted(set(data) - set(names))
     if unknown:
         raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
-    if values["steps"] < 1:
-        raise ProfileError(f"{where}.steps must be at least 1, not {values['steps']}.")
-    return Belonging(**values)
+    sampling = data["sampling"]
+    if "steps" not in sampling:
+        raise ProfileError(f"{where}.sampling lacks the field 'steps'.")
+    for name, value in sampling.items():
+        if not isinstance(value, bool | int | float | str):
+            raise ProfileError(f"{where}.sampling.{name} must be a number, a text or a truth value, not {value!r}.")
+    steps = sampling["steps"]
+    if not isinstance(steps, int) or isinstance(steps, bool):
+        raise ProfileError(f"{where}.sampling.steps must be of type int, not {steps!r}.")
+    if steps < 1:
+        raise ProfileError(f"{where}.sampling.steps must be at least 1, not {steps}.")
+    return Belonging(**{**data, "sampling": Values(sampling)})

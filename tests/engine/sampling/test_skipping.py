@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.knobs import Values
 from engine.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, advance, layer_duty
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
@@ -18,7 +19,7 @@ def random_table(seed: int, layers: int, branch_skip: str) -> StrategyTable:
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randint(0, 3, (layers, STEPS), generator=generator).tolist()
     rows = tuple((Action.NONE, *map(Action, row[1:])) for row in drawn)
-    return StrategyTable(Belonging("m", "f", "v", "euler", STEPS, "uniform", 0.0, 2.0), rows, branch_skip)
+    return StrategyTable(Belonging("m", "f", "v", Values(steps=STEPS)), rows, branch_skip)
 
 
 class Defined:
@@ -97,7 +98,7 @@ def test_a_plan_keeps_only_what_a_later_step_needs() -> None:
     none, ts, bs = Action.NONE, Action.TS, Action.BS
     for row in itertools.product((none, ts, bs), repeat=4):
         actions = (none, *row)
-        table = StrategyTable(Belonging("m", "f", "v", "euler", 5, "uniform", 0.0, 2.0), (actions,))
+        table = StrategyTable(Belonging("m", "f", "v", Values(steps=5)), (actions,))
         plan = SkipPlan(table)
         for step, action in enumerate(actions):
             duty = plan.at(step)[0].attention

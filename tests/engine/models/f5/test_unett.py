@@ -8,6 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from engine.knobs import Values
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.unett import UNetT
 from engine.sampling.skipping import LayerMemory, SkipPlan
@@ -38,7 +39,7 @@ TIMES = np.array([0.3, 0.3, 0.7], np.float32)
 
 
 def table(*steps: Action) -> StrategyTable:
-    belonging = Belonging("m", "", "v", "euler", len(steps), "uniform", 0.0, 2.0)
+    belonging = Belonging("m", "", "v", Values(steps=len(steps)))
     return StrategyTable(belonging, (steps,) * CONFIG.depth)
 
 

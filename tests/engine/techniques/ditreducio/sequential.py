@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.knobs import Values
 from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial
+from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
 LAYERS, STEPS = 5, 6
@@ -19,17 +19,10 @@ LAYERS, STEPS = 5, 6
 
 def belonging(steps: int = STEPS, **other: object) -> Belonging:
     """What a table of so many steps belongs to; ``other`` replaces single fields."""
-    values = {
-        "model": "f5-mini",
-        "fingerprint": "0123456789abcdef" * 4,
-        "variant": "v1",
-        "solver": "euler",
-        "steps": steps,
-        "spacing": "uniform",
-        "sway": -1.0,
-        "guidance": 2.0,
-    }
-    return Belonging(**{**values, **other})
+    values = {"model": "f5-mini", "fingerprint": "0123456789abcdef" * 4, "variant": "v1"}
+    sampling = {"solver": "euler", "steps": steps, "spacing": "uniform", "sway": -1.0, "guidance": 2.0}
+    values |= {name: other.pop(name) for name in values if name in other}
+    return Belonging(**values, sampling=Values(sampling | other))
 
 
 def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int = STEPS) -> CalibrationRecord:
@@ -65,4 +58,6 @@ def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int 
         belonging(steps), tuple(tuple(row) for row in rows), "both", f"calibrated at threshold {threshold:g}"
     )
     knobs = Values({knob.name: knob.default for knob in TECHNIQUE.knobs}).replace(threshold=threshold)
-    return CalibrationRecord(table, knobs, cut, tuple(trials), similarities, "A sentence.", "slt", seed)
+    return CalibrationRecord(
+        table, knobs, cut, tuple(trials), similarities, (Sentence("A sentence.", "slt"),), seed=seed
+    )

@@ -15,7 +15,9 @@ from engine.models.f5.dit import DiT
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.sampling.guidance import guided_velocity
 from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.calibration import Subject, calibrate, diagonal_similarity
+from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.metrics import diagonal_similarity
+from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Action, Belonging
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
@@ -31,7 +33,7 @@ def subject(dit: DiT, guidance: float = 2.0, seed: int = 0) -> Subject:
     times = sampling_grid(STEPS, "uniform")
     run = dit.begin(prompt, ids, times[:-1], guidance > 0)
     noise = torch.randn(1, FRAMES, 20, generator=generator)
-    belonging = Belonging("small", "", "small", "euler", STEPS, "uniform", -1.0, guidance)
+    belonging = Belonging("small", "", "small", Values(steps=STEPS, guidance=guidance))
     return Subject(
         dit,
         run,
@@ -69,7 +71,7 @@ def test_table_is_that_of_the_published_algorithm(
 ) -> None:
     prepared = subject(small_dit(depth=4), guidance)
     chosen = knobs(threshold=threshold, metric=metric, compare=compare, branch_skip=branch_skip, marked=25.0)
-    record = calibrate(prepared, chosen, Recorder(), side_by_side)
+    record = calibrate([prepared], chosen, Recorder(), side_by_side=side_by_side)
     assert record.table.actions == published_calibration(prepared, chosen)
     assert all(row[0] is Action.NONE for row in record.table.actions)
     if guidance == 0:
@@ -88,7 +90,7 @@ def test_a_sampler_of_its_own_is_followed() -> None:
     )
     tables = []
     for one in (plain, own):
-        record = calibrate(one, knobs(threshold=0.2, marked=25.0), Recorder())
+        record = calibrate([one], knobs(threshold=0.2, marked=25.0), Recorder())
         assert record.table.actions == published_calibration(one, knobs(threshold=0.2, marked=25.0))
         tables.append(record.table.actions)
     assert tables[0] != tables[1]
@@ -97,14 +99,14 @@ def test_a_sampler_of_its_own_is_followed() -> None:
 def test_cases_are_no_trivial_tables() -> None:
     kinds = set()
     for threshold in (0.05, 0.2, 0.6):
-        record = calibrate(subject(small_dit(depth=4)), knobs(threshold=threshold, marked=25.0), Recorder())
+        record = calibrate([subject(small_dit(depth=4))], knobs(threshold=threshold, marked=25.0), Recorder())
         kinds.add(tuple(record.table.count(action) > 0 for action in Action))
         assert any(trial.phase == "pre-calibration" for trial in record.trials)
     assert (True, True, True) in kinds
 
 
 def test_smallest_threshold_measures_both_errors_of_every_cell() -> None:
-    record = calibrate(subject(small_dit(depth=4)), knobs(threshold=0.0), Recorder())
+    record = calibrate([subject(small_dit(depth=4))], knobs(threshold=0.0), Recorder())
     assert record.table.count(Action.NONE) == 4 * STEPS
     for action in (Action.TS, Action.BS):
         errors = record.normalised_errors(action)
@@ -114,7 +116,7 @@ def test_smallest_threshold_measures_both_errors_of_every_cell() -> None:
 
 def test_reports_progress_trials_and_similarities() -> None:
     recorder = Recorder()
-    record = calibrate(subject(small_dit(depth=4)), knobs(threshold=0.2), recorder)
+    record = calibrate([subject(small_dit(depth=4))], knobs(threshold=0.2), recorder)
     assert tuple(recorder.trials) == record.trials
     done = [one for one, _ in recorder.progressed]
     assert done == sorted(done)
@@ -127,7 +129,7 @@ def test_reports_progress_trials_and_similarities() -> None:
 def test_cancel_takes_effect_within_one_layer_trial() -> None:
     dit = small_dit(depth=4)
     whole = Recorder()
-    calibrate(subject(dit), knobs(threshold=0.1), whole)
+    calibrate([subject(dit)], knobs(threshold=0.1), whole)
     for cancel_after in range(1, whole.checks, 7):
         recorder = Recorder(cancel_after)
         evaluations: list[int] = []
@@ -141,7 +143,7 @@ def test_cancel_takes_effect_within_one_layer_trial() -> None:
         dit.layer = counting
         try:
             with pytest.raises(Cancelled):
-                calibrate(prepared, knobs(threshold=0.1), recorder)
+                calibrate([prepared], knobs(threshold=0.1), recorder)
         finally:
             del dit.layer
         # Between two checks no more than one trial's layers (and a step's baseline) are evaluated.
@@ -154,7 +156,7 @@ def test_a_model_that_yields_no_numbers_is_a_sentence() -> None:
     dit = small_dit(depth=4)
     dit.transformer_blocks[2].ff.ff[2].bias[0] = float("nan")
     with pytest.raises(PlainError, match="not a number at step 2"):
-        calibrate(subject(dit), knobs(marked=0.0), Recorder())
+        calibrate([subject(dit)], knobs(marked=0.0), Recorder())
 
 
 @pytest.mark.parametrize("block", [4, 256])

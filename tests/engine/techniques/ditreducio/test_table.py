@@ -147,8 +147,10 @@ def test_own_json_round_trip(table: StrategyTable) -> None:
 
 def test_whole_numbers_are_read_where_fractions_are_meant(table: StrategyTable) -> None:
     data = table.to_json()
-    data["belonging"]["guidance"] = 2
-    assert StrategyTable.from_json(data) == table
+    data["belonging"]["sampling"]["guidance"] = 2
+    again = StrategyTable.from_json(data)
+    assert again == table
+    assert again.fingerprint == table.fingerprint
 
 
 def test_the_origin_may_be_missing(table: StrategyTable) -> None:
@@ -191,14 +193,16 @@ def put(value: object, *path: object) -> Callable[[dict], object]:
         (put([], "actions"), "has no layers"),
         (put(["NONE"], "actions", 2), "1 steps in layer 3"),
         (put([1], "belonging"), "belonging must be an object, not list"),
-        (remove("belonging", "sway"), "belonging lacks the field 'sway'"),
+        (remove("belonging", "variant"), "belonging lacks the field 'variant'"),
+        (remove("belonging", "sampling", "steps"), "belonging.sampling lacks the field 'steps'"),
         (put("?", "belonging", "epoch"), "belonging has an unknown field 'epoch'"),
-        (put("six", "belonging", "steps"), "belonging.steps must be of type int, not 'six'"),
-        (put(True, "belonging", "steps"), "belonging.steps must be of type int, not True"),
-        (put(True, "belonging", "sway"), "belonging.sway must be of type float, not True"),
-        (put(6.0, "belonging", "steps"), "belonging.steps must be of type int, not 6.0"),
+        (put("six", "belonging", "sampling", "steps"), "belonging.sampling.steps must be of type int, not 'six'"),
+        (put(True, "belonging", "sampling", "steps"), "belonging.sampling.steps must be of type int, not True"),
+        (put([], "belonging", "sampling", "sway"), "belonging.sampling.sway must be a number"),
+        (put([], "belonging", "sampling"), "belonging.sampling must be of type dict"),
+        (put(6.0, "belonging", "sampling", "steps"), "belonging.sampling.steps must be of type int, not 6.0"),
         (put(5, "belonging", "model"), "belonging.model must be of type str, not 5"),
-        (put(0, "belonging", "steps"), "belonging.steps must be at least 1, not 0"),
+        (put(0, "belonging", "sampling", "steps"), "belonging.sampling.steps must be at least 1, not 0"),
     ],
 )
 def test_a_damaged_table_is_refused_with_the_field_at_fault(
