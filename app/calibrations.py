@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from engine.errors import PlainError, ProfileError
 from engine.files import reason, write_atomically
 from engine.knobs import Values
-from engine.techniques.ditreducio.record import CalibrationRecord, Trial
+from engine.techniques.ditreducio.record import CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class CalibrationStore:
@@ -71,10 +72,13 @@ def write_record(record: CalibrationRecord, path: Path) -> None:
         "table": record.table.to_json(),
         "knobs": dict(record.knobs),
         "cut": record.cut,
-        "trials": [[one.phase, one.step, one.layer, one.action.name, one.error, one.accepted] for one in record.trials],
+        "trials": [
+            [one.phase, one.step, one.layer, one.action.name, one.error, one.accepted, one.errors]
+            for one in record.trials
+        ],
         "similarities": [[None if np.isnan(one) else float(one) for one in row] for row in record.similarities],
-        "text": record.text,
-        "voice": record.voice,
+        "sentences": [asdict(one) for one in record.sentences],
+        "combine": record.combine,
         "seed": record.seed,
         "created": record.created,
         "machine": record.machine,
@@ -93,12 +97,20 @@ def read_record(path: Path) -> CalibrationRecord:
             knobs=Values(data["knobs"]),
             cut=float(data["cut"]),
             trials=tuple(
-                Trial(phase, int(step), int(layer), Action[action], float(error), bool(accepted))
-                for phase, step, layer, action, error, accepted in data["trials"]
+                Trial(
+                    phase,
+                    int(step),
+                    int(layer),
+                    Action[action],
+                    float(error),
+                    bool(accepted),
+                    tuple(map(float, errors)),
+                )
+                for phase, step, layer, action, error, accepted, errors in data["trials"]
             ),
             similarities=np.array(data["similarities"], dtype=float),
-            text=str(data["text"]),
-            voice=str(data["voice"]),
+            sentences=tuple(Sentence(**one) for one in data["sentences"]),
+            combine=str(data["combine"]),
             seed=int(data["seed"]),
             created=str(data["created"]),
             machine=str(data["machine"]),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.models.base import ModelInfo, OperationCounts, Voice
+from engine.models.base import ModelInfo, OperationCounts, Utterance, Voice
 from engine.setting import Setting
 from engine.take import Take
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
@@ -64,11 +64,12 @@ class Synthesise(Command):
 
 @dataclass(frozen=True)
 class Calibrate(Command):
-    """Calibrate DiTReducio for ``setting`` (whose DiTReducio knobs say how) on one sentence."""
+    """Calibrate DiTReducio for ``setting``, whose DiTReducio knobs say how, on all ``utterances`` together. ``combine``
+    is one of :data:`engine.techniques.ditreducio.COMBINATIONS`."""
 
-    text: str
-    voice: Voice
+    utterances: tuple[Utterance, ...]
     setting: Setting
+    combine: str = "worst"
 
 
 @dataclass(frozen=True)

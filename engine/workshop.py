@@ -41,6 +41,7 @@ from engine.models.downloads import download
 from engine.observers import CalibrationJobObserver, JobObserver, Post, SynthesisObserver
 from engine.setting import Setting
 from engine.take import Take
+from engine.techniques.ditreducio.preparation import calibrate_model
 
 Load = Callable[..., SpeechModel]
 """See :func:`engine.models.load_model`."""
@@ -157,10 +158,11 @@ class Workshop:
     def _calibrate(self, command: Calibrate, observer: CalibrationJobObserver) -> None:
         started = time.perf_counter()
         model = self._model_for(command.setting)
-        record = model.calibrate(command.text, command.voice, command.setting, observer)
+        record = calibrate_model(model, command.utterances, command.setting, observer, command.combine)
         observer.check()
         record = replace(record, created=_now(), machine=self._machine.line)
-        operations = model.operations(command.text, command.voice, command.setting)
+        first = command.utterances[0]
+        operations = model.operations(first.text, first.voice, command.setting)
         observer.post(CalibrationReady(command.job, record, operations, time.perf_counter() - started))
 
     def _capture_attention(self, command: CaptureAttention, observer: JobObserver) -> None:

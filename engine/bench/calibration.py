@@ -21,12 +21,9 @@ from engine.measure.timing import interval, paired_ratio
 from engine.observers import SilentObserver
 from engine.sampling.skipping import LayerMemory, layer_duty
 from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.calibration import (
-    ERRORS,
-    Subject,
-    calibrate,
-    diagonal_similarity,
-)
+from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
+from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Action
 
 NAME = "calibration"
@@ -67,7 +64,7 @@ def run(arguments: argparse.Namespace) -> Report:
         tables["published"] = published_calibration(subject, knobs)
 
     def ours() -> None:
-        tables["ours"] = calibrate(subject, knobs, SilentObserver()).table.actions
+        tables["ours"] = calibrate([subject], knobs, SilentObserver()).table.actions
 
     ours()
     bundled.say(f"{arguments.rounds} rounds of each …")

@@ -19,12 +19,13 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.verdicts import Verdict, Way, verdicts
-from engine.models.base import SpeechModel
+from engine.models.base import SpeechModel, Utterance
 from engine.models.catalogue import entry, harvard_sentences, voice, voices
 from engine.models.vocos import Vocos
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
 from engine.techniques.ditreducio import TECHNIQUE
+from engine.techniques.ditreducio.preparation import calibrate_model
 
 NAME = "intelligibility"
 THRESHOLDS = (0.05, 0.10, 0.20)
@@ -70,7 +71,8 @@ def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: fl
     """The setting with a table that was calibrated on ``text``."""
     bundled.say(f"calibrating at threshold {threshold:g} …")
     engaged = Engaged(TECHNIQUE.name, Values(threshold=threshold))
-    record = model.calibrate(text, voice(bundled.VOICE), baseline.with_technique(engaged), SilentObserver())
+    utterance = Utterance(text, voice(bundled.VOICE))
+    record = calibrate_model(model, [utterance], baseline.with_technique(engaged), SilentObserver())
     setting = baseline.with_technique(replace(engaged, artefact=record.table.fingerprint))
     return Way(f"DiTReducio δ = {threshold:g}", setting, (record.table,))
 

@@ -21,7 +21,8 @@ from engine.observers import SilentObserver
 from engine.sampling.flow import integrate
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.calibration import Subject, calibrate
+from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Action, StrategyTable
 
 NAME = "skipping"

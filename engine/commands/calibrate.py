@@ -18,7 +18,7 @@ from engine.commands.result import Result
 from engine.errors import SettingError
 from engine.knobs import Values, checked
 from engine.measure.machine import describe
-from engine.models.base import SpeechModel, Synthesis, Voice, whole
+from engine.models.base import SpeechModel, Synthesis, Utterance, Voice, whole
 from engine.profile import Evidence, Profile
 from engine.setting import Engaged, Setting
 from engine.take import Take
@@ -135,6 +135,8 @@ def _calibrate(
     terminal: Terminal,
 ) -> None:
     """Calibrate, unless one of the ``others`` leaves nothing to be tried."""
+    from engine.techniques.ditreducio.preparation import calibrate_model
+
     started = time.perf_counter()
     for other in others:
         derived = other.record.derive(one.threshold)
@@ -145,7 +147,8 @@ def _calibrate(
     else:
         terminal.begin()
         terminal.status(f"Calibrating at threshold {one.threshold:g}")
-        one.record = model.calibrate(text, voice, plain.with_technique(Engaged(DITREDUCIO, one.knobs)), terminal)
+        engaged = plain.with_technique(Engaged(DITREDUCIO, one.knobs))
+        one.record = calibrate_model(model, [Utterance(text, voice)], engaged, terminal)
     one.seconds = time.perf_counter() - started
 
 

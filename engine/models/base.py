@@ -13,7 +13,8 @@ from engine.setting import Setting
 from engine.take import Measurements, Trace
 
 if TYPE_CHECKING:
-    from engine.techniques.ditreducio.record import CalibrationRecord, Trial
+    from engine.techniques.ditreducio.record import Trial
+    from engine.techniques.ditreducio.subject import Subject
     from engine.techniques.ditreducio.table import Belonging, StrategyTable
 
 
@@ -71,6 +72,14 @@ class Voice:
     audio: str
     transcript: str
     phones: tuple[tuple[str, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """A text and the voice that speaks it."""
+
+    text: str
+    voice: Voice
 
 
 @dataclass(frozen=True)
@@ -173,8 +182,9 @@ class SpeechModel(Protocol):
     def belonging(self, setting: Setting) -> Belonging:
         """What a strategy table calibrated under ``setting`` would belong to."""
 
-    def calibrate(self, text: str, voice: Voice, setting: Setting, observer: CalibrationObserver) -> CalibrationRecord:
-        """Calibrate DiTReducio on one sentence."""
+    def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:
+        """What DiTReducio is calibrated on, and the part of ``text`` that it speaks: the first passage. See
+        :mod:`engine.techniques.ditreducio.preparation`. Raises :class:`SettingError` where the model cannot skip."""
 
     def capture_attention(
         self,

@@ -41,6 +41,7 @@ from engine.messages import (
     TrialDone,
     UnloadModel,
 )
+from engine.models.base import Utterance
 from engine.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action
 from engine.worker import Engine
@@ -49,6 +50,7 @@ from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
 from tests.engine.small_speech import VOICE, setting
 
 LOAD = LoadModel(1, "small")
+ONE = Utterance("One sentence.", VOICE)
 
 
 def synthesis(job: int, text: str = "One sentence.", chosen: Setting | None = None) -> Synthesise:
@@ -56,7 +58,7 @@ def synthesis(job: int, text: str = "One sentence.", chosen: Setting | None = No
 
 
 def calibration(job: int, steps: int = 4) -> Calibrate:
-    return Calibrate(job, "One sentence.", VOICE, setting(steps).with_technique(Engaged("ditreducio")))
+    return Calibrate(job, (ONE,), setting(steps).with_technique(Engaged("ditreducio")))
 
 
 @pytest.fixture
@@ -190,7 +192,7 @@ def test_calibration_shows_every_trial(engine: Engine, recorder: Recorder) -> No
 def test_calibrated_table_is_used_by_the_next_synthesis(engine: Engine, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engaged = Engaged("ditreducio", Values(threshold=2.0))
-    engine.submit(Calibrate(2, "One sentence.", VOICE, setting().with_technique(engaged)))
+    engine.submit(Calibrate(2, (ONE,), setting().with_technique(engaged)))
     recorder.end_of(2)
     table = recorder.of(2, CalibrationReady)[0].record.table
     assert table.count(Action.TS) > 0
@@ -314,7 +316,10 @@ def test_cancel_twice_ends_once(engine: Engine, recorder: Recorder) -> None:
         (synthesis(2, chosen=Setting("other")), ("'other'", "'small' is loaded", "load 'other' first")),
         (synthesis(2, chosen=setting(steps=0)), ("Steps", "between 1 and 128")),
         (synthesis(2, text=small_speech.ENDLESS), ("ran out of memory while synthesising", "shorter text")),
-        (Calibrate(2, small_speech.ENDLESS, VOICE, setting()), ("ran out of memory while calibrating", "shorter")),
+        (
+            Calibrate(2, (Utterance(small_speech.ENDLESS, VOICE),), setting()),
+            ("ran out of memory while calibrating", "shorter"),
+        ),
         (LoadModel(2, "small", folder="/nowhere"), ("/nowhere/weights is missing", "choose another")),
         (LoadModel(2, "small", variant="huge"), ("ran out of memory while loading", "unload the current model first")),
         (LoadModel(2, "small", device="abacus"), ("no device named 'abacus'", "auto, cuda, mps, cpu")),

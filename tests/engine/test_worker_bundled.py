@@ -25,6 +25,7 @@ from engine.messages import (
     Telemetry,
     TrialDone,
 )
+from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
 from engine.setting import Engaged, Setting
 from engine.worker import Engine
@@ -55,14 +56,14 @@ def test_first_session() -> None:
     assert level > 0.01, "speech, not silence"
 
     ditreducio = Engaged("ditreducio", Values(threshold=0.3))
-    engine.submit(Calibrate(3, TEXT, speaker, setting.with_technique(ditreducio)))
+    engine.submit(Calibrate(3, (Utterance(TEXT, speaker),), setting.with_technique(ditreducio)))
     recorder.wait_for_kind(TrialDone, 3)
     engine.cancel(3)
     seen = len(recorder.of(3, TrialDone))
     assert isinstance(recorder.end_of(3), JobCancelled)
     assert len(recorder.of(3, TrialDone)) - seen <= 1
 
-    engine.submit(Calibrate(4, "Rice.", speaker, setting.with_technique(ditreducio)))
+    engine.submit(Calibrate(4, (Utterance("Rice.", speaker),), setting.with_technique(ditreducio)))
     assert isinstance(recorder.end_of(4), JobFinished)
     table = recorder.of(4, CalibrationReady)[0].record.table
     assert 0 < table.skipped_share < 1

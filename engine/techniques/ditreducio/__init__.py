@@ -14,6 +14,8 @@ from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
 METRICS = ("mae", "relative")
 UNITS = {"mae": "log-mel units per unit time", "relative": "relative, clipped at 10"}
 """Unit of the threshold under each error metric."""
+COMBINATIONS = ("worst", "mean")
+"""Which error of several sentences decides a skip, where they are calibrated together."""
 
 
 def conflict(setting: Setting) -> str | None:

@@ -32,6 +32,18 @@ class Trial:
     action: Action
     error: float
     accepted: bool
+    errors: tuple[float, ...] = ()
+    """Of each sentence, in order, where several were calibrated together; ``error`` is then their combination."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What was spoken by whom: the voice by its id. ``frames`` of new speech follow ``prompt_frames`` of the voice."""
+
+    text: str
+    voice: str
+    frames: int = 0
+    prompt_frames: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,8 +70,10 @@ class CalibrationRecord:
     trials: tuple[Trial, ...]
     similarities: np.ndarray = field(repr=False, compare=False)
     """(layers, steps) diagonal similarity of the check phase."""
-    text: str = ""
-    voice: str = ""
+    sentences: tuple[Sentence, ...] = ()
+    """What it was calibrated on."""
+    combine: str = "worst"
+    """How the errors of several sentences were combined."""
     seed: int = 0
     created: str = ""
     machine: str = ""
@@ -117,8 +131,9 @@ class CalibrationRecord:
                 decided.add(cell)
                 predicted = error
         unmeasured = sum(cell not in decided and action is Action.TS for cell, action in tried_last.items())
-        origin = f"{'calibrated' if differs_at is None else 'predicted'} at threshold {threshold:g}"
-        table = StrategyTable(self.table.belonging, tuple(map(tuple, rows)), self.table.branch_skip, origin)
+        how = "calibrated" if differs_at is None else "predicted"
+        words = origin(how, threshold, len(self.sentences), self.combine)
+        table = StrategyTable(self.table.belonging, tuple(map(tuple, rows)), self.table.branch_skip, words)
         return Derivation(table, differs_at is None, differs_at, unmeasured)
 
     @property
@@ -135,9 +150,15 @@ class CalibrationRecord:
         data = [
             self.table.fingerprint,
             dict(self.knobs),
-            self.text,
-            self.voice,
+            [(one.text, one.voice) for one in self.sentences],
+            self.combine,
             self.seed,
             self.created,
         ]
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def origin(how: str, threshold: float, sentences: int, combine: str) -> str:
+    """How a table came about, in words."""
+    words = f"{how} at threshold {threshold:g}"
+    return words if sentences < 2 else f"{words} on the {combine} error of {sentences} sentences"

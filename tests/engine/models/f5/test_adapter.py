@@ -16,9 +16,10 @@ from engine.audio.resampling import resample
 from engine.errors import AudioError, Cancelled, PlainError, ProfileError, SettingError, TextError
 from engine.knobs import NO_VALUES, Values
 from engine.models import load_model
-from engine.models.base import SpeechModel, Synthesis, Voice
+from engine.models.base import SpeechModel, Synthesis, Utterance, Voice
 from engine.models.catalogue import entry, voice, voices
 from engine.setting import Engaged, Setting
+from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import Action, StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 
@@ -129,7 +130,7 @@ def test_midpoint_and_ditreducio_exclude_each_other(model: SpeechModel) -> None:
     with pytest.raises(SettingError, match="Euler"):
         speak(model, SENTENCE, replace(engaged, options=engaged.options.replace(solver="midpoint")), table)
     with pytest.raises(SettingError, match="Euler"):
-        model.calibrate(SENTENCE, voice("slt"), setting(solver="midpoint"), Recorder())
+        calibrate_model(model, [Utterance(SENTENCE, voice("slt"))], setting(solver="midpoint"), Recorder())
 
 
 def test_without_guidance_one_branch_runs(model: SpeechModel) -> None:
@@ -154,9 +155,9 @@ def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None
 def test_calibration_gives_a_table_that_engages(model: SpeechModel) -> None:
     of = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3)))
     recorder = Recorder()
-    record = model.calibrate(SENTENCE, voice("slt"), of, recorder)
+    record = calibrate_model(model, [Utterance(SENTENCE, voice("slt"))], of, recorder)
     assert record.table.count(Action.NONE) < record.table.layers * record.table.steps
-    assert (record.text, record.voice, record.seed) == (SENTENCE, "slt", 7)
+    assert [(one.text, one.voice) for one in record.sentences] == [(SENTENCE, "slt")] and record.seed == 7
     assert tuple(recorder.trials) == record.trials
     engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3), record.table.fingerprint))
     assert speak(model, SENTENCE, engaged, record.table)[1].measurements.ops_ratio < 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.knobs import Values
-from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial
+from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import Action
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
@@ -162,8 +162,9 @@ def test_marked_cells_are_those_from_the_cut_on() -> None:
 def test_fingerprints_tell_calibrations_apart() -> None:
     record = calibrate(0.1)
     others: list[CalibrationRecord] = [
-        replace(record, text="Another sentence."),
-        replace(record, voice="bdl"),
+        replace(record, sentences=(Sentence("Another sentence.", "slt"),)),
+        replace(record, sentences=(Sentence("A sentence.", "bdl"),)),
+        replace(record, combine="mean"),
         replace(record, seed=9),
         replace(record, created="2026-01-01T00:00:00Z"),
         replace(record, knobs=record.knobs.replace(marked=20.0)),

@@ -1,0 +1,63 @@
+"""What a calibration works on: one sentence that a backbone is about to speak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory
+from engine.techniques.ditreducio.table import Belonging
+
+
+class Backbone(Protocol):
+    """What a backbone must offer to be calibrated; ``run`` is what its own ``begin`` returned."""
+
+    layers: int
+
+    def enter(self, x: Tensor, run: object) -> Tensor: ...
+
+    def layer(
+        self,
+        index: int,
+        hidden: Tensor,
+        evaluation: int,
+        run: object,
+        duty: LayerDuty = COMPUTE,
+        memory: LayerMemory | None = None,
+        look: Callable[[int, str, Tensor], None] | None = None,
+    ) -> Tensor: ...
+
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: object) -> Tensor: ...
+
+    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]: ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A backbone in the middle of its work on one sentence."""
+
+    backbone: Backbone
+    run: object
+    """What the backbone's ``begin`` returned for the sentence."""
+    noise: Tensor
+    """(items, frames, bands)"""
+    times: np.ndarray
+    guide: Callable[[Tensor], Tensor]
+    """From the velocities of all branches, branch-major, to the velocity that the sampler follows."""
+    follow: Callable[[Tensor, Tensor, int], Tensor]
+    """The sampler's step: from a state, the velocity followed and the step's number to the next state. Equal arguments
+    give equal states, always: a stochastic sampler replays its noise."""
+    branches: int
+    belonging: Belonging
+    prompt_frames: int = 0
+    """Frames in front of the new speech. They are computed like the others and count in the error, as in the official
+    code."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.times) - 1
