@@ -16,9 +16,10 @@ from engine.models.megatts3.phones import ENGLISH, ENGLISH_TONE
 RESERVED = ("<pad>", "<EOS>", "<UNK>")
 UNKNOWN = 2
 _CHINESE = (
-    "a ai air an ang angr anr ao aor ar b c ch d e ei eir en eng engr enr er f g h i ia ian iang iangr ianr iao iaor "
-    "iar ie ier ii iii iiir iir in ing ingr inr io iong iongr iou iour ir j k l m n ng o ong ongr or ou our p q r s sh t u "
-    "ua uai uair uan uang uangr uanr uar uei ueir uen ueng uengr uenr uo uor ur v van vanr ve ver vn vnr vr x z zh ＿"
+    "a ai air an ang angr anr ao aor ar b c ch d e ei eir en eng engr enr er f g h i ia ian iang iangr ianr iao "
+    "iaor iar ie ier ii iii iiir iir in ing ingr inr io iong iongr iou iour ir j k l m n ng o ong ongr or ou our "
+    "p q r s sh t u ua uai uair uan uang uangr uanr uar uei ueir uen ueng uengr uenr uo uor ur v van vanr ve ver "
+    "vn vnr vr x z zh ＿"
 )
 _MARKS = "… 、 。 《 》 【 】 ！ ＂ ＃ ＄ ％ ＇ ＇＇ （ ） ＊ ， ： ； ？ ＼ ＾ ＿ ｀ ｛ ｝ ～"
 PHONES = (
