@@ -16,6 +16,9 @@ from engine.sampling.schedules import time_grid
 Velocity = Callable[[Tensor, int], Tensor]
 """From the state and the number of the evaluation (see :func:`engine.sampling.schedules.evaluation_times`) to dx/dt."""
 
+Follow = Callable[[Tensor, Tensor, int], Tensor]
+"""A sampler's single step: from a state, its velocity and the step's number to the next state."""
+
 
 def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.ndarray:
     """:func:`engine.sampling.schedules.time_grid` with torch's cosine: equal to the official grid to the last bit."""
@@ -27,9 +30,8 @@ def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.n
     )
 
 
-def euler_steps(times: np.ndarray) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """Single steps of :func:`integrate` with the Euler solver: from a state, its velocity and the step's number to the
-    next state."""
+def euler_steps(times: np.ndarray) -> Follow:
+    """Single steps of :func:`integrate` with the Euler solver."""
 
     def step_on(state: Tensor, velocity: Tensor, step: int) -> Tensor:
         return state + float(times[step + 1] - times[step]) * velocity
@@ -43,19 +45,22 @@ def integrate(
     times: np.ndarray,
     solver: str = "euler",
     on_step: Callable[[int, Tensor], None] | None = None,
+    follow: Follow | None = None,
 ) -> Tensor:
     """Integrate from ``noise`` along ``times`` (steps + 1 values) and return the state at the last time.
 
     ``on_step`` is called with the step's number and the new state after every step, and may raise to stop. No state but
-    the newest is kept.
+    the newest is kept. ``follow`` takes the place of the Euler solver's step, such as
+    :func:`engine.sampling.overshoot.overshoot_steps`.
     """
     state = noise
     grid = torch.from_numpy(times).to(noise.device)
+    follow = follow or euler_steps(times)
     for step in range(len(times) - 1):
-        length = grid[step + 1] - grid[step]
         if solver == "euler":
-            state = state + length * velocity(state, step)
+            state = follow(state, velocity(state, step), step)
         else:
+            length = grid[step + 1] - grid[step]
             halfway = state + 0.5 * length * velocity(state, 2 * step)
             state = state + length * velocity(halfway, 2 * step + 1)
         if on_step is not None:

@@ -1,4 +1,4 @@
-"""Classifier-free guidance of the flow family."""
+"""Classifier-free guidance of the flow family, with one condition (F5) and with two (MegaTTS 3)."""
 
 from __future__ import annotations
 
@@ -23,3 +23,28 @@ def guided_velocity(branches: Tensor, strength: float) -> Tensor:
         return branches
     conditional, unconditional = branches.chunk(2)
     return conditional + (conditional - unconditional) * strength
+
+
+def branch_weights(intelligibility: float, similarity: float) -> tuple[float, float, float]:
+    """How much the velocities of MegaTTS 3's three branches count: prompt and text, text alone, neither. They add up
+    to one.
+
+    The official form, with p for intelligibility and t for similarity (Jiang et al., arXiv 2502.18924), is
+    v₂ + p·(v₁ − v₂) + t·(v₀ − v₁).
+    """
+    return similarity, intelligibility - similarity, 1 - intelligibility
+
+
+def needed_branches(intelligibility: float, similarity: float) -> tuple[int, ...]:
+    """The branches that count at all: the first alone where both are 1, all three as a rule."""
+    return tuple(branch for branch, weight in enumerate(branch_weights(intelligibility, similarity)) if weight)
+
+
+def three_branch_velocity(branches: Tensor, intelligibility: float, similarity: float) -> Tensor:
+    """Combine the velocities of the needed branches, (branches·batch, frames, bands), branch-major."""
+    weights = [weight for weight in branch_weights(intelligibility, similarity) if weight]
+    first, *others = branches.chunk(len(weights))
+    velocity = first if weights[0] == 1 else weights[0] * first
+    for weight, other in zip(weights[1:], others, strict=True):
+        velocity = velocity + weight * other
+    return velocity

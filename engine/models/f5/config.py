@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from engine.errors import CheckpointError
-from engine.knobs import Choice, Number, Switch
-from engine.sampling.schedules import SPACINGS
+from engine.knobs import Choice, Number
+from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
 
 MEL_BANDS = 100
 SAMPLE_RATE = 24_000
@@ -99,37 +99,9 @@ VARIANTS: Mapping[str, BackboneConfig] = {
 """The released architectures by the name of their configuration file (and of their folder)."""
 
 OPTIONS = (
-    Number(
-        "steps",
-        "Steps",
-        "Number of steps from noise to speech; the backbone runs once a step.",
-        default=32,
-        trajectory=True,
-        minimum=1,
-        maximum=128,
-        whole=True,
-    ),
-    Choice(
-        "spacing",
-        "Step grid",
-        "EPSS spends pruned steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); "
-        "uniform spaces them evenly.",
-        default="epss",
-        trajectory=True,
-        values=SPACINGS,
-        titles=("EPSS where a table exists", "Uniform"),
-    ),
-    Number(
-        "sway",
-        "Sway",
-        "Bends the grid: negative values spend more steps near the noise.",
-        default=-1.0,
-        trajectory=True,
-        symbol="s",
-        minimum=-1.0,
-        maximum=1.0,
-        step=0.1,
-    ),
+    STEPS,
+    SPACING,
+    SWAY,
     Number(
         "guidance",
         "Guidance",
@@ -150,31 +122,8 @@ OPTIONS = (
         values=("euler", "midpoint"),
         titles=("Euler", "Midpoint"),
     ),
-    Number(
-        "speed",
-        "Speed",
-        "How fast to speak: 2 halves the duration.",
-        default=1.0,
-        unit="×",
-        minimum=0.3,
-        maximum=2.0,
-        step=0.05,
-    ),
-    Number(
-        "cross_fade",
-        "Cross-fade",
-        "Overlap between the chunks of a long text.",
-        default=0.15,
-        unit="s",
-        minimum=0.0,
-        maximum=1.0,
-        step=0.01,
-    ),
-    Switch(
-        "quick_start",
-        "Quick start",
-        "Makes the first chunk of a long text short, so that it is heard sooner; off cuts as the official code does.",
-        default=True,
-    ),
+    SPEED,
+    CROSS_FADE,
+    QUICK_START,
 )
 """The sampler options of this family, as knobs."""

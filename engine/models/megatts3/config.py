@@ -1,16 +1,18 @@
-"""Sizes of MegaTTS 3's diffusion transformer. Torch-free.
+"""Sizes of MegaTTS 3's diffusion transformer, and the options of its sampler. Torch-free.
 
 The released checkpoint has no complete configuration file: all sizes but the width of a head follow from the shapes of
-its weights. Names are those of Bytedance's ``tts/modules/llm_dit`` where it has any.
+its weights. Names are those of ByteDance's ``tts/modules/llm_dit`` where it has any.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import CheckpointError
+from engine.knobs import Number
+from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
 
 HEAD_WIDTH = 64
 LATENT_STRIDE = 4
@@ -82,3 +84,47 @@ class DiTConfig:
             phone_kernel=phone_kernel,
             phone_window=distances // 2,
         )
+
+
+OPTIONS = (
+    STEPS,
+    replace(SPACING, default="uniform"),
+    SWAY,
+    Number(
+        "intelligibility",
+        "Intelligibility",
+        "How strongly the text guides: 1 does not amplify it. With both at 1 one branch runs instead of three.",
+        default=1.6,
+        trajectory=True,
+        symbol="p",
+        minimum=0.0,
+        maximum=5.0,
+        step=0.1,
+    ),
+    Number(
+        "similarity",
+        "Similarity",
+        "How strongly the voice of the prompt guides: 1 does not amplify it.",
+        default=2.5,
+        trajectory=True,
+        symbol="t",
+        minimum=0.0,
+        maximum=5.0,
+        step=0.1,
+    ),
+    Number(
+        "overshoot",
+        "Overshoot",
+        "How far every step goes past its end before fresh noise takes it back, in steps; 0 adds no noise.",
+        default=3.0,
+        trajectory=True,
+        symbol="c",
+        minimum=0.0,
+        maximum=5.0,
+        step=0.5,
+    ),
+    SPEED,
+    replace(CROSS_FADE, default=0.16),
+    QUICK_START,
+)
+"""The sampler options of this family, as knobs, with the official command line's defaults."""

@@ -2,8 +2,8 @@
 branch.
 
 Branch 0 knows the prompt's latents and the text, branch 1 the text, branch 2 neither, though all know which frames are
-the prompt's and where phones begin and end. Source: Bytedance's ``tts/modules/llm_dit`` (Apache-2.0), by the facts of
-its state dict and of the paper (Jiang et al., arXiv 2502.18924, section 3.2).
+the prompt's and where phones begin and end. Source: ByteDance's ``tts/modules/llm_dit`` (Apache-2.0), by the facts of
+its state dict and of the paper (Jiang et al., arXiv 2502.18924).
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class MegaDiT(DiffusionTransformer):
     def encode_phones(self, phones: Tensor, tones: Tensor) -> Tensor:
         """(rows, phones) ids, 0 in the padding, to (rows, phones, width)."""
         places = sinusoids(torch.arange(phones.shape[1], device=phones.device).float(), self.config.dim)
-        other = (self.tone_embed(tones) + places) * (phones > 0)[..., None]
-        return self.ph_encoder(phones, other)
+        other = self.tone_embed(tones) + places.to(self.tone_embed.weight.dtype)
+        return self.ph_encoder(phones, other * (phones > 0)[..., None])
 
     def expand_phones(self, encoded: Tensor, mel2ph: Tensor, mask: Tensor | None = None) -> Tensor:
         """Encoded phones to latent frames.

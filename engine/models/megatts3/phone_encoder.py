@@ -1,6 +1,6 @@
 """The phone encoder of MegaTTS 3: convolutions, then transformer layers whose attention knows how far apart phones are.
 
-Its diffusion transformer and its duration model each have one, of other sizes. Source: Bytedance's
+Its diffusion transformer and its duration model each have one, of other sizes. Source: ByteDance's
 ``tts/modules/ar_dur/commons/rel_transformer.py``; relative positions as in Shaw et al., arXiv 1803.02155.
 """
 

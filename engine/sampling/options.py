@@ -1,0 +1,69 @@
+"""Options that several families of the flow kind have, as knobs. Torch-free."""
+
+from __future__ import annotations
+
+from engine.knobs import Choice, Number, Switch
+from engine.sampling.schedules import SPACINGS
+
+STEPS = Number(
+    "steps",
+    "Steps",
+    "Number of steps from noise to speech; the backbone runs once a step.",
+    default=32,
+    trajectory=True,
+    minimum=1,
+    maximum=128,
+    whole=True,
+)
+
+SPACING = Choice(
+    "spacing",
+    "Step grid",
+    "EPSS spends pruned steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); "
+    "uniform spaces them evenly.",
+    default="epss",
+    trajectory=True,
+    values=SPACINGS,
+    titles=("EPSS where a table exists", "Uniform"),
+)
+
+SWAY = Number(
+    "sway",
+    "Sway",
+    "Bends the grid: negative values spend more steps near the noise.",
+    default=-1.0,
+    trajectory=True,
+    symbol="s",
+    minimum=-1.0,
+    maximum=1.0,
+    step=0.1,
+)
+
+SPEED = Number(
+    "speed",
+    "Speed",
+    "How fast to speak: 2 halves the duration.",
+    default=1.0,
+    unit="×",
+    minimum=0.3,
+    maximum=2.0,
+    step=0.05,
+)
+
+CROSS_FADE = Number(
+    "cross_fade",
+    "Cross-fade",
+    "Overlap between the chunks of a long text.",
+    default=0.15,
+    unit="s",
+    minimum=0.0,
+    maximum=1.0,
+    step=0.01,
+)
+
+QUICK_START = Switch(
+    "quick_start",
+    "Quick start",
+    "Makes the first chunk of a long text short, so that it is heard sooner; off cuts as the official code does.",
+    default=True,
+)
