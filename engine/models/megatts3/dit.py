@@ -149,14 +149,16 @@ class MegaDiT(DiffusionTransformer):
         other = self.tone_embed(tones) + places.to(self.tone_embed.weight.dtype)
         return self.ph_encoder(phones, other * (phones > 0)[..., None])
 
-    def expand_phones(self, encoded: Tensor, mel2ph: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Encoded phones to latent frames.
+    def sounding(self, encoded: Tensor, mel2ph: Tensor) -> Tensor:
+        """(rows, phones, width) to (rows, duration frames, width): at each frame what is encoded of the phone whose
+        place, from 1 on, ``mel2ph`` (rows, duration frames) names; zero where it names none."""
+        places = mel2ph[..., None].expand(-1, -1, encoded.shape[-1])
+        return F.pad(encoded, (0, 0, 1, 0)).gather(1, places)
 
-        ``mel2ph`` is (rows, 4·frames), which phone sounds at which duration frame, from 1 on, 0 for none; ``mask``
-        (rows, frames) true within the items. The result is (rows, frames, width).
-        """
-        rows = F.pad(encoded, (0, 0, 1, 0)).gather(1, mel2ph[..., None].expand(-1, -1, encoded.shape[-1]))
-        halfway = convolve(self.ling_pre_net[0], rows)
+    def expand_phones(self, encoded: Tensor, mel2ph: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Encoded phones to latent frames, (rows, frames, width). ``mel2ph`` is (rows, 4·frames) as for
+        :meth:`sounding`, ``mask`` (rows, frames) true within the items."""
+        halfway = convolve(self.ling_pre_net[0], self.sounding(encoded, mel2ph))
         if mask is not None:  # An item's last frame must not see what the bias makes of the padding.
             halfway = halfway * mask.repeat_interleave(LATENT_STRIDE // 2, dim=1)[..., None]
         return convolve(self.ling_pre_net[1], halfway)

@@ -1,0 +1,234 @@
+"""MegaTTS 3's diffusion transformer against the official code: every intermediate of one evaluation, and whole runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from engine.models.checkpoints import load_strictly
+from engine.models.megatts3.config import DiTConfig
+from engine.models.megatts3.dit import MegaConditioning, MegaDiT
+from engine.sampling.flow import Follow, integrate, sampling_grid
+from engine.sampling.guidance import needed_branches, three_branch_velocity
+from engine.sampling.overshoot import overshoot_steps
+from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
+from tests.parity.test_parity_keys import released
+
+ONE_FORWARD = 1e-5
+WHOLE_RUN = 3e-5
+SWAY = -1.0
+ALL_BRANCHES = 0, 1, 2
+LOOKS = {"attn_out": "attention", "ff_out": "feed_forward", "out": "output"}
+RELEASED_ELEMENTS = 458_834_496
+
+
+def is_mega_dit(description: dict) -> bool:
+    return {"ph_layers", "local_cond"} <= set(description.get("config", {}))
+
+
+def config_of(fixture: Fixture) -> DiTConfig:
+    shapes = {name: tuple(value.shape) for name, value in fixture.weights.items()}
+    return DiTConfig.from_shapes(shapes, fixture.name, fixture.description["config"]["heads"])
+
+
+def build(fixture: Fixture, config: DiTConfig | None = None) -> MegaDiT:
+    model = MegaDiT(config or config_of(fixture))
+    load_strictly(model, fixture.weights, fixture.name)
+    return model.eval().requires_grad_(False)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run's inputs, those of the first of the fixture's three rows: the others follow from it."""
+
+    fixture: Fixture
+    steps: int
+    intelligibility: float
+    similarity: float
+    noises: Tensor
+    """(steps, 1, frames, latent)"""
+
+    @classmethod
+    def of(cls, fixture: Fixture, name: str) -> Task:
+        said = fixture.description["runs"][name]
+        return cls(fixture, said["steps"], *said["seq_cfg_w"], fixture[said["noise_steps"]])
+
+    @property
+    def noise(self) -> Tensor:
+        return self.fixture["noise_init"]
+
+    @property
+    def times(self) -> np.ndarray:
+        return sampling_grid(self.steps, "uniform", SWAY)
+
+    def begin(self, model: MegaDiT) -> MegaConditioning:
+        branches = needed_branches(self.intelligibility, self.similarity)
+        return begin(model, self.fixture, self.times[:-1], branches)
+
+    def guide(self, velocities: Tensor) -> Tensor:
+        return three_branch_velocity(velocities, self.intelligibility, self.similarity)
+
+    def follow(self, overshoot: float = 3.0) -> Follow:
+        return overshoot_steps(self.times, self.noises, overshoot)
+
+    def sample(self, model: MegaDiT, overshoot: float = 3.0) -> Tensor:
+        run = self.begin(model)
+        with torch.inference_mode():
+            return integrate(
+                lambda state, step: self.guide(model.velocity(state, step, run)),
+                self.noise,
+                self.times,
+                follow=self.follow(overshoot),
+            )
+
+
+def begin(
+    model: MegaDiT, fixture: Fixture, times: np.ndarray, branches: tuple[int, ...] = ALL_BRANCHES
+) -> MegaConditioning:
+    names = "in.lat_ctx", "in.ctx_mask", "in.phone", "in.tone", "in.dur"
+    context, prompt, phones, tones, mel2ph = (fixture[name][:1] for name in names)
+    return model.begin(context, prompt[..., 0] > 0, phones, tones, mel2ph, times, branches)
+
+
+RUNS = [
+    pytest.param(parameter.values[0], run, id=f"{parameter.id}-{run}", marks=parameter.marks)
+    for parameter in fixtures("dit", is_mega_dit)
+    for run in parameter.values[0].description["runs"]
+]
+
+
+@pytest.mark.parametrize("fused", [False, True], ids=["", "fused"])
+@pytest.mark.parametrize(("fixture", "name"), RUNS)
+def test_parity_mega_sampling_run(fixture: Fixture, name: str, fused: bool) -> None:
+    full_precision()
+    model, task = build(fixture), Task.of(fixture, name)
+    if fused:
+        model.fuse()
+    grid = f"t_grid{task.steps}"
+    if grid in fixture:
+        assert torch.equal(torch.from_numpy(task.times), fixture[grid])
+    assert_close(task.sample(model), fixture[f"{name}.out"], WHOLE_RUN, f"{name}.out")
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
+def test_parity_mega_rows_of_the_branches(fixture: Fixture) -> None:
+    """What the branches are given follows from the first branch's inputs."""
+    model = build(fixture)
+    phones, tones = fixture["in.phone"], fixture["in.tone"]
+    unknown = model.unknown(phones[:1], tones[:1])
+    assert torch.equal(phones, torch.cat([phones[:1], phones[:1], unknown[0]]))
+    assert torch.equal(tones, torch.cat([tones[:1], tones[:1], unknown[1]]))
+    context = fixture["in.lat_ctx"]
+    assert torch.equal(context, torch.cat([context[:1], torch.zeros_like(context[1:])]))
+    for name in ("in.ctx_mask", "in.dur"):
+        assert torch.equal(fixture[name], fixture[name][:1].expand_as(fixture[name]))
+
+
+@contextmanager
+def outputs(modules: dict[str, nn.Module]) -> Iterator[dict[str, Tensor]]:
+    """What the modules return meanwhile, by their names."""
+    found: dict[str, Tensor] = {}
+    hooks = [
+        module.register_forward_hook(lambda module, given, value, name=name: found.update({name: value}))
+        for name, module in modules.items()
+    ]
+    yield found
+    for hook in hooks:
+        hook.remove()
+
+
+def once_per_utterance(model: MegaDiT, fixture: Fixture) -> dict[str, Tensor]:
+    """The intermediates of the phone encoder and of the prompt, for all three rows."""
+    layers = model.ph_encoder.encoder
+    modules: dict[str, nn.Module] = {"ph.prenet": model.ph_encoder.pre}
+    for index, (attention, feed_forward) in enumerate(zip(layers.attn_layers, layers.ffn_layers, strict=True)):
+        modules |= {f"ph.attn{index}": attention, f"ph.ffn{index}": feed_forward}
+    with outputs(modules) as phones:
+        encoded = model.encode_phones(fixture["in.phone"], fixture["in.tone"])
+    with outputs({"local_cond": model.local_cond_project}) as prompts:
+        model.condition(fixture["in.lat_ctx"], fixture["in.ctx_mask"][..., 0] > 0)
+    return {name: value.mT for name, value in phones.items()} | {
+        "ling_encoder": encoded,
+        "ling_expanded": model.sounding(encoded, fixture["in.dur"]),
+        "x_ling": model.expand_phones(encoded, fixture["in.dur"]),
+        "local_cond": prompts["local_cond"],
+    }
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
+def test_parity_mega_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
+    full_precision()
+    wanted = [name for name in fixture.names if name.startswith("step.")]
+    if not wanted:
+        pytest.skip(f"{fixture.name} stores no intermediates")
+    model, x, time = build(fixture), fixture["step.x"], fixture["step.t"].reshape(1)
+    found: dict[str, Tensor] = {"x": x, "t": fixture["step.t"]}
+
+    def look(index: int, what: str, value: Tensor) -> None:
+        found[f"{index}.{what}"] = value.clone()  # the layers that follow may reuse the memory
+
+    model.encoder.out_proj.register_forward_pre_hook(lambda module, given: found.update(encoder_norm=given[0]))
+    with torch.inference_mode():
+        found |= once_per_utterance(model, fixture)
+        with outputs({"time_embed": model.f5_time_embed, "encoder_out": model.encoder.out_proj}) as ends:
+            run = begin(model, fixture, time.numpy())
+            velocities = model.velocity(x, 0, run, look=look)
+        found |= ends | {"layer0.in": model.enter(x, run), "postnet_3branch": velocities}
+        found["v_guided"] = three_branch_velocity(velocities, *fixture.description["runs"]["amo16"]["seq_cfg_w"])
+    for name in wanted:
+        key = name.removeprefix("step.")
+        inside = re.fullmatch(r"layer(\d+)\.(attn_out|ff_out|out)", key)
+        value = found[f"{inside[1]}.{LOOKS[inside[2]]}" if inside else key]
+        assert_close(value, fixture[name], ONE_FORWARD, name)
+
+
+@pytest.mark.parametrize(("fixture", "name"), RUNS)
+def test_parity_mega_training_forward(fixture: Fixture, name: str) -> None:
+    """The forward of training, row by row with all conditions given, is the evaluation of sampling."""
+    full_precision()
+    model, task = build(fixture), Task.of(fixture, name)
+    time = task.times[3:4]
+    prompt = fixture["in.ctx_mask"][..., 0] > 0
+    texts = fixture["in.phone"], fixture["in.tone"], fixture["in.dur"]
+    with torch.inference_mode():
+        sampled = model.velocity(task.noise, 0, begin(model, fixture, time))
+        times = torch.from_numpy(time).expand(3)
+        trained = model(task.noise.expand(3, -1, -1), fixture["in.lat_ctx"], prompt, *texts, times)
+    assert_close(trained, sampled, ONE_FORWARD, "the velocity of training")
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
+def test_parity_mega_is_not_vacuous(fixture: Fixture) -> None:
+    """What an implementation may get wrong must miss: the runs above can tell."""
+    model, task = build(fixture), Task.of(fixture, "amo16")
+    expected = fixture["amo16.out"]
+    other_heads = replace(model.config, heads=2 * model.config.heads)
+    swapped = replace(task, intelligibility=task.similarity, similarity=task.intelligibility)
+    late = replace(task, noises=task.noises.roll(1, 0))
+    misses = {
+        "no overshoot": task.sample(model, overshoot=0.0),
+        "an overshoot of two": task.sample(model, overshoot=2.0),
+        "guidances swapped": swapped.sample(model),
+        "noises a step late": late.sample(model),
+        "narrower heads": task.sample(build(fixture, other_heads)),
+    }
+    for what, found in misses.items():
+        missed = (found - expected).abs().max().item()
+        assert missed > 10 * WHOLE_RUN, f"{what} changes amo16.out by {missed:.3g} only"
+
+
+def test_parity_mega_weight_names_and_shapes() -> None:
+    recorded = released("MegaTTS3_dit")
+    assert DiTConfig.from_shapes(recorded, "MegaTTS3_dit") == DiTConfig()
+    with torch.device("meta"):
+        model = MegaDiT(DiTConfig())
+    weights = model.state_dict()
+    assert {name: tuple(value.shape) for name, value in weights.items()} == recorded
+    assert sum(value.numel() for value in weights.values()) == RELEASED_ELEMENTS
