@@ -7,6 +7,7 @@ chosen by the sender of a command; every event that a command causes carries it,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,6 +83,31 @@ class CaptureAttention(Command):
     layer: int
     step: int
     artefacts: tuple[StrategyTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrainGuidanceFree(Command):
+    """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance; ``work`` is the run's folder.
+
+    The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint, from which the same command goes on with
+    ``resume``. ``folder``, ``variant`` and ``device`` as in :class:`LoadModel`; the loaded model is not touched.
+    """
+
+    model: str
+    manifest: str
+    work: str
+    weight: float
+    method: str = "model-guidance"
+    """Or ``distillation``."""
+    minutes: float | None = None
+    steps: int | None = None
+    resume: bool = False
+    learning_rate: float | None = None
+    """``None`` for the usual one of a model of this size."""
+    half_precision: bool = False
+    folder: str = ""
+    variant: str = ""
+    device: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -198,6 +224,39 @@ class CalibrationReady(Event):
     record: CalibrationRecord
     operations: OperationCounts | None
     seconds: float
+
+
+@dataclass(frozen=True)
+class TrainingProgress(Event):
+    """After every training step, with its ``losses``, and after every validation, with its figures: the points of the
+    two curves."""
+
+    step: int
+    """From 1; 0 for the validation before the first step."""
+    share: float
+    """Spent of the budget, 0 to 1."""
+    seconds: float
+    """Spent by the budget's clock."""
+    seconds_left: float | None
+    """Wall seconds; ``None`` until they can be estimated."""
+    losses: Mapping[str, float]
+    """By name; empty after a validation."""
+    validation: Mapping[str, float]
+    """By name; empty after a step. ``guided t=0.05`` and so on: mean squared error to the guided velocity at a time;
+    ``gap``: their sum as a share of what it is without training."""
+
+
+@dataclass(frozen=True)
+class TrainingDone(Event):
+    """A finished training, and the checkpoint that came of it."""
+
+    checkpoint: str
+    weight: float
+    equivalent_guidance: float
+    method: str
+    steps: int
+    seconds: float
+    validation: Mapping[str, float]
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.errors import Cancelled
 from engine.measure.memory import PeakMemory
-from engine.messages import EngineStatus, Event, Progress, SimilarityMeasured, Telemetry, TrialDone
+from engine.messages import (
+    EngineStatus,
+    Event,
+    Progress,
+    SimilarityMeasured,
+    Telemetry,
+    TrainingProgress,
+    TrialDone,
+)
 from engine.models.base import StepReport
 from engine.progress import RemainingTime
 from engine.techniques.ditreducio.record import Trial
+
+if TYPE_CHECKING:
+    from engine.training.session import Milestone
 
 Post = Callable[[Event], None]
 
@@ -142,6 +154,29 @@ class CalibrationJobObserver(JobObserver):
     def progress(self, done: int, total: int, text: str = "Calibrating") -> None:
         """Tell how much is done, in layer evaluations."""
         super().progress(done, total, text)
+
+
+class TrainingObserver(JobObserver):
+    """Follows a training run: see :class:`engine.training.fine_tuning.Follower`."""
+
+    def progress(self, done: int, total: int, text: str = "Preparing speech") -> None:
+        """Tell how much speech is prepared."""
+        super().progress(done, total, text)
+
+    def milestone(self, milestone: Milestone) -> None:
+        """Show a step or a validation."""
+        self.check()
+        self.post(
+            TrainingProgress(
+                self.job,
+                milestone.step,
+                milestone.share,
+                milestone.seconds,
+                milestone.seconds_left,
+                dict(milestone.losses),
+                dict(milestone.validation),
+            )
+        )
 
 
 def _position(report: StepReport) -> str:

@@ -34,6 +34,7 @@ from engine.messages import (
     LoadModel,
     ShutDown,
     Synthesise,
+    TrainGuidanceFree,
     UnloadModel,
 )
 
@@ -48,6 +49,7 @@ ACTIVITIES: dict[type[Command], str] = {
     Synthesise: "synthesising",
     Calibrate: "calibrating",
     CaptureAttention: "capturing attention",
+    TrainGuidanceFree: "training",
 }
 """What each kind of job does, as failures name it."""
 

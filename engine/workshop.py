@@ -34,11 +34,13 @@ from engine.messages import (
     ModelLoaded,
     Synthesise,
     TakeReady,
+    TrainGuidanceFree,
+    TrainingDone,
     UnloadModel,
 )
 from engine.models.base import SpeechModel, Synthesis
 from engine.models.downloads import download
-from engine.observers import CalibrationJobObserver, JobObserver, Post, SynthesisObserver
+from engine.observers import CalibrationJobObserver, JobObserver, Post, SynthesisObserver, TrainingObserver
 from engine.setting import Setting
 from engine.take import Take
 from engine.techniques.ditreducio.preparation import calibrate_model
@@ -77,6 +79,8 @@ class Workshop:
                 self._calibrate(command, CalibrationJobObserver(command.job, post, cancelled))
             case CaptureAttention():
                 self._capture_attention(command, JobObserver(command.job, post, cancelled))
+            case TrainGuidanceFree():
+                self._train_guidance_free(command, TrainingObserver(command.job, post, cancelled))
 
     def unload(self) -> None:
         """Free the loaded model's memory."""
@@ -188,6 +192,39 @@ class Workshop:
                 found.prompt_frames,
                 found.maps,
                 found.similarities,
+            )
+        )
+
+    @staticmethod
+    def _train_guidance_free(command: TrainGuidanceFree, observer: TrainingObserver) -> None:
+        # Imported on use: few sessions train.
+        from engine.training.fine_tuning import FineTuning, fine_tune
+        from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
+        from engine.training.session import Budget
+
+        job = FineTuning(
+            command.model,
+            Path(command.manifest),
+            Path(command.work),
+            GuidanceFreeOptions(command.weight, command.method, half_precision=command.half_precision),
+            Budget(command.minutes, command.steps),
+            command.learning_rate,
+            command.folder,
+            command.variant,
+            command.device,
+            command.resume,
+        )
+        tuned = fine_tune(job, observer)
+        observer.post(
+            TrainingDone(
+                command.job,
+                str(tuned.checkpoint),
+                command.weight,
+                equivalent_guidance(command.weight),
+                command.method,
+                tuned.steps,
+                tuned.seconds,
+                tuned.validation,
             )
         )
 

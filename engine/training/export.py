@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import torch
 import yaml
 from safetensors.torch import save
 
+from engine.files import write_atomically
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.dit import DiT
-from engine.training.corpora import Corpus, speak
+from engine.training.corpora import Clip, Corpus, speak
 from engine.training.durations import ABOUT, duration_table
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."
@@ -25,11 +27,7 @@ def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, 
     """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``, ``durations.json``,
     ``voices/``."""
     (folder / "voices").mkdir(parents=True, exist_ok=True)
-    weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
-    weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
-    unfinished = folder / "model.safetensors.part"
-    unfinished.write_bytes(save(weights))
-    unfinished.replace(folder / "model.safetensors")
+    save_official(folder / "model.safetensors", model, step)
     (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
     (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
     voices = sorted({clip.voice for clip in corpus.training})
@@ -40,7 +38,14 @@ def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, 
     content = {"about": ABOUT, "voices": tables}
     (folder / "durations.json").write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
     for voice in voices:
-        _export_voice(folder / "voices", voice)
+        export_voice(folder / "voices", voice)
+
+
+def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
+    """Write the weights under their official keys in float16, whole or not at all. Raises :class:`OSError`."""
+    weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
+    weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
+    write_atomically(path, save(weights, dict(metadata) if metadata else None))
 
 
 def _stored(key: str, value: torch.Tensor) -> torch.Tensor:
@@ -65,10 +70,11 @@ def _configuration(name: str, model: DiT) -> dict[str, dict]:
     }
 
 
-def _export_voice(folder: Path, voice: str) -> None:
-    """The prompt as 24-bit audio: 16 bits would lift the silent bands above 8 kHz far above where the model knows
-    them."""
+def export_voice(folder: Path, voice: str) -> Clip:
+    """Write the prompt as 24-bit audio, and its text and phones: 16 bits would lift the silent bands above 8 kHz far
+    above where the model knows them."""
     clip = speak(PROMPT, voice)
     soundfile.write(folder / f"{voice}.wav", np.asarray(clip.samples), SAMPLE_RATE, subtype="PCM_24")
     content = {"text": clip.text, "phones": [list(phone) for phone in clip.phones]}
     (folder / f"{voice}.json").write_text(json.dumps(content) + "\n", encoding="utf-8")
+    return clip

@@ -28,7 +28,7 @@ from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel
-from engine.models.f5.text import Vocabulary, encode_bytes, require_speakable
+from engine.models.f5.text import Encoded, Vocabulary, encode_bytes, require_speakable
 from engine.training.manifest import Row, refuse
 
 _INDEX, _MELS, _IDS = "index.json", "mel.bin", "ids.bin"
@@ -116,17 +116,15 @@ class CharacterReader:
 
     def check(self, row: Row) -> None:
         try:
-            encoded = encode_bytes(row.text) if self._vocabulary is None else self._encode(row.text)
-            require_speakable(row.text, encoded)
+            require_speakable(row.text, self._encode(row.text))
         except TextError as error:
             raise ValueError(str(error)) from None
 
     def read(self, row: Row) -> tuple[np.ndarray, np.ndarray]:
-        encoded = encode_bytes(row.text) if self._vocabulary is None else self._encode(row.text)
-        return np.array(encoded.ids, np.int64), self._mel(_samples(row, levelled=False))[0].numpy()
+        return np.array(self._encode(row.text).ids, np.int64), self._mel(_samples(row, levelled=False))[0].numpy()
 
-    def _encode(self, text: str):  # noqa: ANN202
-        return self._vocabulary.encode(text, self._tokenizer)
+    def _encode(self, text: str) -> Encoded:
+        return encode_bytes(text) if self._vocabulary is None else self._vocabulary.encode(text, self._tokenizer)
 
 
 def reader(checkpoint: F5Checkpoint) -> Reader:

@@ -159,9 +159,8 @@ def _row(line: int, cells: dict[str, str], folder: Path) -> Row:
         reason = str(getattr(error, "error_string", None) or error).rstrip(".")
         raise ValueError(f"{audio} is not a recording that can be read ({reason})") from None
     if not SHORTEST_SECONDS <= information.duration <= LONGEST_SECONDS:
-        raise ValueError(
-            f"{audio} lasts {information.duration:.2f} s; from {SHORTEST_SECONDS} to {LONGEST_SECONDS:.0f} s can be used"
-        )
+        allowed = f"from {SHORTEST_SECONDS} to {LONGEST_SECONDS:.0f} s can be used"
+        raise ValueError(f"{audio} lasts {information.duration:.2f} s; {allowed}")
     phones = _phones(values["phones"], information.duration)
     return Row(line, audio, values["text"], phones, values["voice"], values["set"] == VALIDATION)
 

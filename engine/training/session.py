@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import platform
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
-from engine.errors import PlainError, TrainingError
+from engine.errors import Cancelled, PlainError, TrainingError
+from engine.files import reason
 
 CHECKPOINT = "checkpoint.pt"
 LOG = "training.jsonl"
@@ -83,6 +86,42 @@ class Pace:
     log_steps: int = 25
     validation_steps: int = 250
     checkpoint_seconds: float = 90.0
+    validates_first: bool = False
+    """Whether a fresh run is validated before its first step."""
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """How far a run is, after a step or a validation."""
+
+    step: int
+    seconds: float
+    """Spent of the budget's clock."""
+    share: float
+    """Spent of the budget, 0 to 1."""
+    seconds_left: float | None
+    """Wall seconds; ``None`` before a step was made."""
+    losses: Mapping[str, float] = field(default_factory=dict)
+    """Of this step; none after a validation."""
+    validation: Mapping[str, float] = field(default_factory=dict)
+
+
+class Team(Protocol):
+    """The processes of a run; see :class:`engine.training.processes.Processes`."""
+
+    is_first: bool
+
+    def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
+        """The first process's progress, and whether any process is to stop."""
+
+
+class Alone:
+    """A run of one process."""
+
+    is_first = True
+
+    def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
+        return progress, stop
 
 
 def require_finite(value: float, what: str, number: int) -> float:
@@ -96,7 +135,11 @@ def require_finite(value: float, what: str, number: int) -> float:
 
 
 class Session:
-    """One run of a recipe in a work folder."""
+    """One run of a recipe in a work folder.
+
+    ``report`` is given lines for people and ``follow`` every :class:`Milestone`; both may raise :class:`Cancelled`, and
+    the run then stops after the step it is in. Of several processes, only the first writes, validates and reports.
+    """
 
     def __init__(
         self,
@@ -105,13 +148,21 @@ class Session:
         budget: Budget,
         pace: Pace = Pace(),
         report: Callable[[str], None] = print,
+        follow: Callable[[Milestone], None] = lambda milestone: None,
+        team: Team = Alone(),
     ) -> None:
         self.recipe, self.work, self.budget, self.pace, self.report = recipe, work, budget, pace, report
+        self.follow, self.team = follow, team
         self.number, self.seconds = 0, 0.0
+        self.validation: dict[str, float] = {}
+        """The last figures on held-out clips."""
+        self._stop = threading.Event()
+        self._began: tuple[float, float] | None = None
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
         self._last: float | None = None
         self._validated_at = 0
-        work.mkdir(parents=True, exist_ok=True)
+        with self._writing():
+            work.mkdir(parents=True, exist_ok=True)
 
     def begin(self, resume: bool) -> None:
         """Start afresh, or go on from the checkpoint in the work folder.
@@ -124,19 +175,25 @@ class Session:
                 raise PlainError(
                     f"{path} holds an earlier run; resume it with --resume or choose another --work folder."
                 )
-            (self.work / LOG).write_text(json.dumps(self._header()) + "\n", encoding="utf-8")
+            self._require_space()
+            if self.team.is_first:
+                with self._writing():
+                    (self.work / LOG).write_text(json.dumps(self._header()) + "\n", encoding="utf-8")
             return
         try:
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         except FileNotFoundError:
             raise PlainError(f"There is no {path} to resume; start without --resume.") from None
+        except (OSError, RuntimeError, pickle.UnpicklingError) as error:
+            raise TrainingError(f"{path} cannot be read ({type(error).__name__}); start afresh elsewhere.") from None
         if checkpoint["recipe"] != self.recipe.name:
             raise PlainError(
                 f"{path} belongs to {checkpoint['recipe']}, not to {self.recipe.name}; choose another folder."
             )
         self.recipe.restore(checkpoint["state"])
         self.number, self.seconds = checkpoint["step"], checkpoint["seconds"]
-        self._forget_log_after(self.number)
+        if self.team.is_first:
+            self._forget_log_after(self.number)
         self._log({"resumed": self._header()})
 
     def run(self) -> bool:
@@ -144,21 +201,26 @@ class Session:
 
         Raises :class:`Diverged`; the checkpoint on disk then is the last good one.
         """
-        with _stop_requests() as stop:
+        with _stop_requests() as self._stop:
+            if self.pace.validates_first and self.number == 0:
+                self._validate()
             self._last = self._clock()
             saved = time.monotonic()
             sums: dict[str, float] = {}
             counted = 0
-            while not stop.is_set():
-                progress = self.budget.progress(self.seconds, self.number)
-                if progress >= 1.0:
+            while True:
+                spent = self.budget.progress(self.seconds, self.number)
+                share, stopped = self.team.agree(spent, self._stop.is_set())
+                if stopped or share >= 1.0:
                     break
-                losses = self.recipe.step(self.number + 1, progress)
+                self._began = self._began or (time.monotonic(), share)
+                losses = self.recipe.step(self.number + 1, share)
                 self.number += 1
                 self._count_time()
                 for name, value in losses.items():
                     sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
                 counted += 1
+                self._tell(losses=losses)
                 if self.number % self.pace.log_steps == 0:
                     self._log_losses({name: total / counted for name, total in sums.items()})
                     sums, counted = {}, 0
@@ -167,11 +229,10 @@ class Session:
                 if time.monotonic() - saved > self.pace.checkpoint_seconds:
                     self.save()
                     saved = time.monotonic()
-            finished = not stop.is_set()
-        if finished and self._validated_at != self.number:
+        if not stopped and self._validated_at != self.number:
             self._validate()
         self.save()
-        return finished
+        return not stopped
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all; never one with weights that are not numbers."""
@@ -181,10 +242,45 @@ class Session:
                 raise Diverged(
                     f"Training stopped at step {self.number}: {name} is not finite. The last good checkpoint is kept."
                 )
+        if not self.team.is_first:
+            return
         content = {"recipe": self.recipe.name, "step": self.number, "seconds": self.seconds, "state": state}
         unfinished = self.work / (CHECKPOINT + ".part")
-        torch.save(content, unfinished)
-        unfinished.replace(self.work / CHECKPOINT)
+        try:
+            with self._writing():
+                torch.save(content, unfinished)
+                unfinished.replace(self.work / CHECKPOINT)
+        except TrainingError:
+            unfinished.unlink(missing_ok=True)
+            raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say it plainly when the work folder cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            raise self._unwritten(reason(error)) from error
+        except RuntimeError as error:
+            if "writ" not in str(error):  # what torch.save raises when the system refuses
+                raise
+            raise self._unwritten("the disk is full or was taken away") from error
+
+    def _unwritten(self, why: str) -> TrainingError:
+        return TrainingError(
+            f"{self.work} could not be written at step {self.number}: {why}. "
+            "The last checkpoint there is complete; resume from it."
+        )
+
+    def _require_space(self) -> None:
+        """Raise :class:`TrainingError` where not even the first checkpoint would fit."""
+        needed = sum(value.numel() * value.element_size() for _, value in _floating_tensors(self.recipe.state()))
+        free = shutil.disk_usage(self.work).free
+        if free < needed:
+            raise TrainingError(
+                f"{self.work} has {free / 1e6:.0f} MB of free space, but a checkpoint takes {needed / 1e6:.0f} MB or "
+                "more; free some or choose another folder."
+            )
 
     def _header(self) -> dict[str, Any]:
         return {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
@@ -199,27 +295,53 @@ class Session:
         progress = self.budget.progress(self.seconds, self.number)
         left = self.seconds * (1 - progress) / max(progress, 1e-9) / 60
         figures = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
-        self.report(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
+        self._say(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
 
     def _validate(self) -> None:
-        figures = self.recipe.validate()
-        self._last = self._clock()  # looking is not training: it is not taken from the budget
         self._validated_at = self.number
-        self._log({"validation": figures})
-        self.report(
-            f"step {self.number}  held out: " + "  ".join(f"{name} {value:.4f}" for name, value in figures.items())
-        )
+        if not self.team.is_first:
+            return
+        self.validation = self.recipe.validate()
+        self._last = self._clock()  # looking is not training: it is not taken from the budget
+        self._log({"validation": self.validation})
+        figures = "  ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
+        self._say(f"step {self.number}  held out: {figures}")
+        self._tell(validation=self.validation)
+
+    def _tell(self, **figures: Mapping[str, float]) -> None:
+        """Hand on a milestone."""
+        share = self.budget.progress(self.seconds, self.number)
+        left = None
+        if self._began is not None:
+            began, first_share = self._began
+            left = (time.monotonic() - began) * (1 - share) / max(share - first_share, 1e-9)
+        milestone = Milestone(self.number, self.seconds, share, left, **figures)
+        self._call(lambda: self.follow(milestone))
+
+    def _say(self, line: str) -> None:
+        self._call(lambda: self.report(line))
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        if self.team.is_first:
+            try:
+                callback()
+            except Cancelled:
+                self._stop.set()
 
     def _log(self, entry: dict[str, Any]) -> None:
+        if not self.team.is_first:
+            return
         line = {"step": self.number, "seconds": round(self.seconds, 1), **entry}
-        with (self.work / LOG).open("a", encoding="utf-8") as file:
+        with self._writing(), (self.work / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(_rounded(line)) + "\n")
 
     def _forget_log_after(self, number: int) -> None:
         """Drop what an interrupted run logged after its last checkpoint: those steps are made again."""
         path = self.work / LOG
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-        path.write_text("".join(line for line in lines if json.loads(line).get("step", 0) <= number), encoding="utf-8")
+        kept = "".join(line for line in lines if json.loads(line).get("step", 0) <= number)
+        with self._writing():
+            path.write_text(kept, encoding="utf-8")
 
 
 def _floating_tensors(state: Any, name: str = "state") -> Iterator[tuple[str, torch.Tensor]]:

@@ -1,0 +1,183 @@
+"""Fine-tuning a model of the catalogue on a manifest, from its checkpoint to a file that the engine finds again.
+
+The command line and the engine's job are both this.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from engine import files
+from engine.errors import Cancelled, CheckpointError, TrainingError
+from engine.models.catalogue import CatalogueEntry, entry
+from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.paths import data_folder
+from engine.training import features
+from engine.training.guidance_free import GuidanceFree, GuidanceFreeOptions
+from engine.training.manifest import read_manifest
+from engine.training.processes import Processes, join_processes
+from engine.training.session import LOG, Budget, Milestone, Pace, Session
+
+SMALL_PARAMETERS = 20_000_000
+SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
+"""Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
+PACE = Pace(validation_steps=100, validates_first=True)
+SPEECH = "speech"
+"""Folder of the prepared speech, in the work folder."""
+
+
+class Follower(Protocol):
+    """Who is told how it goes. Every method may raise :class:`Cancelled`."""
+
+    def check(self) -> None:
+        """Called often."""
+
+    def status(self, text: str) -> None:
+        """Called with a line when another part begins, and with the losses now and then."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called while speech is prepared."""
+
+    def milestone(self, milestone: Milestone) -> None:
+        """Called after every step and validation."""
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """What is to be trained, on what, and for how long."""
+
+    model: str
+    manifest: Path
+    work: Path
+    options: GuidanceFreeOptions
+    budget: Budget
+    learning_rate: float | None = None
+    """``None`` for the usual one of a model of this size."""
+    folder: str = ""
+    """Where the checkpoint lies, if not in its usual place."""
+    variant: str = ""
+    device: str = "auto"
+    resume: bool = False
+    export: Path | None = None
+    """Folder to write the result to; ``None`` for the user's own, where the application looks for it."""
+
+
+@dataclass(frozen=True)
+class FineTuned:
+    """What came of it. Of several processes, only the first writes ``checkpoint``."""
+
+    checkpoint: Path
+    is_first: bool
+    steps: int
+    seconds: float
+    validation: dict[str, float]
+
+
+def guidance_free_folder(model: str) -> Path:
+    """Where the engine looks for CFG-free checkpoints that the user trained."""
+    return data_folder() / "models" / model / "cfg_free"
+
+
+def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTuned:
+    """Train, and export the result.
+
+    Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    chosen = entry(job.model)
+    processes = join_processes(job.device, job.options.half_precision)
+    if not processes.is_first:
+        follower = _Silent()
+    follower.status(f"Reading {job.manifest.name}")
+    rows = read_manifest(job.manifest, follower.check)
+    follower.status(f"Reading {chosen.title}")
+    checkpoint = _checkpoint(job, chosen, follower.check)
+    read = features.reader(checkpoint)
+    features.check_rows(job.manifest, rows, read, follower.check)
+    # As in synthesis: numbers too small to be heard are slow to compute with.
+    torch.set_flush_denormal(True)
+    with processes.first_goes_first():
+        follower.status(f"Preparing {len(rows)} recordings")
+        examples = features.prepare(job.manifest, rows, read, job.work / SPEECH, follower.progress)
+    session = _session(job, checkpoint, examples, processes, follower, pace)
+    follower.status("Training")
+    if not session.run():
+        raise Cancelled(f"Stopped at step {session.number}; go on with the same command and --resume.")
+    target = (job.export or guidance_free_folder(job.model)) / session.recipe.file_name
+    if processes.is_first:
+        target = _export(session, target)
+    return FineTuned(target, processes.is_first, session.number, session.seconds, session.validation)
+
+
+def _checkpoint(job: FineTuning, chosen: CatalogueEntry, check: Callable[[], None]) -> F5Checkpoint:
+    place = Path(job.folder) if job.folder else chosen.folder
+    if not place.exists():
+        raise CheckpointError(
+            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
+        )
+    checkpoint = read_f5_checkpoint(place, job.variant or ("" if job.folder else chosen.variant), check)
+    if _is_guidance_free(checkpoint.path):
+        raise TrainingError(f"{checkpoint.path} is CFG-free already; start from the model that it was made from.")
+    return checkpoint
+
+
+def _is_guidance_free(path: Path) -> bool:
+    if path.suffix != ".safetensors":
+        return False
+    try:
+        with safe_open(path, framework="pt") as file:
+            return (file.metadata() or {}).get("cfg_free") == "true"
+    except (SafetensorError, OSError):
+        return False
+
+
+def _session(
+    job: FineTuning,
+    checkpoint: F5Checkpoint,
+    examples: features.Examples,
+    processes: Processes,
+    follower: Follower,
+    pace: Pace,
+) -> Session:
+    parameters = sum(value.numel() for value in checkpoint.weights.values())
+    rate = job.learning_rate or (SMALL_RATE if parameters < SMALL_PARAMETERS else USUAL_RATE)
+    recipe = GuidanceFree(checkpoint, examples, processes, replace(job.options, learning_rate=rate))
+    session = Session(recipe, job.work, job.budget, pace, follower.status, follower.milestone, processes)
+    session.begin(job.resume)
+    return session
+
+
+def _export(session: Session, target: Path) -> Path:
+    """Write the result beside others of its weight, never over them."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        number, first = 1, target
+        while target.exists():
+            number += 1
+            target = first.with_stem(f"{first.stem}-{number}")
+        session.recipe.export(target)
+        shutil.copyfile(session.work / LOG, target.with_suffix("." + LOG))
+    except OSError as error:
+        raise TrainingError(
+            f"{target} could not be written: {files.reason(error)}. "
+            "Everything that was trained is in the work folder: resume to write it again."
+        ) from error
+    return target
+
+
+class _Silent:
+    """What all processes but the first are followed by."""
+
+    def check(self) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+    def progress(self, done: int, total: int) -> None: ...
+
+    def milestone(self, milestone: Milestone) -> None: ...

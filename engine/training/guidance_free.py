@@ -1,0 +1,317 @@
+"""Fine-tuning a flow-matching model so that one branch speaks as well as two under classifier-free guidance.
+
+*Model guidance* (Tang et al., arXiv 2502.12154; for F5-TTS Liu et al., arXiv 2504.20334): the target x₁ − x₀ becomes
+u + w·sg(v_c − v_u). The paper prints this with a minus, under which guidance gets weaker and not stronger; the sign
+here is that of the first authors' code, whose fixed point is v_c = v_u + Δ/(1 − w): the field that guidance of
+strength s = w/(1 − w) follows. For w ≥ 1 there is none.
+
+*Distillation* is not the papers' method: the target is v_c + s·(v_c − v_u) of the frozen model that is started from.
+
+What is dropped is drawn once a batch, as in the official code, at the paper's rates: text and speech together 0.2, and
+independently speech alone 0.3. A batch without both keeps the plain target, or there would be no v_u to differ from.
+There is no dropout, so both forward passes see the same.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.errors import SettingError, TrainingError
+from engine.models.checkpoints import fingerprint
+from engine.models.f5.checkpoint import F5Checkpoint
+from engine.models.f5.dit import DiT
+from engine.training.export import save_official
+from engine.training.f5_mini import BatchQueue
+from engine.training.features import Example, Examples
+from engine.training.flow_matching import (
+    FlowMatchingDraw,
+    FlowMatchingOptions,
+    SpeechBatch,
+    draw_problem,
+    predicted_velocity,
+    span_error,
+    synthesis_problem,
+)
+from engine.training.processes import Processes
+from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.session import require_finite
+
+MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
+VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
+
+
+def equivalent_guidance(weight: float) -> float:
+    """The strength s of guidance, as the official code counts it, that a model trained at ``weight`` w replaces."""
+    return weight / (1 - weight)
+
+
+@dataclass(frozen=True)
+class GuidanceFreeOptions:
+    """What a run can change."""
+
+    weight: float
+    method: str = MODEL_GUIDANCE
+    frames: int = 1_800
+    """Mel frames of one step of one process, padding included."""
+    learning_rate: float = 1e-5
+    warm_up: int = 50
+    """Steps in which the learning rate rises."""
+    hold: float = 0.5
+    """Share of the budget after which it falls."""
+    weight_warm_up: float = 0.1
+    """Share of the budget in which the weight rises from 0: the model is started from was trained without."""
+    latest: float = 1.0
+    """Times after which the target is the plain one."""
+    average_difference: bool = False
+    """Whether v_c − v_u is the averaged model's, as in the first authors' code, at the cost of a third forward pass."""
+    average_decay: float = 0.999
+    joined_share: float = 0.5
+    """Share of the items that are two recordings of one voice, where the model can read those."""
+    half_precision: bool = False
+    validation_items: int = 24
+    seed: int = 1
+    objective: FlowMatchingOptions = field(
+        default_factory=lambda: FlowMatchingOptions(drop_audio=0.3 * (1 - 0.2), drop_both=0.2)
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < 1:
+            why = (
+                "from 1 on the model would chase a target that grows with it, and its gradients explode"
+                if self.weight >= 1
+                else "at 0 it would be trained as before"
+            )
+            raise SettingError(f"The weight w must lie between 0 and 1, not be {self.weight:g}: {why}.")
+        if self.method not in METHODS:
+            raise SettingError(f"There is no method {self.method!r}; known: {', '.join(METHODS)}.")
+        if not self.learning_rate > 0:
+            raise SettingError(f"The learning rate must be above 0, not {self.learning_rate:g}.")
+        if not 0 < self.latest <= 1:
+            raise SettingError(f"The latest guided time must lie above 0 and up to 1, not be {self.latest:g}.")
+
+
+class GuidanceFree:
+    """Fine-tunes a model; see :class:`engine.training.session.Recipe`."""
+
+    def __init__(
+        self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
+    ) -> None:
+        if checkpoint.config.backbone != "DiT":
+            raise TrainingError(f"{checkpoint.path} is no F5-TTS; only its diffusion transformer can be trained here.")
+        self.name = f"cfg-free {options.method} w={options.weight:.6g}"
+        self.checkpoint, self.examples, self.processes, self.options = checkpoint, examples, processes, options
+        self.device = processes.device
+        torch.manual_seed(options.seed)
+        self._teacher = checkpoint.build().to(self.device)
+        self.model = copy.deepcopy(self._teacher).train().requires_grad_(True)
+        self.average = AveragedModel(self.model, options.average_decay)
+        optimiser = torch.optim.AdamW(
+            self.model.parameters(), lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+        )
+        self._field, self._optimiser = processes.accelerator.prepare(_Field(self.model), optimiser)
+        # Every process draws for itself.
+        seed = options.seed + 1_000_003 * processes.number
+        joined_share = options.joined_share if _may_join(examples.training) else 0.0
+        self._queue = BatchQueue(examples.training, options.frames, joined_share, seed)
+        self._generator = torch.Generator().manual_seed(seed)
+        self._steps = 0
+
+    def describe(self) -> dict[str, Any]:
+        examples = self.examples
+        return {
+            "speech": f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h",
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": self._base,
+            "processes": self.processes.count,
+            "equivalent_guidance": equivalent_guidance(self.options.weight),
+            "options": asdict(self.options),
+        }
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        options = self.options
+        batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
+        scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
+        self._optimiser.param_groups[0]["lr"] = options.learning_rate * scale
+        self._optimiser.zero_grad(set_to_none=True)
+        # Drawn on the processor, so that one seed means one run whatever the device.
+        problem = draw_problem(batch, options.objective, self._generator).to(self.device)
+        ids = batch.ids.to(self.device)
+        velocity = self._field(ids, problem).float()
+        loss = span_error(velocity, self._target(ids, problem, velocity.detach(), progress), problem.span)
+        self.processes.accelerator.backward(loss)
+        norm = self.processes.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
+        require_finite(float(loss.detach() + norm), "loss or its gradient", number)
+        self._optimiser.step()
+        self.average.update(self.model, number)
+        self._steps = number
+        return {"loss": float(loss.detach())}
+
+    @torch.no_grad()
+    def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
+        """What the velocity is trained to be, (B, frames, bands); ``conditional`` is what it is."""
+        options = self.options
+        rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
+        if options.method == DISTILLATION:
+            learnt = self._velocity(self._teacher, ids, problem)
+            if problem.drops_text:
+                return learnt
+            strength = equivalent_guidance(rising * options.weight)
+            unconditional = self._velocity(self._teacher, ids, without_conditions(problem))
+            return learnt + self._gated(strength, problem) * (learnt - unconditional)
+        if problem.drops_text:
+            return problem.target
+        other = self.model
+        if options.average_difference:
+            other = self.average.module
+            conditional = self._velocity(other, ids, problem)
+        difference = conditional - self._velocity(other, ids, without_conditions(problem))
+        return problem.target + self._gated(rising * options.weight, problem) * difference
+
+    def _gated(self, weight: float, problem: FlowMatchingDraw) -> Tensor:
+        return weight * (problem.times <= self.options.latest).float()[:, None, None]
+
+    def _velocity(self, model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
+        """In float32, whatever it was computed in: differences of velocities are small."""
+        with self.processes.accelerator.autocast():
+            return predicted_velocity(model, ids, problem).float()
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Mean squared error of the averaged model's one branch against the guided velocity of the model that was
+        started from, by time; and ``gap``, their sum as a share of that model's own (1: nothing learnt yet)."""
+        errors: dict[float, list[float]] = {time: [] for time in VALIDATION_TIMES}
+        plain: list[float] = []
+        for batch, time, problem, target, teachers in self._validation_problems:
+            velocity = predicted_velocity(self.average.module, batch.ids.to(self.device), problem.to(self.device))
+            errors[time].append(float(span_error(velocity.cpu(), target, problem.span)))
+            plain.append(teachers)
+        figures = {f"guided t={time:.2f}": float(np.mean(values)) for time, values in errors.items()}
+        return figures | {"gap": sum(sum(values) for values in errors.values()) / sum(plain)}
+
+    @cached_property
+    @torch.no_grad()
+    def _validation_problems(self) -> list[tuple[SpeechBatch, float, FlowMatchingDraw, Tensor, float]]:
+        """Batches, times and problems with the teacher's guided velocity and the error of its conditional branch."""
+        strength = equivalent_guidance(self.options.weight)
+        generator = torch.Generator().manual_seed(7)
+        problems = []
+        for time in VALIDATION_TIMES:
+            for batch in validation_batches(self.examples.held_out, self.options.validation_items):
+                problem = synthesis_problem(batch, time, generator)
+                ids, there = batch.ids.to(self.device), problem.to(self.device)
+                conditional = predicted_velocity(self._teacher, ids, there)
+                unconditional = predicted_velocity(self._teacher, ids, without_conditions(there))
+                target = conditional + strength * (conditional - unconditional)
+                error = float(span_error(conditional, target, there.span))
+                problems.append((batch, time, problem, target.cpu(), error))
+        return problems
+
+    def state(self) -> dict[str, Any]:
+        draws = {"queue": self._queue.state(), "generator": self._generator.get_state()}
+        return {
+            "model": self.model.state_dict(),
+            "average": self.average.module.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
+            "draws": self.processes.gather(draws),
+            "base": self._base,
+            "steps": self._steps,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`TrainingError` when the checkpoint was started from other weights or by another number of
+        processes."""
+        if state["base"] != self._base:
+            raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
+        if len(state["draws"]) != self.processes.count:
+            raise TrainingError(
+                f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
+                "start as many."
+            )
+        self.model.load_state_dict(state["model"])
+        self.average.module.load_state_dict(state["average"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        draws = state["draws"][self.processes.number]
+        self._queue.restore(draws["queue"])
+        self._generator.set_state(draws["generator"])
+        self._steps = state["steps"]
+
+    def export(self, folder: Path) -> None:
+        """Write ``w-0.50.safetensors``: the averaged weights as official ones, with what they are as metadata."""
+        save_official(folder / self.file_name, self.average.module, self._steps, self.metadata)
+
+    @property
+    def file_name(self) -> str:
+        return f"w-{self.options.weight:.2f}.safetensors"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """By these a CFG-free checkpoint is recognised."""
+        weight = self.options.weight
+        return {
+            "cfg_free": "true",
+            "weight": f"{weight:.6g}",
+            "equivalent_guidance": f"{equivalent_guidance(weight):.6g}",
+            "method": self.options.method,
+            "base": self._base,
+            "steps": str(self._steps),
+        }
+
+    @cached_property
+    def _base(self) -> str:
+        return fingerprint(self.checkpoint.path)
+
+
+class _Field(nn.Module):
+    """The model in training as one call, which is what several processes exchange their gradients around."""
+
+    def __init__(self, model: DiT) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
+        return predicted_velocity(self.model, ids, problem)
+
+
+def without_conditions(problem: FlowMatchingDraw) -> FlowMatchingDraw:
+    """The same noised speech at the same times, without text and surrounding speech."""
+    return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True, drops_audio=True)
+
+
+def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
+    """A batch whose items are one recording, or two of one voice joined."""
+    lengths = [sum(one.frames for one in item) for item in items]
+    counts = [sum(len(one.ids) for one in item) for item in items]
+    mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
+    ids = torch.full((len(items), max(counts)), -1)
+    for row, item in enumerate(items):
+        mel[row, : lengths[row]] = torch.from_numpy(np.concatenate([one.mel for one in item]).astype(np.float32))
+        ids[row, : counts[row]] = torch.from_numpy(np.concatenate([one.ids for one in item]))
+    joins = [item[0].frames if len(item) > 1 else 0 for item in items]
+    return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
+
+
+def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBatch]:
+    """About ``count`` items, the same every time: a recording after another one of its voice where that can be."""
+    draw = random.Random(3)
+    joins = _may_join(examples)
+    items = []
+    for one in examples[:: max(1, len(examples) // count)]:
+        others = [other for other in examples if joins and other.voice == one.voice and other is not one]
+        items.append([draw.choice(others), one] if others else [one])
+    items.sort(key=lambda item: sum(one.frames for one in item))
+    return [collate(items[start : start + 8]) for start in range(0, len(items), 8)]
+
+
+def _may_join(examples: Sequence[Example]) -> bool:
+    """Only what has one token a frame can be joined, and only where voices are told apart."""
+    return all(one.voice and len(one.ids) == one.frames for one in examples)
