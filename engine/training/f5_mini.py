@@ -8,11 +8,11 @@ synthesis. The official layout does not change, so the official code runs the re
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -75,13 +75,23 @@ class F5Options:
     objective: FlowMatchingOptions = field(default_factory=FlowMatchingOptions)
 
 
+class Spoken(Protocol):
+    """What :class:`BatchQueue` needs to know of a clip."""
+
+    @property
+    def voice(self) -> str: ...
+
+    @property
+    def frames(self) -> int: ...
+
+
 class BatchQueue:
     """An endless row of batches of items of about the same length. An item is one clip or two, by their numbers."""
 
     POOL = 192
     """Items that are drawn at a time, sorted by length and packed."""
 
-    def __init__(self, clips: tuple[Clip, ...], frames: int, joined_share: float, seed: int) -> None:
+    def __init__(self, clips: Sequence[Spoken], frames: int, joined_share: float, seed: int) -> None:
         self._lengths = [clip.frames for clip in clips]
         self._frames, self._joined_share = frames, joined_share
         self._draw = random.Random(seed)

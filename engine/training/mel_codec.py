@@ -2,8 +2,9 @@
 
 The decoder learns from latents with noise on them, of a strength that changes from item to item. What it has learnt to
 bear from noise it bears from a flow model's errors, and latents that must survive noise lie smoothly: neighbours mean
-similar sounds. Normalising every latent to variance one (batch statistics in training) keeps the encoder from outgrowing
-the noise. A phone classifier on the latents keeps what words need where a distance between spectra would not.
+similar sounds. Normalising every latent to variance one (batch statistics in training) keeps the encoder from
+outgrowing the noise. A phone classifier on the latents keeps what words need, where a distance between spectra alone
+would not.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engine.files import write_atomically
 from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
@@ -213,9 +215,7 @@ def export_codec(folder: Path, codec: MelCodec) -> None:
         name: value.cpu().contiguous().to(torch.float16) if value.is_floating_point() else value.cpu()
         for name, value in codec.state_dict().items()
     }
-    unfinished = folder / (WEIGHT_FILE + ".part")
-    unfinished.write_bytes(save(weights))
-    unfinished.replace(folder / WEIGHT_FILE)
+    write_atomically(folder / WEIGHT_FILE, save(weights))
 
 
 @torch.no_grad()

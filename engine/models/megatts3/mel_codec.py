@@ -12,12 +12,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import torch
-import yaml
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.errors import CheckpointError
 from engine.models.checkpoints import load_strictly, read_weights
+from engine.models.megatts3.config_file import ConfigFile
 from engine.models.vocos import ConvNeXtBlock
 
 CONFIG_FILE = "config.yaml"
@@ -42,13 +41,8 @@ class MelCodecConfig:
     @classmethod
     def read(cls, path: Path) -> MelCodecConfig:
         """Read a ``config.yaml``. Raises :class:`CheckpointError` when it is missing or describes no such codec."""
-        try:
-            part = yaml.safe_load(path.read_text(encoding="utf-8"))["mel_codec"]
-            return cls(**{one.name: int(part[one.name]) for one in fields(cls)})
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(
-                f"{path} describes no mel codec ({type(error).__name__}: {error}); restore the model folder."
-            ) from None
+        part = ConfigFile.read(path).part("mel_codec")
+        return cls(**{one.name: part.number(one.name) for one in fields(cls)})
 
     def as_dict(self) -> dict[str, int]:
         return asdict(self)

@@ -1,0 +1,288 @@
+"""The recipe of the bundled MegaTTS 3, ``megatts3-mini``: a small DiT of the official layout over the latents of
+:mod:`engine.training.mel_codec`.
+
+MegaTTS 3 is told how long every phone lasts, so what a small model cannot learn, the alignment, is given away by its
+design: the corpus's own phone times in training, a table of mean durations at synthesis.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from engine.models.checkpoints import fingerprint
+from engine.models.megatts3.config import DiTConfig
+from engine.models.megatts3.dit import MegaDiT
+from engine.models.megatts3.mel_codec import WEIGHT_FILE, MelCodec
+from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
+from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
+from engine.training.export_mega import export_mega
+from engine.training.f5_mini import BatchQueue
+from engine.training.flow_matching import span_error
+from engine.training.latent_flow import (
+    LatentBatch,
+    LatentFlowOptions,
+    LatentProblem,
+    draw_latent_problem,
+    latent_synthesis_problem,
+)
+from engine.training.muon import Muon
+from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.session import require_finite
+
+ARCHITECTURE = DiTConfig(
+    dim=192, layers=10, heads=3, ff_hidden=512, local_cond=128, phone_layers=2, phone_heads=4, phone_ff_hidden=384
+)
+_ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
+"""Attention in plain products: items here are so short that the fused kernel's backward pass costs a tenth more of a
+step on processors."""
+VALIDATION_TIMES = (0.05, 0.40)
+"""Close to the noise is where a model that mumbles gives itself away, while its mean loss looks fine."""
+
+
+@dataclass(frozen=True)
+class MegaOptions:
+    """What a run of the recipe can change."""
+
+    frames: int = 1_500
+    """Latent frames of one step, padding included."""
+    matrix_rate: float = 0.02
+    """Learning rate of Muon, for the matrices of the layers."""
+    other_rate: float = 1.5e-3
+    """Learning rate of AdamW, for everything else."""
+    warm_up: int = 100
+    hold: float = 0.3
+    joined_share: float = 0.7
+    """Share of the items that are two clips of one voice: a prompt and what is said after it."""
+    average_decay: float = 0.999
+    half_precision: bool = False
+    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
+    validation_items: int = 24
+    seed: int = 1
+    objective: LatentFlowOptions = field(default_factory=LatentFlowOptions)
+
+
+@dataclass(frozen=True)
+class LatentClip:
+    """A clip as the model sees it."""
+
+    voice: str
+    latents: np.ndarray = field(repr=False)
+    """(n, latent) float16."""
+    phones: np.ndarray = field(repr=False)
+    """(phones,) official numbers."""
+    phones_of_frames: np.ndarray = field(repr=False)
+    """(n · stride,) places in ``phones``, from one."""
+
+    @property
+    def frames(self) -> int:
+        """Latent frames."""
+        return len(self.latents)
+
+
+@torch.inference_mode()
+def latent_clips(clips: Sequence[Clip], codec: MelCodec, cache: Path) -> tuple[LatentClip, ...]:
+    """All ``clips``, each cut to whole latents, through ``codec``. The latents are kept in the file ``cache``, which
+    must belong to this codec and these clips."""
+    stride = codec.config.stride
+    lengths = [clip.frames // stride for clip in clips]
+    if not cache.exists():
+        device = codec.mel_mean.device
+        encoded = []
+        for clip, length in zip(clips, lengths, strict=True):
+            mel = torch.from_numpy(clip.mel[: length * stride].astype(np.float32))[None].to(device)
+            encoded.append(codec.encode(mel)[0].half().cpu().numpy())
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = cache.with_suffix(".part.npy")
+        np.save(unfinished, np.concatenate(encoded))
+        unfinished.replace(cache)
+    every = np.load(cache, mmap_mode="r")
+    starts = np.cumsum([0, *lengths])
+    return tuple(
+        LatentClip(
+            clip.voice,
+            every[start : start + length],
+            phone_ids(phone for phone, _, _ in clip.phones),
+            phones_of_frames(clip.phones, length * stride, SAMPLE_RATE, HOP),
+        )
+        for clip, start, length in zip(clips, starts, lengths, strict=False)
+    )
+
+
+class MegaMini:
+    """Trains a small MegaTTS 3; see :class:`engine.training.session.Recipe`."""
+
+    name = "megatts3-mini"
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        codec_folder: Path,
+        work: Path,
+        device: torch.device,
+        options: MegaOptions = MegaOptions(),
+        architecture: DiTConfig = ARCHITECTURE,
+    ) -> None:
+        """``codec_folder`` is an exported codec; the corpus's latents are kept in ``work``."""
+        self.corpus, self.codec_folder, self.device, self.options = corpus, codec_folder, device, options
+        codec = MelCodec.load(codec_folder, device)
+        self._codec_fingerprint = fingerprint(codec_folder / WEIGHT_FILE)
+        kept = work / f"latents-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
+        self._training = latent_clips(corpus.training, codec, kept / "training.npy")
+        self._held_out = latent_clips(corpus.held_out, codec, kept / "held_out.npy")
+        torch.manual_seed(options.seed)
+        self.model = MegaDiT(architecture)
+        initialise(self.model)
+        self.model.requires_grad_(True).train().to(device)
+        self.average = AveragedModel(self.model, options.average_decay)
+        matrices, others = _split(self.model)
+        iteration_type = torch.bfloat16 if options.half_precision else torch.float32
+        self._optimisers = {
+            "matrices": Muon(matrices, lr=options.matrix_rate, iteration_type=iteration_type),
+            "others": torch.optim.AdamW(others, lr=options.other_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+        }
+        self._rates = {"matrices": options.matrix_rate, "others": options.other_rate}
+        self._queue = BatchQueue(self._training, options.frames, options.joined_share, options.seed)
+        self._generator = torch.Generator().manual_seed(options.seed)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "corpus": f"flite, {len(self.corpus.training)} clips, {self.corpus.seconds / 3600:.2f} h",
+            "codec": self._codec_fingerprint,
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": "random",
+            "options": asdict(self.options),
+        }
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        options = self.options
+        batch = collate_latents([[self._training[one] for one in item] for item in self._queue.next()])
+        scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
+        for part, optimiser in self._optimisers.items():
+            optimiser.param_groups[0]["lr"] = self._rates[part] * scale
+            optimiser.zero_grad(set_to_none=True)
+        # Drawn on the processor, so that one seed means one run whatever the device.
+        problem = draw_latent_problem(batch, options.objective, self._generator).to(self.device)
+        loss = self._error(self.model, problem)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        require_finite(float(loss.detach() + norm), "loss or its gradient", number)
+        for optimiser in self._optimisers.values():
+            optimiser.step()
+        self.average.update(self.model, number)
+        return {"flow": float(loss.detach())}
+
+    def _error(self, model: MegaDiT, problem: LatentProblem) -> Tensor:
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.half_precision), _ATTENTION():
+            velocity = model(
+                problem.noised,
+                problem.condition,
+                problem.prompt,
+                problem.phones,
+                problem.tones,
+                problem.phones_of_frames,
+                problem.times,
+                problem.mask,
+            )
+        return span_error(velocity, problem.target, problem.span)
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """The error at :data:`VALIDATION_TIMES` where a prompt is known and the clip after it is not."""
+        figures = {}
+        for time in VALIDATION_TIMES:
+            generator = torch.Generator().manual_seed(7)
+            errors = []
+            for batch in self._validation_batches:
+                problem = latent_synthesis_problem(batch, time, generator).to(self.device)
+                errors.append(float(self._error(self.average.module, problem)))
+            figures[f"t={time:.2f}"] = float(np.mean(errors))
+        return figures
+
+    @cached_property
+    def _validation_batches(self) -> list[LatentBatch]:
+        draw = random.Random(3)
+        items = []
+        for clip in self._held_out[:: max(1, len(self._held_out) // self.options.validation_items)]:
+            others = [one for one in self._held_out if one.voice == clip.voice and one is not clip]
+            items.append([draw.choice(others), clip])
+        items.sort(key=lambda item: sum(clip.frames for clip in item))
+        return [collate_latents(items[start : start + 8]) for start in range(0, len(items), 8)]
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "model": self.model.state_dict(),
+            "average": self.average.module.state_dict(),
+            "optimisers": {part: optimiser.state_dict() for part, optimiser in self._optimisers.items()},
+            "queue": self._queue.state(),
+            "generator": self._generator.get_state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.average.module.load_state_dict(state["average"])
+        for part, optimiser in self._optimisers.items():
+            optimiser.load_state_dict(state["optimisers"][part])
+        self._queue.restore(state["queue"])
+        self._generator.set_state(state["generator"])
+
+    def export(self, folder: Path) -> None:
+        export_mega(folder, self.average.module, self.codec_folder, self.corpus)
+
+
+def collate_latents(items: list[list[LatentClip]]) -> LatentBatch:
+    """A batch whose items are one clip, or two of one voice joined."""
+    lengths = [sum(clip.frames for clip in item) for item in items]
+    spoken = [np.concatenate([clip.phones for clip in item]) for item in items]
+    first = items[0][0]
+    stride = len(first.phones_of_frames) // first.frames
+    latents = torch.zeros(len(items), max(lengths), first.latents.shape[1])
+    phones = torch.zeros(len(items), max(map(len, spoken)), dtype=torch.long)
+    places = torch.zeros(len(items), max(lengths) * stride, dtype=torch.long)
+    for row, item in enumerate(items):
+        phones[row, : len(spoken[row])] = torch.from_numpy(spoken[row])
+        start = before = 0
+        for clip in item:
+            end = start + clip.frames
+            latents[row, start:end] = torch.from_numpy(clip.latents.astype(np.float32))
+            places[row, start * stride : end * stride] = torch.from_numpy(clip.phones_of_frames + before)
+            start, before = end, before + len(clip.phones)
+    tones = torch.where(phones > 0, ENGLISH_TONE, 0)
+    joins = [item[0].frames if len(item) > 1 else 0 for item in items]
+    return LatentBatch(latents, phones, tones, places, torch.tensor(lengths), torch.tensor(joins))
+
+
+@torch.no_grad()
+def initialise(model: MegaDiT) -> None:
+    """AdaLN and output at zero, except that the gates start half open; tones, which say nothing in English, quiet."""
+    for layer in model.encoder.layers:
+        linear = layer.attention_norm.linear
+        linear.weight.zero_()
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = linear.bias.chunk(6)
+        for part in (shift, scale, shift_forward, scale_forward):
+            part.zero_()
+        for part in (gate, gate_forward):
+            part.fill_(0.5)
+    model.encoder.norm.linear.weight.zero_()
+    model.encoder.norm.linear.bias.zero_()
+    model.postnet.weight.zero_()
+    model.postnet.bias.zero_()
+    model.tone_embed.weight.mul_(0.1)
+
+
+def _split(model: MegaDiT) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The layers' matrices apart from AdaLN, and all other parameters."""
+    matrices, others = [], []
+    for name, parameter in model.named_parameters():
+        inner = name.startswith("encoder.layers.") and "attention_norm" not in name and parameter.ndim == 2
+        (matrices if inner else others).append(parameter)
+    return matrices, others
