@@ -51,6 +51,10 @@ class Setting:
         others = tuple(other for other in self.techniques if other.technique != entry.technique)
         return replace(self, techniques=tuple(sorted((*others, entry), key=lambda one: one.technique)))
 
+    def without(self, technique: str) -> Setting:
+        """A copy in which ``technique`` is not engaged."""
+        return replace(self, techniques=tuple(one for one in self.techniques if one.technique != technique))
+
     @property
     def baseline(self) -> Setting:
         """The same setting with no technique engaged."""

@@ -92,6 +92,8 @@ class StepReport:
     steps: int
     seconds: float
     """Wall seconds of this step's backbone evaluation."""
+    audio_seconds: float = 0.0
+    """How long the running chunk will be heard."""
 
 
 class Observer(Protocol):

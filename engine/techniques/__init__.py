@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.errors import SettingError
+from engine.knobs import Values, checked
 from engine.setting import Setting
 from engine.techniques import ditreducio
 from engine.techniques.base import Technique
@@ -29,12 +32,19 @@ def wording(what: str) -> str:
     return f"{found.title}, {label}"
 
 
+def reshaped(setting: Setting, options: Values) -> Values:
+    """``options``, the complete ones of a model under ``setting``, as the setting's techniques change them.
+
+    Raises :class:`SettingError` for knobs that a technique has not, or values out of range.
+    """
+    for one in setting.techniques:
+        declared = technique(one.technique)
+        options = declared.reshape(options, checked(declared.knobs, one.knobs, declared.title))
+    return options
+
+
 def conflict(setting: Setting) -> str | None:
     """The first reason why ``setting``'s techniques cannot engage together, as a sentence, or ``None``."""
-    return next(
-        filter(
-            None,
-            (technique(one.technique).conflict(setting) for one in setting.techniques),
-        ),
-        None,
-    )
+    in_force = replace(setting, options=reshaped(setting, setting.options))
+    reasons = (technique(one.technique).conflict(in_force) for one in setting.techniques)
+    return next(filter(None, reasons), None)

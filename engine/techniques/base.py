@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.knobs import Knob
+from engine.knobs import Knob, Values
 from engine.setting import Setting
 
 
@@ -22,7 +22,9 @@ class Technique:
     """One acceleration, as the application shows it and the engine checks it.
 
     ``prepared_by`` is ``"calibration"``, ``"training"`` or ``""`` (nothing to prepare). ``conflict`` returns the reason
-    why the technique cannot take part in a setting, as a sentence, or ``None``.
+    why the technique cannot take part in a setting, as a sentence, or ``None``; the setting's options are those that
+    all techniques have reshaped. ``reshape`` gets the model's options and the technique's knobs, all of them present,
+    and returns the options in force.
     """
 
     name: str
@@ -33,3 +35,4 @@ class Technique:
     knobs: tuple[Knob, ...]
     prepared_by: str = ""
     conflict: Callable[[Setting], str | None] = lambda setting: None
+    reshape: Callable[[Values, Values], Values] = lambda options, knobs: options

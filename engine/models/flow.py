@@ -1,0 +1,431 @@
+"""What all models of the flow family have in common: text and a voice in, audio out, and all that is measured, skipped,
+calibrated and looked at on the way.
+
+A family (:mod:`engine.models.f5.adapter`, :mod:`engine.models.megatts3.adapter`) derives from :class:`FlowSpeech` and
+fills in what is its own:
+
+* :meth:`FlowSpeech._prepare`: text and voice to a prompt and passages;
+* :meth:`FlowSpeech._begin`: a passage to what its backbone's evaluations share;
+* :meth:`FlowSpeech._sampler`: the noise of a passage, all of it drawn beforehand, and the sampler's single step;
+* :meth:`FlowSpeech._guided`: the velocities of all branches to the one that is followed;
+* :meth:`FlowSpeech._decode`: the last state to audio;
+* :meth:`FlowSpeech._operations`: what one evaluation costs;
+* :meth:`FlowSpeech.warm_up`: everything once;
+* where its own way differs: ``_integrate`` and ``_evaluation_times`` (a solver that takes no single steps), ``_fader``
+  (how passages are joined), ``_seconds`` (how long a passage will be heard).
+
+Which options shape the trajectory, and hence what strategy tables belong to, the knobs themselves say
+(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine import device as devices
+from engine.errors import PlainError, SettingError
+from engine.knobs import Values
+from engine.models.base import (
+    AttentionCapture,
+    ModelInfo,
+    Observer,
+    OperationCounts,
+    Piece,
+    StepReport,
+    Synthesis,
+    Voice,
+)
+from engine.models.diffusion import DiffusionTransformer
+from engine.models.f5.chunks import CrossFader
+from engine.sampling.flow import Follow, Velocity, integrate, sampling_grid
+from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.setting import Setting
+from engine.take import Measurements, Trace
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.metrics import diagonal_similarity
+from engine.techniques.ditreducio.subject import Subject
+from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.engagement import Engagement, engage
+
+LARGEST_MAP = 512
+"""Captured attention maps are pooled to at most this many queries and keys."""
+
+
+class Prompt(Protocol):
+    """A voice made ready."""
+
+    frames: int
+    """Frames that it takes in front of the new speech."""
+    notes: tuple[str, ...]
+
+
+class Passage(Protocol):
+    """One piece of text, ready for the sampler."""
+
+    text: str
+    frames: int
+    """Frames to sample, those of the prompt included."""
+
+
+class Passages(Protocol):
+    """A whole text, and what the user should know about it."""
+
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...]
+
+
+class Run(Protocol):
+    """What the evaluations of one passage share: what a backbone's ``begin`` returns."""
+
+    branches: int
+
+
+class Backbone(Protocol):
+    """What speaking needs of a backbone; calibration and attention views need a :class:`DiffusionTransformer`."""
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Run,
+        duties: Sequence | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+    ) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """All that is random about one passage, drawn beforehand, and what is done with it."""
+
+    noise: Tensor
+    """The state at time 0, (1, frames, bands), float32."""
+    follow: Follow
+    """The single step. Equal arguments give equal states, always: a stochastic sampler replays its noise."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A passage as it is heard."""
+
+    samples: np.ndarray = field(repr=False)
+    mel: np.ndarray | None = field(default=None, repr=False)
+    """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
+
+
+@dataclass(frozen=True)
+class _Script:
+    """What one synthesis speaks, and with what."""
+
+    engagement: Engagement
+    backbone: Backbone
+    prompt: Prompt
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...]
+    times: np.ndarray
+    seed: int
+
+    @property
+    def options(self) -> Values:
+        return self.engagement.options
+
+    @property
+    def steps(self) -> int:
+        return len(self.times) - 1
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """One passage, spoken: what came out and what it cost."""
+
+    decoded: Decoded
+    step_seconds: tuple[float, ...]
+    backbone_seconds: float
+    decoder_seconds: float
+    evaluations: int
+    operations: float
+    """Backbone operations that were needed, and those that the same setting without techniques needs."""
+    reference_operations: float
+
+
+class FlowSpeech(ABC):
+    """A loaded model of the flow family. See :class:`engine.models.base.SpeechModel`."""
+
+    def __init__(self, info: ModelInfo, backbone: Backbone, device: torch.device, frame_seconds: float) -> None:
+        """``frame_seconds`` is how long one frame of the state is heard."""
+        self.info = info
+        self._backbone = backbone
+        self._device = device
+        self._frame_seconds = frame_seconds
+
+    # --- What a family fills in --------------------------------------------------------------------------------------
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Run everything once: first runs choose kernels and allocate, which no take should pay for."""
+
+    @abstractmethod
+    def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:
+        """The voice made ready and the text cut into passages. Raises :class:`PlainError`."""
+
+    @abstractmethod
+    def _begin(self, backbone: Backbone, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values) -> Run:
+        """What the evaluations of a passage share; ``times`` are theirs, in order."""
+
+    @abstractmethod
+    def _sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
+        """The noise of a passage on the grid ``times`` (steps + 1 values), and the step that is taken with it."""
+
+    @abstractmethod
+    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+        """The velocities of all branches that ran, branch-major, to the velocity that the sampler follows."""
+
+    @abstractmethod
+    def _decode(self, state: Tensor, passage: Passage, prompt: Prompt) -> Decoded:
+        """The last state (1, frames, bands) to the audio of the new speech."""
+
+    @abstractmethod
+    def _operations(self, frames: int, options: Values) -> OperationCounts:
+        """What one evaluation costs at this length."""
+
+    def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
+        """When the backbone is evaluated, in order."""
+        return times[:-1]
+
+    def _integrate(
+        self,
+        velocity: Velocity,
+        sampler: Sampler,
+        times: np.ndarray,
+        options: Values,
+        on_step: Callable[[int, Tensor], None],
+    ) -> Tensor:
+        """From noise to the state at the last of ``times``."""
+        return integrate(velocity, sampler.noise, times, on_step=on_step, follow=sampler.follow)
+
+    def _fader(self, options: Values) -> CrossFader:
+        """How passages are joined."""
+        return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
+
+    def _seconds(self, passage: Passage, prompt: Prompt) -> float:
+        """How long a passage will be heard."""
+        return (passage.frames - prompt.frames) * self._frame_seconds
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        observer: Observer,
+    ) -> Generator[Piece, None, Synthesis]:
+        started = time.perf_counter()
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts))
+        text_seconds = time.perf_counter() - started
+        fader = self._fader(script.options)
+        spoken, pieces, first_audio_seconds = [], [], 0.0
+        for number in range(len(script.passages)):
+            spoken.append(self._speak(script, number, observer))
+            ready = fader.push(spoken[-1].decoded.samples)
+            if number == len(script.passages) - 1:
+                ready = np.concatenate([ready, fader.finish()])
+            first_audio_seconds = first_audio_seconds or time.perf_counter() - started
+            if len(ready):
+                pieces.append(ready)
+                yield Piece(ready)
+        samples = np.concatenate(pieces)
+        measurements = Measurements(
+            seconds=time.perf_counter() - started,
+            audio_seconds=len(samples) / self.info.sample_rate,
+            first_audio_seconds=first_audio_seconds,
+            text_seconds=text_seconds,
+            backbone_seconds=sum(one.backbone_seconds for one in spoken),
+            decoder_seconds=sum(one.decoder_seconds for one in spoken),
+            evaluations=sum(one.evaluations for one in spoken),
+            ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
+            device=self.info.device,
+        )
+        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(script, spoken), script.notes)
+
+    def _script(self, text: str, voice: Voice, setting: Setting, engagement: Engagement) -> _Script:
+        """Everything that must be known before the first passage is spoken."""
+        options = engagement.options
+        prompt, prepared = self._prepare(text, voice, options)
+        return _Script(
+            engagement,
+            self._backbone,
+            prompt,
+            prepared.passages,
+            (*prompt.notes, *prepared.notes),
+            self._grid(options),
+            setting.seed,
+        )
+
+    @torch.inference_mode()
+    def _speak(self, script: _Script, number: int, observer: Observer) -> _Spoken:
+        """One passage, from noise to audio."""
+        passage, step_seconds = script.passages[number], []
+        seconds = self._seconds(passage, script.prompt)
+        began = time.perf_counter()
+
+        def on_step(step: int, state: Tensor) -> None:
+            observer.check()
+            step_seconds.append(time.perf_counter() - began - sum(step_seconds))
+            observer.step(
+                StepReport(number, len(script.passages), step, script.steps, step_seconds[-1], audio_seconds=seconds)
+            )
+
+        run, sampler = self._started(script, passage)
+        velocity = self._velocity(script, run)
+        state = self._integrate(velocity, sampler, script.times, script.options, on_step)
+        devices.synchronise(self._device)
+        sampled = time.perf_counter()
+        decoded = self._decode(state, passage, script.prompt)
+        self._require_numbers(decoded)
+        return _Spoken(
+            decoded,
+            tuple(step_seconds),
+            sampled - began,
+            time.perf_counter() - sampled,
+            len(self._evaluation_times(script.times, script.options)),
+            *self._spent(script.engagement, passage.frames),
+        )
+
+    @staticmethod
+    def _require_numbers(decoded: Decoded) -> None:
+        if not np.isfinite(decoded.samples).all():
+            raise PlainError(
+                "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision too low; "
+                "try another checkpoint or full precision."
+            )
+
+    def _started(self, script: _Script, passage: Passage) -> tuple[Run, Sampler]:
+        """A passage about to be sampled."""
+        evaluations = self._evaluation_times(script.times, script.options)
+        run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
+        return run, self._sampler(passage, script.times, script.seed, script.options)
+
+    def _velocity(self, script: _Script, run: Run) -> Velocity:
+        """What the sampler follows: the guided velocity, computed as far as the strategy table asks for it."""
+        backbone, options, table = script.backbone, script.options, script.engagement.table
+        if table is None:
+            return lambda state, evaluation: self._guided(backbone.velocity(state, evaluation, run), options)
+        plan, memory = SkipPlan(table), [LayerMemory() for _ in range(table.layers)]
+        return lambda state, evaluation: self._guided(
+            backbone.velocity(state, evaluation, run, plan.at(evaluation), memory), options
+        )
+
+    def _spent(self, engagement: Engagement, frames: int) -> tuple[float, float]:
+        """Backbone operations of a passage, and those of the same setting without techniques."""
+
+        def whole(options: Values) -> float:
+            evaluations = len(self._evaluation_times(self._grid(options), options))
+            return evaluations * self._operations(frames, options).evaluation
+
+        table = engagement.table
+        ratio = table.ops_ratio(self._operations(frames, engagement.options)) if table else 1.0
+        return whole(engagement.options) * ratio, whole(engagement.reference)
+
+    @staticmethod
+    def _grid(options: Values) -> np.ndarray:
+        return sampling_grid(options["steps"], options["spacing"], options["sway"])
+
+    def _trace(self, script: _Script, spoken: Sequence[_Spoken]) -> Trace:
+        mels = [one.decoded.mel for one in spoken if one.decoded.mel is not None]
+        return Trace(
+            tuple(one.step_seconds for one in spoken),
+            tuple(passage.text for passage in script.passages),
+            tuple(len(one.decoded.samples) / self.info.sample_rate for one in spoken),
+            np.concatenate(mels) if mels else None,
+        )
+
+    # --- What techniques ask for -------------------------------------------------------------------------------------
+    def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
+        script = self._script(text, voice, setting, self._engagement_to_calibrate(setting))
+        return self._operations(script.passages[0].frames, script.options)
+
+    def belonging(self, setting: Setting) -> Belonging:
+        return self._engagement_to_calibrate(setting).belonging
+
+    @torch.inference_mode()
+    def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:
+        """What a calibration works on, and the part of ``text`` that it speaks: the first passage."""
+        script = self._script(text, voice, setting, self._engagement_to_calibrate(setting))
+        passage, options = script.passages[0], script.options
+        run, sampler = self._started(script, passage)
+        subject = Subject(
+            self._skippable(script),
+            run,
+            sampler.noise,
+            script.times,
+            lambda velocities: self._guided(velocities, options),
+            sampler.follow,
+            run.branches,
+            script.engagement.belonging,
+            script.prompt.frames,
+        )
+        return subject, passage.text
+
+    @torch.inference_mode()
+    def capture_attention(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        layer: int,
+        step: int,
+        observer: Observer,
+    ) -> AttentionCapture:
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts))
+        backbone, passage = self._skippable(script), script.passages[0]
+        if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
+            raise SettingError(
+                f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
+                f"the grid {script.steps} steps."
+            )
+        run, sampler = self._started(script, passage)
+
+        def on_step(number: int, state: Tensor) -> None:
+            observer.check()
+            observer.step(StepReport(0, 1, number, step + 1, 0.0))
+
+        velocity = self._velocity(script, run)
+        state = self._integrate(velocity, sampler, script.times[: step + 1], script.options, on_step)
+        looked: dict[str, Tensor] = {}
+
+        def look(index: int, name: str, value: Tensor) -> None:
+            if index == layer and name == "attention_input":
+                looked[name] = value
+
+        # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it
+        # sees.
+        evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
+        hidden = backbone.enter(state, run)
+        for index in range(layer + 1):
+            hidden = backbone.layer(index, hidden, evaluation, run, look=look)
+        maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
+        query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
+        similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
+        return AttentionCapture(
+            layer, step, passage.frames, script.prompt.frames, maps.float().cpu().numpy(), similarities
+        )
+
+    def _engagement_to_calibrate(self, setting: Setting) -> Engagement:
+        """What ``setting`` comes to before it has a strategy table."""
+        return engage(self.info, setting.without(ditreducio.TECHNIQUE.name))
+
+    def _skippable(self, script: _Script) -> DiffusionTransformer:
+        if not isinstance(script.backbone, DiffusionTransformer):
+            raise SettingError(
+                f"{self.info.title} is not a diffusion transformer: DiTReducio and attention views need F5-TTS or "
+                "MegaTTS 3."
+            )
+        return script.backbone
