@@ -47,11 +47,13 @@ class Notices(QObject):
         else:
             self.banner.dismiss()
 
-    def ask(self, question: str, choices: Sequence[str], answered: Callable[[str], object]) -> None:
+    def ask(
+        self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = "warning"
+    ) -> None:
         """Show ``question``; ``answered`` is given the one of ``choices`` that the user presses, if any."""
         self._show()
         self._answered = answered
-        self.banner.ask(question, choices)
+        self.banner.ask(question, choices, level)
 
     def go_to_message(self) -> None:
         """Put the focus into the banner, when it shows something."""

@@ -6,7 +6,6 @@ there within a second. Closing asks the engine to stop, waits for its thread wit
 
 from __future__ import annotations
 
-import tempfile
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -30,14 +29,13 @@ from app.desks.synthesis import SynthesisDesk
 from app.guide import Guide, main_job
 from app.jobs import Jobs, Kind
 from app.layout import Docks, add_bar
+from app.library import open_library
 from app.menus import Menus
 from app.notices import Notices
 from app.panels.log import Level
 from app.state import AppState
 from app.status_line import StatusLine
 from app.theme import Scheme, Theme
-from engine.errors import PlainError
-from engine.library import Library
 from engine.messages import Command, Event, ShutDown
 
 _JOIN_POLL_MILLISECONDS = 20
@@ -91,7 +89,6 @@ class MainWindow(QMainWindow):
 
         self.bridge = Bridge(self)
         self.jobs = Jobs(self._submit, self)
-        self.library, self._library_problem = open_library(data_folder / "takes")
         self.state = AppState(self.jobs, CalibrationStore(data_folder / "calibrations"), self)
         self.action = Actions(self, self.state.undo_stack)
         self.docks = Docks(self)
@@ -99,7 +96,7 @@ class MainWindow(QMainWindow):
         add_bar(self, "steps", "Steps", self.guide)
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs, self.docks, theme.colours)
-        self._make_desks()
+        self._make_desks(data_folder / "takes")
         self._menus = Menus(self, self.action, self.docks, theme, self._choose_model, self.models.choose_device)
         self.docks.default_layout()
         self._connect()
@@ -113,12 +110,12 @@ class MainWindow(QMainWindow):
         return self.docks.panels
 
     # --- Putting together -------------------------------------------------------------------------------------------
-    def _make_desks(self) -> None:
+    def _make_desks(self, takes: Path) -> None:
         state, action, docks, notices, theme = self.state, self.action, self.docks, self.notices, self.theme
         self.models = ModelDesk(self, state, action, docks, notices, theme.colours)
         self.synthesis = SynthesisDesk(self, state, action, self.status, theme)
         self.strategy = StrategyDesk(self, state, action, docks, notices, theme)
-        self.listening = ListeningDesk(self, state, self.library, action, docks, notices, theme)
+        self.listening = ListeningDesk(self, state, open_library(takes), action, docks, notices, theme)
         self.profiles = ProfileDesk(self, state, action, notices)
         self._desks: tuple[Desk, ...] = (
             self.models,
@@ -202,8 +199,7 @@ class MainWindow(QMainWindow):
         self.status.say("Starting the engine…")
         self._engine = self._make_engine(self.bridge.post)
         self._engine.start()
-        if self._library_problem:
-            self.notices.warn(self._library_problem)
+        self.listening.tell_library_problem()
         for problem in self.state.calibrations.problems:
             self.notices.note(problem, Level.WARNING)
         self.state.load_model(self.state.model_id)
@@ -288,18 +284,3 @@ class MainWindow(QMainWindow):
         self.listening.shut_down()
         self.close()
         self.closed.emit()
-
-
-def open_library(folder: Path) -> tuple[Library, str]:
-    """The take library in ``folder``, or one for this session only; and a sentence about what is wrong, or ``""``."""
-    try:
-        library = Library(folder)
-    except (PlainError, OSError) as error:
-        temporary = Path(tempfile.mkdtemp(prefix="paretone-takes-"))
-        return Library(temporary), f"{error} Until then takes are kept in {temporary}."
-    if library.damage:
-        return library, (
-            f"The take library in {folder} is damaged and can only be read ({library.damage}). "
-            "New takes can be heard and saved as WAV, but the history does not keep them."
-        )
-    return library, ""

@@ -89,6 +89,10 @@ class TakeSummary:
         return self.frames / self.sample_rate
 
 
+class LibraryDamaged(LibraryError):
+    """The database cannot be read at all; :meth:`Library.set_aside` makes room for a new one."""
+
+
 class Library:
     """The takes in one folder. Any thread may call it; calls take turns.
 
@@ -308,10 +312,6 @@ class Library:
         """Name the take ``take``."""
         self._change(take, "label = ?", label)
 
-    def set_fidelity(self, take: str, baseline: str, log_mel_distance: float) -> None:
-        """Record how far the take ``take`` is from the take ``baseline``."""
-        self._change(take, "fidelity_to = ?, log_mel_distance = ?", baseline, log_mel_distance)
-
     def delete(self, take: str) -> None:
         """Forget the take ``take``, audio included."""
         with self._problems("written"):
@@ -369,7 +369,7 @@ class Library:
         except sqlite3.OperationalError as error:
             raise LibraryError(f"{start}: {_OPERATIONAL.get(error.sqlite_errorcode & 0xFF, str(error))}.") from error
         except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
-            raise LibraryError(
+            raise LibraryDamaged(
                 f"{start}: {DATABASE} is damaged ({error}). Set it aside, where its audio stays playable, and go on "
                 "with a new one."
             ) from error

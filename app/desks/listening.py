@@ -14,6 +14,7 @@ from app import file_dialogs
 from app.actions import Actions
 from app.jobs import Job
 from app.layout import Docks
+from app.library import OpenedLibrary, replace_damaged
 from app.notices import Notices
 from app.panels.log import Level
 from app.panels.takes import TakesPanel
@@ -41,7 +42,7 @@ class ListeningDesk(QObject):
         self,
         window: QMainWindow,
         state: AppState,
-        library: Library,
+        opened: OpenedLibrary,
         actions: Actions,
         docks: Docks,
         notices: Notices,
@@ -50,7 +51,7 @@ class ListeningDesk(QObject):
         super().__init__(window)
         self._window = window
         self._state = state
-        self._library = library
+        self._opened = opened
         self._actions = actions
         self._docks = docks
         self._notices = notices
@@ -60,7 +61,7 @@ class ListeningDesk(QObject):
         """Whether A and B have been listened to."""
         self.listen: ListenPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
-        self.takes = TakesPanel(library, theme.colours)
+        self.takes = TakesPanel(opened.library, theme.colours)
         self.takes.a_chosen.connect(state.set_a)
         self.takes.b_chosen.connect(state.set_b)
         self.takes.rerun_wanted.connect(self._rerun)
@@ -77,6 +78,11 @@ class ListeningDesk(QObject):
         state.take_added.connect(self._keep_take)
         state.jobs.ended.connect(self._job_ended)
 
+    @property
+    def library(self) -> Library:
+        """Where takes are kept."""
+        return self._opened.library
+
     def refresh(self) -> None:
         """As :class:`app.desks.desk.Desk` says."""
         sides = self._state.take_a, self._state.take_b
@@ -91,7 +97,7 @@ class ListeningDesk(QObject):
         """Close the player and the library."""
         if self.listen is not None:
             self.listen.close()
-        self._library.close()
+        self.library.close()
 
     # --- Takes ------------------------------------------------------------------------------------------------------
     @Slot(object)
@@ -99,9 +105,27 @@ class ListeningDesk(QObject):
         for note in take.notes:
             self._notices.warn(note)
         try:
-            self.takes.add(self._library.add(take))
+            self.takes.add(self.library.add(take))
         except PlainError as error:
-            self._notices.say(str(error), "error")
+            self._offer_replacement(str(error), "error")
+
+    def tell_library_problem(self) -> None:
+        """Say what is wrong with the library, if anything, and offer what would mend it."""
+        if self._opened.problem:
+            self._notices.note(self._opened.problem, Level.WARNING)
+            self._offer_replacement(self._opened.problem, "warning")
+
+    def _offer_replacement(self, problem: str, level: str) -> None:
+        if self._opened.damaged is None:
+            self._notices.say(problem, level)
+        else:
+            self._notices.ask(problem, ("Set it aside and start a new one",), lambda _: self._replace_library(), level)
+
+    def _replace_library(self) -> None:
+        self._opened = replace_damaged(self._opened)
+        self.takes.set_library(self.library)
+        self._notices.note(self._opened.problem)
+        self._notices.say(self._opened.problem, "warning" if self._opened.damaged else "info")
 
     @Slot(object)
     def _rerun(self, take: Take) -> None:
@@ -114,7 +138,7 @@ class ListeningDesk(QObject):
         self._state.set_b(take_a)
 
     def _open_data_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._library.folder)))
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.library.folder)))
 
     def _ask_where_to_save(self) -> None:
         file_dialogs.ask_for_folder(

@@ -7,22 +7,22 @@ arrows move, plus and minus zoom, 0 shows all.
 from __future__ import annotations
 
 import numpy as np
-import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QImage, QKeyEvent, QPainter, QPaintEvent, QPen, QTransform
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QTransform
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QSizePolicy,
     QSplitter,
     QVBoxLayout,
     QWidget,
 )
 
-from app.panels.cell_grid import CellGrid
-from app.theme import DARK, Colours, set_look, style_plot
+from app.panels.attention_plot import AttentionPlot, attention_map
+from app.panels.colour_bar import ColourBar
+from app.panels.similarity_grid import SimilarityGrid, similarity_map
+from app.theme import Colours, set_look
 from engine.messages import AttentionCaptured
 
 FRAME_SECONDS = 256 / 24000
@@ -36,213 +36,6 @@ BRANCH_NAMES = {
 _INVITATION = "Choose a cell on the left, by mouse or with the arrow keys and Space, to see its attention."
 _LOG_DECADES = 4
 """A logarithmic scale ends this many decades below its upper end."""
-_PAN = 0.1
-_ZOOM = 0.8
-
-
-def similarity_map(colours: Colours) -> pg.ColorMap:
-    """Perceptually uniform, safe for colour-blind readers, with low values near the ground."""
-    return pg.colormap.get("viridis")
-
-
-def attention_map(colours: Colours) -> pg.ColorMap:
-    """Perceptually uniform, with no attention in the colour of the ground."""
-    return pg.colormap.get("magma" if colours == DARK else "CET-L17")
-
-
-class ColourBar(QWidget):
-    """What the colours of a map mean: a gradient with its ends and its middle labelled."""
-
-    def __init__(self, name: str, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
-        self._gradient = QImage()
-        self._ends: tuple[float, float] | None = None
-        self._logarithmic = False
-        self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def sizeHint(self) -> QSize:
-        height = self.fontMetrics().height()
-        return QSize(height * 10, int(height * 1.9))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().height() * 8, self.sizeHint().height())
-
-    def set_map(self, chosen: pg.ColorMap, colours: Colours) -> None:
-        """Colour map and theme."""
-        self._colours = colours
-        row = np.ascontiguousarray(chosen.getLookupTable(nPts=256, alpha=True), np.uint8)
-        self._gradient = QImage(row.tobytes(), 256, 1, 1024, QImage.Format.Format_RGBA8888).copy()
-        self.update()
-
-    def set_ends(self, ends: tuple[float, float] | None, logarithmic: bool = False) -> None:
-        """Values at both ends; ``None`` while nothing is shown."""
-        self._ends, self._logarithmic = ends, logarithmic
-        self.setAccessibleDescription("" if ends is None else f"From {ends[0]:.3g} to {ends[1]:.3g}")
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self._ends is None:
-            return
-        painter = QPainter(self)
-        height = self.fontMetrics().height()
-        bar = QRectF(0.5, 0.5, self.width() - 1, height * 0.7)
-        painter.drawImage(bar, self._gradient)
-        painter.setPen(QColor(self._colours.border))
-        painter.drawRect(bar)
-        painter.setPen(QColor(self._colours.muted))
-        low, high = self._ends
-        middle = float(np.sqrt(low * high)) if self._logarithmic and low > 0 else (low + high) / 2
-        box = QRectF(0, bar.bottom() + 1, self.width(), height)
-        sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-        texts = [f"{value:.2g}" for value in (low, middle, high)]
-        if self.fontMetrics().horizontalAdvance("    ".join(texts)) > self.width():
-            texts[1] = ""
-        for side, text in zip(sides, texts, strict=True):
-            painter.drawText(box, side, text)
-
-
-class SimilarityGrid(CellGrid):
-    """How diagonal the attention of every layer is at every step; marked cells are outlined."""
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
-        self._similarities = np.full((0, 0), np.nan)
-        self._cut: float | None = None
-        self._captured: tuple[int, int] | None = None
-        self.setAccessibleName("Diagonal similarity: layers down, steps to the right. Space captures the attention.")
-
-    @property
-    def ends(self) -> tuple[float, float] | None:
-        """Smallest and largest measured similarity; ``None`` when nothing is measured."""
-        measured = self._similarities[np.isfinite(self._similarities)]
-        return (float(measured.min()), float(measured.max())) if measured.size else None
-
-    def show_similarities(self, similarities: np.ndarray, cut: float | None) -> None:
-        """Show (layers, steps) values, NaN where not measured; those from ``cut`` on are marked."""
-        self._similarities, self._cut = similarities, cut
-        self.set_shape(*similarities.shape)
-
-    def set_layout(self, layers: int, steps: int) -> None:
-        """Cells to choose from while nothing is measured."""
-        if self._similarities.shape != (layers, steps):
-            self.show_similarities(np.full((layers, steps), np.nan), None)
-
-    def show_captured(self, cell: tuple[int, int] | None) -> None:
-        """Ring the cell whose attention is shown beside."""
-        self._captured = cell
-        self.update()
-
-    @property
-    def marked(self) -> np.ndarray:
-        """(layers, steps) bool: cells at or above the cut."""
-        if self._cut is None:
-            return np.zeros(self._similarities.shape, bool)
-        return self._similarities >= self._cut
-
-    def describe(self, layer: int, step: int) -> str:
-        value = self._similarities[layer, step]
-        what = f"diagonal similarity {value:.3f}" if np.isfinite(value) else "not measured"
-        if self.marked[layer, step]:
-            what += ", marked: tried first"
-        return f"{self.place_text(layer, step)}: {what}."
-
-    def cell_text(self, layer: int, step: int) -> str:
-        value = self._similarities[layer, step]
-        return f"{value:.4f}" if np.isfinite(value) else ""
-
-    def empty_text(self) -> str:
-        return "Load a model to choose a layer and a step whose attention you want to see."
-
-    def paint_cells(self, painter: QPainter) -> None:
-        low, high = self.ends or (0.0, 1.0)
-        finite = np.isfinite(self._similarities)
-        scaled = (np.where(finite, self._similarities, low) - low) / (high - low or 1.0)
-        table = similarity_map(self.colours).getLookupTable(nPts=256)
-        rows = table[(scaled * 255).astype(int)]
-        unmeasured = QBrush(QColor(self.colours.border), Qt.BrushStyle.Dense7Pattern)
-        gap = 1 if self.cell_rectangle(0, 0).width() > 4 else 0
-        for layer in range(self.layers):
-            for step in range(self.steps):
-                cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap, -gap)
-                if finite[layer, step]:
-                    painter.fillRect(cell, QColor(*(int(one) for one in rows[layer, step][:3])))
-                else:
-                    painter.fillRect(cell, QColor(self.colours.base))
-                    painter.fillRect(cell, unmeasured)
-        for layer, step in np.argwhere(self.marked):
-            cell = self.cell_rectangle(int(layer), int(step)).adjusted(0, 0, -gap - 1, -gap - 1)
-            # Dark outside, light inside: visible on every colour of the map.
-            painter.setPen(QPen(QColor("#000000"), 1))
-            painter.drawRect(cell)
-            painter.setPen(QPen(QColor("#ffffff"), 1))
-            painter.drawRect(cell.adjusted(1, 1, -1, -1))
-        if self._captured is not None and self._captured < (self.layers, self.steps):
-            painter.setPen(QPen(QColor(self.colours.danger), 3))
-            painter.drawRect(self.cell_rectangle(*self._captured).adjusted(-2, -2, 1, 1))
-
-
-class _AttentionPlot(pg.PlotWidget):
-    """The attention map of one branch: queries down, keys to the right."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        view = self.getViewBox()
-        view.invertY(True)
-        for side in ("left", "bottom"):
-            self.getAxis(side).enableAutoSIPrefix(False)
-        self.image = pg.ImageItem(axisOrder="row-major")
-        self.addItem(self.image)
-        self.boundaries = [pg.InfiniteLine(angle=angle, movable=False) for angle in (0, 90)]
-        for line in self.boundaries:
-            self.addItem(line, ignoreBounds=True)
-            line.hide()
-        self.extent = 1.0
-
-    def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
-        self.setBackground(QColor(colours.base))
-        style_plot(self.getPlotItem(), colours)
-        self.image.setColorMap(attention_map(colours))
-        for line in self.boundaries:
-            line.setPen(pg.mkPen(colours.accent, width=1, style=Qt.PenStyle.DashLine))
-
-    def show_all(self) -> None:
-        """Zoom out to the whole map."""
-        self.getViewBox().setRange(QRectF(0, 0, self.extent, self.extent), padding=0.01)
-
-    def event(self, event: QEvent) -> bool:
-        own = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_0)
-        if event.type() is QEvent.Type.ShortcutOverride and event.key() in own and not event.modifiers():
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        view = self.getViewBox()
-        (left, right), (top, bottom) = view.viewRange()
-        moves = {
-            Qt.Key.Key_Left: (-1, 0),
-            Qt.Key.Key_Right: (1, 0),
-            Qt.Key.Key_Up: (0, -1),
-            Qt.Key.Key_Down: (0, 1),
-        }
-        key = Qt.Key(event.key())
-        if key in moves:
-            across, down = moves[key]
-            view.translateBy(x=across * _PAN * (right - left), y=down * _PAN * (bottom - top))
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            view.scaleBy((_ZOOM, _ZOOM))
-        elif key == Qt.Key.Key_Minus:
-            view.scaleBy((1 / _ZOOM, 1 / _ZOOM))
-        elif key == Qt.Key.Key_0:
-            self.show_all()
-        else:
-            super().keyPressEvent(event)
 
 
 class AttentionPanel(QWidget):
@@ -258,7 +51,7 @@ class AttentionPanel(QWidget):
         self._names: tuple[str, ...] = ()
         self._frame_seconds = FRAME_SECONDS
         self._cut: float | None = None
-        self._plots: list[_AttentionPlot] = []
+        self._plots: list[AttentionPlot] = []
         self._titles: list[QLabel] = []
         self._build()
         self.set_colours(colours)
@@ -414,7 +207,7 @@ class AttentionPanel(QWidget):
 
     def _require_plots(self, count: int) -> None:
         while len(self._plots) < count:
-            plot, title = _AttentionPlot(), QLabel()
+            plot, title = AttentionPlot(), QLabel()
             title.setWordWrap(True)
             title.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column = QVBoxLayout()

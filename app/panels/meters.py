@@ -24,6 +24,10 @@ RTF_MEANING = (
     "Real-time factor: wall seconds of synthesis per second of new audio. The prompt, loading and warm-up are not "
     "counted. Below 1 is faster than real time."
 )
+ESTIMATE_MEANING = (
+    f"{RTF_MEANING} While a synthesis runs this is an estimate from the steps done so far and those still to do; the "
+    "measured value takes its place at the end."
+)
 
 
 class PartsBar(QWidget):
@@ -232,6 +236,7 @@ class MetersPanel(QScrollArea):
             self._job = event.job
             self._times.clear()
             self._factors.clear()
+            self._figures["first"].show_value("–")
         self._figures["rate"].show_value(f"{event.steps_per_second:.1f}")
         self._figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
         self._figures["step"].show_value(f"{event.step + 1} of {event.steps}")
@@ -239,11 +244,16 @@ class MetersPanel(QScrollArea):
         if event.first_audio_seconds is not None:
             self._figures["first"].show_value(f"{event.first_audio_seconds:.2f} s")
         if event.real_time_factor is not None:
-            self._factor.setText(f"{event.real_time_factor:.2f}")
-            self._factor_note.setText("live, up to the last finished chunk")
+            self._show_factor(event.real_time_factor, "running estimate", ESTIMATE_MEANING)
             self._times.append(event.elapsed_seconds)
             self._factors.append(event.real_time_factor)
             self._draw()
+
+    def _show_factor(self, factor: float, note: str, meaning: str) -> None:
+        self._factor.setText(f"{factor:.2f}")
+        self._factor_note.setText(note)
+        for label in (self._factor, self._factor_note):
+            label.setToolTip(meaning)
 
     def _draw(self) -> None:
         """Both axes begin at 0 and always show real time."""
@@ -254,8 +264,7 @@ class MetersPanel(QScrollArea):
     def show_take(self, take: Take) -> None:
         """Show the final figures of a finished take."""
         measured = take.measurements
-        self._factor.setText(f"{measured.real_time_factor:.2f}")
-        self._factor_note.setText(take.label or "last take")
+        self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
         self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
         self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
         self.show_device(measured.device)

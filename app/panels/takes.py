@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QSortFilterProxyModel,
     Qt,
     QUrl,
     Signal,
     Slot,
 )
-from PySide6.QtGui import QAction, QDesktopServices, QFont
+from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -33,186 +26,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.panels.takes_table import COLUMNS, TAKE_ROLE, TakesFilter, TakesModel
 from app.theme import Colours
 from app.wav import write_wav
 from engine.errors import PlainError
 from engine.library import Library, TakeSummary
-from engine.setting import Difference, Setting
+from engine.setting import Difference
 from engine.take import Take
-from engine.techniques import technique, wording
-
-Index = QModelIndex | QPersistentModelIndex
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its title, what the title means, what it shows and what it sorts by."""
-
-    title: str
-    meaning: str
-    text: Callable[[TakeSummary], str]
-    key: Callable[[TakeSummary], object]
-    numeric: bool = False
-
-
-def technique_text(setting: Setting) -> str:
-    """The engaged techniques with their first knob, for example ``DiTReducio δ 0.1``; ``baseline`` without any."""
-    parts = []
-    for one in setting.techniques:
-        declared = technique(one.technique)
-        knob = declared.knobs[0] if declared.knobs else None
-        value = f" {knob.symbol} {one.knobs[knob.name]:g}" if knob and knob.symbol and knob.name in one.knobs else ""
-        parts.append(f"{declared.title}{value}")
-    return " + ".join(parts) or "baseline"
-
-
-def _created(take: TakeSummary) -> str:
-    return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _distance(take: TakeSummary) -> str:
-    return "–" if take.log_mel_distance is None else f"{take.log_mel_distance:.3f}"
-
-
-COLUMNS = (
-    Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred),
-    Column("A/B", "Whether it is compared as A or B", lambda take: "", lambda take: ""),
-    Column("Label", "What it is", lambda take: take.label or "take", lambda take: take.label.casefold()),
-    Column("Text", "What is said", lambda take: take.text, lambda take: take.text.casefold()),
-    Column(
-        "Technique",
-        "What accelerated it",
-        lambda take: technique_text(take.setting),
-        lambda take: technique_text(take.setting),
-    ),
-    Column(
-        "RTF",
-        "Wall seconds of synthesis per second of new audio",
-        lambda take: f"{take.measurements.real_time_factor:.3f}",
-        lambda take: take.measurements.real_time_factor,
-        True,
-    ),
-    Column(
-        "TTFA",
-        "Seconds from the request to the first audio that can be played",
-        lambda take: f"{take.measurements.first_audio_seconds:.2f} s",
-        lambda take: take.measurements.first_audio_seconds,
-        True,
-    ),
-    Column(
-        "Ops",
-        "Backbone operations over those of the same setting without techniques",
-        lambda take: f"{take.measurements.ops_ratio:.0%}",
-        lambda take: take.measurements.ops_ratio,
-        True,
-    ),
-    Column(
-        "Distance",
-        "Mean absolute log-mel difference to its baseline",
-        _distance,
-        lambda take: float("inf") if take.log_mel_distance is None else take.log_mel_distance,
-        True,
-    ),
-    Column(
-        "Length",
-        "Seconds of audio",
-        lambda take: f"{take.measurements.audio_seconds:.2f} s",
-        lambda take: take.measurements.audio_seconds,
-        True,
-    ),
-    Column("Created", "When it was made", _created, lambda take: take.created),
-)
-_STAR, _SIDE = 0, 1
-SORT_ROLE = Qt.ItemDataRole.UserRole
-TAKE_ROLE = Qt.ItemDataRole.UserRole + 1
-
-
-class TakesModel(QAbstractTableModel):
-    """The library's takes as rows. Holds summaries only: audio is read when a take is listened to."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._takes: list[TakeSummary] = []
-        self._sides: dict[str, str] = {}
-
-    def set_takes(self, takes: list[TakeSummary]) -> None:
-        """Show ``takes``."""
-        self.beginResetModel()
-        self._takes = takes
-        self.endResetModel()
-
-    def add(self, take: TakeSummary) -> None:
-        """Show one more take, first."""
-        self.beginInsertRows(QModelIndex(), 0, 0)
-        self._takes.insert(0, take)
-        self.endInsertRows()
-
-    def set_sides(self, sides: dict[str, str]) -> None:
-        """Mark takes, by id, as A or B."""
-        self._sides = sides
-        if self._takes:
-            self.dataChanged.emit(self.index(0, _SIDE), self.index(len(self._takes) - 1, _SIDE))
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:
-        return 0 if parent.isValid() else len(self._takes)
-
-    def columnCount(self, parent: Index = QModelIndex()) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        take, column = self._takes[index.row()], COLUMNS[index.column()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return self._sides.get(take.id, "") if index.column() == _SIDE else column.text(take)
-            case Qt.ItemDataRole.ToolTipRole:
-                return f"{column.meaning}: {column.text(take)}" if column.text(take) else column.meaning
-            case Qt.ItemDataRole.TextAlignmentRole:
-                horizontal = Qt.AlignmentFlag.AlignRight if column.numeric else Qt.AlignmentFlag.AlignLeft
-                return horizontal | Qt.AlignmentFlag.AlignVCenter
-            case Qt.ItemDataRole.FontRole if index.column() == _SIDE:
-                font = QFont()
-                font.setBold(True)
-                return font
-            case _ if role == SORT_ROLE:
-                return self._sides.get(take.id, "") if index.column() == _SIDE else column.key(take)
-            case _ if role == TAKE_ROLE:
-                return take
-        return None
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if orientation is not Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section].title
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return COLUMNS[section].meaning
-        return None
-
-
-class _Filter(QSortFilterProxyModel):
-    """Rows whose label, text, technique or voice contain every word typed; starred ones only, if wanted."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._words: tuple[str, ...] = ()
-        self._starred = False
-        self.setSortRole(SORT_ROLE)
-
-    def show_only(self, words: str, starred: bool) -> None:
-        self._words, self._starred = tuple(words.casefold().split()), starred
-        self.invalidateRowsFilter()
-
-    def filterAcceptsRow(self, row: int, parent: Index) -> bool:
-        if not self._words and not self._starred:
-            return True
-        take = self.sourceModel().index(row, 0).data(TAKE_ROLE)
-        if self._starred and not take.starred:
-            return False
-        haystack = f"{take.label} {take.text} {take.voice} {technique_text(take.setting)}".casefold()
-        return all(word in haystack for word in self._words)
-
-    def lessThan(self, left: Index, right: Index) -> bool:
-        return left.data(SORT_ROLE) < right.data(SORT_ROLE)
+from engine.techniques import wording
 
 
 class TakesPanel(QWidget):
@@ -234,7 +55,7 @@ class TakesPanel(QWidget):
         self._a: Take | None = None
         self._b: Take | None = None
         self._model = TakesModel(self)
-        self._filter = _Filter(self)
+        self._filter = TakesFilter(self)
         self._filter.setSourceModel(self._model)
 
         self.search = QLineEdit(placeholderText="Filter by label, text, technique or voice", clearButtonEnabled=True)
@@ -258,7 +79,7 @@ class TakesPanel(QWidget):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         unit = self.fontMetrics().horizontalAdvance("0")
-        for column, width in enumerate((4, 6, 22, 30, 20, 9, 9, 8, 11, 9, 20)):
+        for column, width in enumerate((4, 6, 22, 19, 8, 9, 8, 10, 9, 30, 20)):
             self.table.setColumnWidth(column, width * unit)
         self.table.horizontalHeader().setMinimumSectionSize(3 * unit)
 
@@ -311,6 +132,11 @@ class TakesPanel(QWidget):
         """Follow the theme."""
         self._colours = colours
         self._show_difference()
+
+    def set_library(self, library: Library) -> None:
+        """Show the takes of another library."""
+        self._library = library
+        self.reload()
 
     @Slot()
     def reload(self) -> None:

@@ -18,11 +18,13 @@ from pytestqt.qtbot import QtBot
 from app.__main__ import catch_exceptions
 from app.jobs import Kind, Outcome
 from app.theme import DARK, Scheme, Theme
-from app.window import MainWindow, open_library
+from app.window import MainWindow
+from engine.library import DATABASE
 from engine.messages import Calibrate
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.damage import spoil
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine import small_speech
 from tests.sound import NullSink, null_sink  # noqa: F401
@@ -54,7 +56,7 @@ def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot)
 
 def test_takes_are_kept_and_shown(window: MainWindow, qtbot: QtBot) -> None:
     run(window, window.action.baseline, qtbot)
-    assert len(window.library) == 1
+    assert len(window.listening.library) == 1
     assert window.panels["takes"].table.model().rowCount() == 1
     assert window.panels["takes"].table.model().index(0, 1).data() == "A"
 
@@ -233,13 +235,32 @@ def test_closing_before_the_first_paint_needs_no_engine(make_window: Callable[..
     assert window._engine is None
 
 
-def test_a_library_that_cannot_be_opened_is_told(tmp_path) -> None:
-    blocked = tmp_path / "takes"
-    blocked.write_text("not a folder")
-    library, problem = open_library(blocked)
-    with library:
-        assert "takes" in problem
-        assert library.folder != blocked
+@pytest.mark.parametrize("readable", [False, True], ids=["unreadable", "readable in part"])
+def test_a_damaged_library_is_replaced_when_the_user_says_so(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, readable: bool
+) -> None:
+    folder = tmp_path / "data" / "takes"
+    spoil(folder, readable)
+    window = make_window()
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    assert "is damaged" in window.notices.banner.text
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    if not readable:
+        assert window.listening.library.folder != folder
+        assert len(window.listening.library) == 1
+        window.listening.tell_library_problem()
+    (answer,) = window.notices.banner.answers
+    qtbot.mouseClick(answer, Qt.MouseButton.LeftButton)
+    assert "New takes are kept again" in window.notices.banner.text
+    (backup,) = folder.glob("damaged-*")
+    assert (backup / DATABASE).exists()
+    assert (window.listening.library.folder, window.listening.library.damage) == (folder, "")
+    expected = 0 if readable else 1
+    assert len(window.listening.library) == window.panels["takes"].table.model().rowCount() == expected
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    assert len(window.listening.library) == expected + 1
+    close(window, qtbot)
 
 
 def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
@@ -255,14 +276,14 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert "the disk is full" in window.notices.banner.text
     assert window.notices.banner.level == "error"
-    assert len(window.library) == 0
+    assert len(window.listening.library) == 0
     kept = window.state.take_a
     assert kept is not None
     assert len(kept.samples) > 0
     qtbot.waitUntil(lambda: len(window.panels["listen"]._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
-    assert len(window.library) == 1
+    assert len(window.listening.library) == 1
     close(window, qtbot)
 
 

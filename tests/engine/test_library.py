@@ -19,7 +19,7 @@ import pytest
 from engine import library as module
 from engine.errors import LibraryError
 from engine.knobs import Values
-from engine.library import AUDIO, DATABASE, SCHEMA, Library
+from engine.library import AUDIO, DATABASE, SCHEMA, Library, LibraryDamaged
 from engine.setting import Engaged, Setting
 from engine.take import Measurements, Take, Trace
 from tests.disk import tiny_disk  # noqa: F401
@@ -121,13 +121,12 @@ def test_filters(library: Library) -> None:
     assert [one.label for one in library.summaries(limit=1)] == ["take 2"]
 
 
-def test_star_label_fidelity_and_delete(library: Library) -> None:
+def test_star_label_and_delete(library: Library) -> None:
     one, other = library.add(take(0)), library.add(take(1))
     library.star(one.id, True)
     library.label(one.id, "mine")
-    library.set_fidelity(one.id, other.id, 0.125)
     changed = library.summary(one.id)
-    assert changed == replace(one, starred=True, label="mine", fidelity_to=other.id, log_mel_distance=0.125)
+    assert changed == replace(one, starred=True, label="mine")
     library.star(one.id, False)
     assert not library.summary(one.id).starred
     library.delete(one.id)
@@ -286,7 +285,7 @@ def test_an_unreadable_library_can_be_set_aside(library: Library, tmp_path: Path
     library.close()
     folder = tmp_path / "takes"
     (folder / DATABASE).write_bytes(content)
-    with pytest.raises(LibraryError, match="Set it aside"):
+    with pytest.raises(LibraryDamaged, match="Set it aside"):
         Library(folder)
     assert audio_files(folder) == [f"{take(0).id}.wav"]
     backup = Library.set_aside(folder)

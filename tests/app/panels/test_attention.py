@@ -9,7 +9,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
-from app.panels.attention import BRANCH_NAMES, FRAME_SECONDS, AttentionPanel, similarity_map
+from app.panels.attention import BRANCH_NAMES, FRAME_SECONDS, AttentionPanel
+from app.panels.similarity_grid import similarity_map
 from app.theme import DARK, LIGHT
 from engine.messages import AttentionCaptured
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate

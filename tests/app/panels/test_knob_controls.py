@@ -13,7 +13,18 @@ from engine.techniques import TECHNIQUES
 
 KNOBS = (
     Number("steps", "Steps", "How many.", 32, minimum=1, maximum=64, whole=True),
-    Number("threshold", "Threshold", "How far.", 0.1, "δ", "mel", Effect.AFTER_CALIBRATION, 0.0, 2.0, 0.01),
+    Number(
+        "threshold",
+        "Threshold",
+        "How far.",
+        0.1,
+        "δ",
+        "mel",
+        Effect.AFTER_CALIBRATION,
+        minimum=0.0,
+        maximum=2.0,
+        step=0.01,
+    ),
     Switch("on", "On", "Whether.", True),
     Choice("solver", "Solver", "Which.", "euler", values=("euler", "midpoint"), titles=("Euler", "Midpoint")),
 )

@@ -36,6 +36,17 @@ def test_live_figures_and_curve(qtbot: QtBot) -> None:
     assert list(meters._curve.getData()[1]) == [0.9], "another job begins another curve"
 
 
+def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.show_telemetry(telemetry(1, 0.1, 1.4))
+    assert (meters._factor.text(), meters._factor_note.text()) == ("1.40", "running estimate")
+    assert "estimate from the steps done so far" in meters._factor.toolTip()
+    meters.show_take(take(2.0))
+    assert (meters._factor.text(), meters._factor_note.text()) == ("1.00", "measured: last take")
+    assert "estimate" not in meters._factor.toolTip()
+
+
 def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)

@@ -12,7 +12,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app.panels.takes import COLUMNS, TAKE_ROLE, TakesModel, TakesPanel, technique_text
+from app.panels.takes import TakesPanel
+from app.panels.takes_table import COLUMNS, TAKE_ROLE, TakesModel, technique_text
 from app.theme import LIGHT
 from engine.knobs import Values
 from engine.library import Library, TakeSummary

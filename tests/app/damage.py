@@ -1,0 +1,24 @@
+"""Take libraries as a failing disk leaves them."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from engine.library import DATABASE, Library
+
+
+def spoil(folder: Path, readable: bool) -> None:
+    """Leave a damaged library in ``folder``: one that can be read in part, or one that cannot be read at all."""
+    Library(folder).close()
+    path = folder / DATABASE
+    if not readable:
+        path.write_bytes(b"not a database at all" * 100)
+        return
+    with sqlite3.connect(path) as direct:
+        (page,) = direct.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'takes_by_creation'").fetchone()
+        (size,) = direct.execute("PRAGMA page_size").fetchone()
+    direct.close()
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(content)

@@ -1,0 +1,62 @@
+"""Panels are where their places say, one entry each."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QLineEdit, QMainWindow
+from pytestqt.qtbot import QtBot
+
+from app.layout import PLACES, Docks, Place, Region
+
+
+@pytest.fixture
+def host(qtbot: QtBot) -> QMainWindow:
+    made = QMainWindow()
+    qtbot.addWidget(made)
+    made.resize(1440, 900)
+    made.show()
+    return made
+
+
+def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host)
+    docks.default_layout()
+    first = {}
+    for place, dock in docks:
+        first.setdefault(place.region, dock)
+        beside = set(host.tabifiedDockWidgets(dock)) | {dock}
+        assert beside == {docks[one.name] for one in PLACES if one.region is place.region}
+    qtbot.waitUntil(lambda: not any(dock.visibleRegion().isEmpty() for dock in first.values()))
+    centre, below = first[Region.CENTRE].geometry(), first[Region.BELOW].geometry()
+    assert first[Region.LEFT].x() < centre.x() == below.x() < first[Region.RIGHT].x()
+    assert centre.bottom() < below.top()
+
+
+def test_a_new_panel_is_one_more_place(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host, (*PLACES, Place("training", "Training", Region.CENTRE)))
+    docks.default_layout()
+    panel = QLineEdit()
+    docks.put("training", panel)
+    docks.go_to("training")
+    assert docks.panels == {"training": panel}
+    assert docks["training"] in host.tabifiedDockWidgets(docks["strategy"])
+    host.activateWindow()
+    qtbot.waitUntil(panel.hasFocus)
+
+
+def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> None:
+    docks = Docks(host)
+    docks.default_layout()
+    docks["log"].hide()
+    own = docks.saved()
+    docks.default_layout()
+    docks.restore(own)
+    assert docks["log"].isHidden()
+    other = QMainWindow()
+    more = Docks(other, (*PLACES, Place("training", "Training", Region.CENTRE)))
+    more.default_layout()
+    more["log"].hide()
+    docks.restore(more.saved())
+    assert not docks["log"].isHidden()
+    docks.restore(None)
+    assert not docks["log"].isHidden()
