@@ -95,12 +95,14 @@ class SynthesisObserver(JobObserver):
         self._started = time.perf_counter()
         self._report: StepReport | None = None
         self._audio_seconds = 0.0
-        self._factor: float | None = None
+        self._sampled_seconds = 0.0
+        """The share of the running chunk's audio that its finished steps stand for."""
 
     def step(self, report: StepReport) -> None:
         """Tell how far the sampling loop is, how fast, and in how much memory."""
         super().step(report)
         self._report = report
+        self._sampled_seconds = (report.step + 1) / report.steps * report.audio_seconds
         self._tell()
 
     def delivered(self, seconds: float) -> None:
@@ -109,13 +111,15 @@ class SynthesisObserver(JobObserver):
         if self.first_audio_seconds is None:
             self.first_audio_seconds = elapsed
         self._audio_seconds += seconds
-        # Time counts up to the audio it made: a chunk that is under way would spoil the figure until it is done.
-        self._factor = elapsed / self._audio_seconds if self._audio_seconds else None
+        self._sampled_seconds = 0.0
         if self._report is not None:
             self._tell()
 
     def _tell(self) -> None:
-        report = self._report
+        report, elapsed = self._report, time.perf_counter() - self._started
+        # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
+        # of the whole.
+        made = self._audio_seconds + self._sampled_seconds
         self.post(
             Telemetry(
                 self.job,
@@ -125,9 +129,9 @@ class SynthesisObserver(JobObserver):
                 report.steps,
                 report.seconds,
                 self._remaining.units_per_second or 1 / max(report.seconds, 1e-9),
-                time.perf_counter() - self._started,
+                elapsed,
                 self._audio_seconds,
-                self._factor,
+                elapsed / made if made else None,
                 self.first_audio_seconds,
                 self.memory.sample(),
             )

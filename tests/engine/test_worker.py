@@ -42,6 +42,7 @@ from engine.messages import (
     UnloadModel,
 )
 from engine.models.base import Utterance
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action
 from engine.worker import Engine
@@ -136,10 +137,13 @@ def test_synthesis_streams_and_ends_with_a_take(engine: Engine, recorder: Record
     first = events.index(pieces[0])
     assert sum(isinstance(event, Progress) for event in events[:first]) == 5, "the first piece plays after one chunk"
     before = [event for event in events[:first] if isinstance(event, Telemetry) and event.audio_seconds == 0]
-    assert all(event.first_audio_seconds is None and event.real_time_factor is None for event in before)
+    assert before and all(event.first_audio_seconds is None for event in before)
+    chunk_seconds = 12 * HOP / SAMPLE_RATE
+    shown = [event.elapsed_seconds / event.real_time_factor for event in before]
+    assert shown == pytest.approx([chunk_seconds * done / 5 for done in range(1, 6)], rel=1e-6)
     last = [event for event in events if isinstance(event, Telemetry)][-1]
     assert last.first_audio_seconds is not None
-    assert last.real_time_factor > 0
+    assert last.real_time_factor == pytest.approx(last.elapsed_seconds / last.audio_seconds)
     assert last.memory_bytes > 0
 
     ready = events[-2]
