@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from engine.errors import CheckpointError
 
-SUFFIXES = (".safetensors", ".pt", ".bin", ".pth")
+SUFFIXES = (".safetensors", ".pt", ".bin", ".pth", ".ckpt")
 DAMAGED = "is damaged or not complete; fetch it again"
 NAMES_SHOWN = 5
 """How many keys an error message names before it only counts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -73,15 +73,25 @@ def _broken(clause: str, maximum: int) -> Iterable[str]:
     yield part.strip() if len(words) > 1 else part
 
 
+Fade = Callable[[int], tuple[np.ndarray, np.ndarray]]
+"""Gains over so many samples of what ends and of what begins."""
+
+
+def linear_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """As F5-TTS joins pieces."""
+    return np.linspace(1, 0, samples), np.linspace(0, 1, samples)
+
+
 class CrossFader:
-    """Joins pieces of audio as they come, each fading into the next over ``fade`` samples, linearly.
+    """Joins pieces of audio as they come, each fading into the next over ``fade`` samples.
 
     What has been returned is final: the end of the last piece is held back until the next one has come. All that is
     returned, put together, equals the official cross-fade of all pieces at once (computed in float64, as there).
     """
 
-    def __init__(self, fade: int) -> None:
+    def __init__(self, fade: int, shape: Fade = linear_fade) -> None:
         self.fade = max(fade, 0)
+        self._shape = shape
         self._held = np.zeros(0, np.float32)
 
     @classmethod
@@ -93,7 +103,8 @@ class CrossFader:
         """Take the next piece, (n,) float32, and return the samples that are final now, (m,) float32."""
         overlap = min(self.fade, len(self._held), len(samples))
         if overlap:
-            mixed = self._held[-overlap:] * np.linspace(1, 0, overlap) + samples[:overlap] * np.linspace(0, 1, overlap)
+            ending, beginning = self._shape(overlap)
+            mixed = self._held[-overlap:] * ending + samples[:overlap] * beginning
             joined = np.concatenate([self._held[:-overlap], mixed, samples[overlap:]])
         else:
             joined = np.concatenate([self._held, samples])

@@ -33,7 +33,6 @@ EDGE = 3
 """Samples reflected at either end before a convolution over seven."""
 KERNELS = (3, 7, 11)
 DILATIONS = (1, 3, 5)
-ENCODER_PARTS = ("encoder.", "proj_to_z.")
 
 
 @dataclass(frozen=True)
@@ -243,7 +242,6 @@ class WavVAE(nn.Module):
         Raises :class:`CheckpointError`.
         """
         config = WavVAEConfig.read(config_path, weights)
-        encoder = Encoder() if any(name.startswith(ENCODER_PARTS) for name in weights) else None
-        model = cls(config, encoder)
+        model = cls(config, Encoder.of_weights(weights, where))
         load_normalised(model, weights, where)
         return model.eval().requires_grad_(False)

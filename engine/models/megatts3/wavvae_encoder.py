@@ -7,11 +7,18 @@ No official weights exist to compare with: names, shapes and structure follow th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engine.errors import CheckpointError
+
 LATENT_CHANNELS = 32
+PARTS = ("encoder.", "proj_to_z.")
+"""How the names of an encoder's weights begin, in a file that may hold a decoder as well."""
+FIRST_BIAS, LAST_WEIGHT = "encoder.encoder.model.0.conv.conv.bias", "proj_to_z.weight"
 STRIDES = (2, 4, 4, 5, 6)
 LOG_VARIANCE = (-30.0, 20.0)
 """Bounds that log variances are clamped to."""
@@ -88,6 +95,20 @@ class Encoder(nn.Module):
     def forward(self, samples: Tensor) -> Tensor:
         """(B, n) to (B, width, ceil(n / 960))."""
         return self.encoder.model(samples.unsqueeze(1))
+
+    @classmethod
+    def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> Encoder | None:
+        """An encoder of the size that official tensors have, or ``None`` where there are none of an encoder.
+
+        Raises :class:`CheckpointError` when those by which its size is known are missing.
+        """
+        if not any(name.startswith(PARTS) for name in weights):
+            return None
+        try:
+            channels, width = weights[FIRST_BIAS].shape[0], weights[LAST_WEIGHT].shape[1]
+        except KeyError as error:
+            raise CheckpointError(f"{where} has an encoder that is not complete: it lacks {error.args[0]}.") from None
+        return cls(channels, width)
 
 
 def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -1,0 +1,127 @@
+"""The grapheme model: text to phones and tones, by the small language model of the official folder ``g2p``.
+
+A causal model of the Qwen 2.5 kind, run by ``transformers`` (optional extra ``megatts3``). Prompt and rules of ``g2p``
+in ``tts/frontend_function.py``. Upstream asks for sampling from the single likeliest token; that is greedy decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from engine.errors import CheckpointError, TextError
+from engine.models.megatts3.phone_table import UNKNOWN, separated
+from engine.models.megatts3.phones import SILENCE
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+BEGIN, END_OF_TEXT = "<BOT>", "<BOS>"
+FIRST_SPEECH_TOKEN = "<Reserved_TTS_0>"
+END = 801
+"""The speech token that ends the phones."""
+LONGEST = 256
+"""New tokens."""
+NEEDED_FILES = ("config.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True)
+class ReadPhones:
+    """Phones of a segment by their official numbers; the first is silence."""
+
+    phones: tuple[int, ...]
+    tones: tuple[int, ...]
+    finished: bool
+    """False when the model had not come to an end after :data:`LONGEST` tokens."""
+
+
+class GraphemeModel:
+    """Reads text aloud in phones."""
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, where: str) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        unknown = [token for token in (BEGIN, END_OF_TEXT, FIRST_SPEECH_TOKEN) if token not in tokenizer.get_vocab()]
+        if unknown:
+            raise CheckpointError(
+                f"The tokenizer in {where} lacks {', '.join(unknown)}; it is not the one of MegaTTS 3. Fetch it again."
+            )
+        self._offset = tokenizer.convert_tokens_to_ids(FIRST_SPEECH_TOKEN)
+        if self._offset + END >= model.get_input_embeddings().num_embeddings:
+            raise CheckpointError(f"The model in {where} lacks the tokens of phones; it is not the one of MegaTTS 3.")
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device | str = "cpu") -> GraphemeModel:
+        """Load an official folder: its weights only from ``.safetensors``, and no code of its own.
+
+        Raises :class:`CheckpointError` that says what is missing.
+        """
+        try:
+            from transformers import AutoModelForCausalLM, AutoTokenizer
+        except ImportError:
+            raise CheckpointError(
+                "MegaTTS 3 reads text with the package transformers, which is not installed; install it with: "
+                "pip install paretone[megatts3]"
+            ) from None
+        for name in NEEDED_FILES:
+            if not (folder / name).is_file():
+                raise CheckpointError(
+                    f"{folder / name} is missing; fetch the folder g2p of the official release again."
+                )
+        if not any(folder.glob("*.safetensors")):
+            raise CheckpointError(f"{folder} holds no .safetensors file; fetch it from the official release again.")
+        only_here = {"local_files_only": True, "trust_remote_code": False}
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="right", **only_here)
+            model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **only_here)
+        # What can be wrong with such a folder shows as errors of many kinds, from three packages.
+        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise CheckpointError(f"{folder} cannot be loaded ({first}); fetch it again.") from None
+        return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
+
+    def prompt(self, text: str) -> list[int]:
+        """The tokens that the model is given to go on with."""
+        return [*self._tokenizer(f"{BEGIN}{text}{END_OF_TEXT}")["input_ids"], self._offset + SILENCE]
+
+    @torch.inference_mode()
+    def __call__(self, text: str, check: Callable[[], None] = lambda: None) -> ReadPhones:
+        """The phones of one segment. ``check`` is called for each token and may raise to cancel.
+
+        Raises :class:`TextError` when the model says nothing.
+        """
+        from transformers import StoppingCriteriaList
+
+        def go_on(tokens: torch.Tensor, scores: object, **rest: object) -> torch.Tensor:
+            check()
+            return torch.zeros(len(tokens), dtype=torch.bool, device=tokens.device)
+
+        ids = torch.tensor([self.prompt(text)], device=self._model.device)
+        end = self._offset + END
+        found = self._model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=LONGEST,
+            do_sample=False,
+            temperature=None,
+            top_p=None,
+            top_k=None,
+            eos_token_id=end,
+            pad_token_id=end,
+            stopping_criteria=StoppingCriteriaList([go_on]),
+        )[0, ids.shape[1] - 1 :].tolist()
+        finished = found[-1] == end
+        tokens = [token - self._offset for token in (found[:-1] if finished else found)]
+        pairs = [separated(token) for token in tokens]
+        if not any(_is_spoken(phone) for phone, _ in pairs):
+            raise TextError(f"The model reads no phones in {text!r}; type it in another way.")
+        phones, tones = zip(*pairs, strict=True)
+        return ReadPhones(phones, tones, finished)
+
+
+def _is_spoken(phone: int) -> bool:
+    return UNKNOWN < phone < SILENCE
