@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app.calibrations import CalibrationStore
+from app.comparison import differences, measured_against
 from app.jobs import Job, Jobs, Kind, Outcome
 from engine.errors import PlainError, SettingError
 from engine.knobs import Knob, Values, checked, defaults
-from engine.measure.fidelity import log_mel_distance
 from engine.messages import (
     AttentionCaptured,
     Calibrate,
@@ -542,14 +542,7 @@ class AppState(QObject):
 
     def differences(self) -> tuple[Difference, ...]:
         """Everything in which A and B differ, text and voice included; empty unless both are set."""
-        if self.take_a is None or self.take_b is None:
-            return ()
-        found = [
-            Difference(what, getattr(self.take_a, what), getattr(self.take_b, what), False)
-            for what in ("text", "voice")
-            if getattr(self.take_a, what) != getattr(self.take_b, what)
-        ]
-        return (*found, *self.take_a.setting.differences(self.take_b.setting))
+        return differences(self.take_a, self.take_b) if self.take_a is not None and self.take_b is not None else ()
 
     def comparison_warning(self) -> str:
         """A sentence when A and B differ in more than the technique, or ``""``."""
@@ -656,20 +649,3 @@ class AppState(QObject):
 
 def _lists(data: object, length: int) -> Iterable[list]:
     return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []
-
-
-def measured_against(take: Take, baseline: Take | None) -> Take:
-    """``take`` with its log-mel distance to ``baseline``. Unchanged where the two do not speak the same words in the
-    same time from the same noise."""
-    if baseline is None or baseline.setting != take.setting.baseline:
-        return take
-    if (baseline.text, baseline.voice) != (take.text, take.voice):
-        return take
-    mine, theirs = take.trace.mel, baseline.trace.mel
-    if mine is None or theirs is None:
-        return take
-    try:
-        distance = log_mel_distance(theirs, mine)
-    except SettingError:
-        return take
-    return replace(take, fidelity_to=baseline.id, log_mel_distance=distance)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
@@ -25,13 +22,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon, pixmap
+from app.listening.analysis import Analyser, Analysis
 from app.listening.device import Sound, probe
 from app.listening.player import Comparison, Mode, Player, comparison
 from app.listening.plots import ComparisonPlots, Picture
-from app.listening.spectrogram import log_mel
 from app.theme import Colours, set_look
 from engine.errors import DeviceError
-from engine.measure.loudness import matching_gains
 from engine.take import Take
 
 SIDES = ("A", "B")
@@ -39,18 +35,6 @@ STEP_SECONDS = 0.25
 SMALL_STEP_SECONDS = 0.02
 _POLL_MILLISECONDS = 33
 _ZOOM = 1.5
-
-
-@dataclass(frozen=True)
-class _Analysis:
-    """What the worker thread found out about the takes that were set."""
-
-    takes: tuple[Take | None, Take | None]
-    mels: tuple[np.ndarray | None, np.ndarray | None]
-    gains: tuple[float, float] = (1.0, 1.0)
-    """Linear; they make A and B equally loud."""
-    exact: bool = True
-    """False when a take is too short for the gated measurement."""
 
 
 class ListenPanel(QWidget):
@@ -73,7 +57,6 @@ class ListenPanel(QWidget):
     analysed = Signal()
     """Takes that were set are drawn and can be played."""
 
-    _analysis_done = Signal(int, object)
     _probe_done = Signal(object)
 
     def __init__(self, player: Player, colours: Colours, parent: QWidget | None = None) -> None:
@@ -81,30 +64,27 @@ class ListenPanel(QWidget):
         self.player = player
         self._colours = colours
         self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
-        self._analysis = _Analysis((None, None), (None, None))
+        self._analysis = Analysis()
         self._aligned = True
         self._heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
         self._load_pending = False
         self._loop: tuple[float, float] | None = None
         self._region: tuple[float, float] | None = None
-        self._serial = 0
-        self._analysing = False
         self._play_wanted = False
         self._shown: tuple[bool, float, int] = (False, 0.0, 0)
         self._problem: str | None = None
         self._probing = False
         self._looked = False
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="listen")
+        self._analyser = Analyser(player.prepare, self)
+        self._analyser.done.connect(self._take_over)
+        self._analyser.failed.connect(self._give_up)
         self.setAccessibleName("Listen")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._make_widgets()
         self._lay_out()
         self._make_shortcuts()
-        self._analysis_done.connect(self._take_over)
         self._probe_done.connect(self._open_device)
-        self._submission = QTimer(self, singleShot=True, interval=0)
-        self._submission.timeout.connect(self._analyse)
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
         self._poll.timeout.connect(self._refresh)
         self._poll.start()
@@ -119,13 +99,13 @@ class ListenPanel(QWidget):
         if side not in SIDES:
             raise ValueError(f"a side is A or B, not {side!r}")
         self._takes[side] = take
-        self._begin_analysis()
+        self._analyse()
 
     def set_aligned(self, aligned: bool) -> None:
         """Whether the models of A and B keep the timing from take to take (autoregressive ones do not)."""
         if aligned != self._aligned:
             self._aligned = aligned
-            self._begin_analysis()
+            self._analyse()
 
     def set_warning(self, text: str) -> None:
         """A sentence of caution about the comparison, or ``""``."""
@@ -162,7 +142,7 @@ class ListenPanel(QWidget):
         if not self._probing:
             self._probing = self._looked = True
             self._retry.setEnabled(False)
-            self._submit(probe, lambda sound: self._probe_done.emit(sound))
+            self._analyser.run(probe, lambda sound: self._probe_done.emit(sound))
 
     # --- Streams ----------------------------------------------------------------------------------------------------
     def begin_stream(self, rate: int) -> None:
@@ -209,7 +189,7 @@ class ListenPanel(QWidget):
         if self.player.playing or self._play_wanted:
             self._play_wanted = False
             self.player.pause()
-        elif self._analysing:
+        elif self._analyser.busy:
             self._play_wanted = True
         else:
             self._load_if_pending()
@@ -374,36 +354,15 @@ class ListenPanel(QWidget):
     def _index(self, side: str) -> int | None:
         return next((index for index, (name, _) in enumerate(self._loaded) if name == side), None)
 
-    def _submit(self, work: Callable[[], object], report: Callable[[object], None]) -> None:
-        def done(future: Future) -> None:
-            if not future.cancelled():
-                with suppress(RuntimeError):  # The panel was deleted meanwhile.
-                    report(future.exception() or future.result())
-
-        self._worker.submit(work).add_done_callback(done)
-
-    def _begin_analysis(self) -> None:
-        # Takes that are set in one go are analysed in one go; what was under way is out of date.
-        self._serial += 1
-        self._analysing = True
-        self._submission.start()
+    def _analyse(self) -> None:
+        self._analyser.analyse((self._takes["A"], self._takes["B"]))
 
     @Slot()
-    def _analyse(self) -> None:
-        serial, previous = self._serial, self._analysis
-        takes = self._takes["A"], self._takes["B"]
-        self._submit(
-            lambda: _analyse(takes, previous, self.player),
-            lambda analysis: self._analysis_done.emit(serial, analysis),
-        )
+    def _give_up(self) -> None:
+        self._play_wanted = False
 
-    @Slot(int, object)
-    def _take_over(self, serial: int, analysis: _Analysis | BaseException) -> None:
-        if serial != self._serial:
-            return
-        if isinstance(analysis, BaseException):
-            self._analysing = self._play_wanted = False
-            raise analysis
+    @Slot(object)
+    def _take_over(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self.plots.set_names(*(_name(take) for take in analysis.takes))
         for side, take in zip(SIDES, analysis.takes, strict=True):
@@ -417,7 +376,6 @@ class ListenPanel(QWidget):
         else:
             self._load()
         self._draw()
-        self._analysing = False
         if self._play_wanted:
             self._play_wanted = False
             self.player.play()
@@ -606,9 +564,8 @@ class ListenPanel(QWidget):
     def shut_down(self) -> None:
         """Close the device and end the worker thread."""
         self._poll.stop()
-        self._submission.stop()
         self.player.close()
-        self._worker.shutdown(wait=not self._probing, cancel_futures=True)
+        self._analyser.shut_down(wait=not self._probing)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.shut_down()
@@ -618,22 +575,6 @@ class ListenPanel(QWidget):
         if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
             self.player.pause()
         super().changeEvent(event)
-
-
-def _analyse(takes: tuple[Take | None, Take | None], previous: _Analysis, player: Player) -> _Analysis:
-    """Everything about the takes that takes time; runs in the worker thread."""
-    mels = []
-    for take in takes:
-        known = next((mel for one, mel in zip(previous.takes, previous.mels, strict=True) if one is take), None)
-        if take is None or known is not None:
-            mels.append(known)
-            continue
-        player.prepare(take.samples, take.sample_rate)
-        mels.append(log_mel(take.samples, take.sample_rate))
-    if takes[0] is None or takes[1] is None:
-        return _Analysis(takes, tuple(mels))
-    match = matching_gains([(take.samples, take.sample_rate) for take in takes])
-    return _Analysis(takes, tuple(mels), tuple(10 ** (gain / 20) for gain in match.gains), match.exact)
 
 
 def _name(take: Take | None) -> str:

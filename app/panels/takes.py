@@ -26,12 +26,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.comparison import differences
 from app.panels.takes_table import COLUMNS, TAKE_ROLE, TakesFilter, TakesModel
 from app.theme import Colours
 from app.wav import write_wav
 from engine.errors import PlainError
 from engine.library import Library, TakeSummary
-from engine.setting import Difference
 from engine.take import Take
 from engine.techniques import wording
 
@@ -187,14 +187,8 @@ class TakesPanel(QWidget):
             )
             return
         take = selected[0]
-        found = [
-            Difference(what, getattr(self._a, what), getattr(take, what), False)
-            for what in ("text", "voice")
-            if getattr(self._a, what) != getattr(take, what)
-        ]
-        found.extend(self._a.setting.differences(take.setting))
         parts = []
-        for one in found:
+        for one in differences(self._a, take):
             colour = self._colours.text if one.technique else self._colours.warning
             shown = [value if len(value) <= 24 else f"{value[:22]}…" for value in (one.left, one.right)]
             parts.append(f'<span style="color:{colour}"><b>{wording(one.what)}</b> {shown[0]} → {shown[1]}</span>')

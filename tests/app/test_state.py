@@ -10,8 +10,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.calibrations import CalibrationStore
+from app.comparison import measured_against
 from app.jobs import Jobs
-from app.state import DITREDUCIO, AppState, measured_against
+from app.state import DITREDUCIO, AppState
 from engine.errors import SettingError
 from engine.messages import Calibrate, CalibrationReady, LoadModel, Synthesise, TakeReady
 from engine.models.base import Voice
