@@ -1,8 +1,8 @@
 """What the diffusion transformers of several families share: layers whose norms follow the time (AdaLN-zero).
 
 A sampling run first begins (the family's own ``begin``): everything that does not depend on the state is computed
-once. Each evaluation then enters, passes the layers and leaves; :meth:`DiffusionTransformer.velocity` is the three
-together.
+once. Each evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` is
+all of this together.
 """
 
 from __future__ import annotations
@@ -79,8 +79,13 @@ class DiffusionTransformer(nn.Module):
         raise NotImplementedError
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Conditioning) -> Tensor:
-        """The last layer's output to velocities (rows, frames, bands); ``entered`` is what :meth:`enter` gave."""
+        """The last layer's output to what the official calibration of DiTReducio compares, (rows, frames, …);
+        ``entered`` is what :meth:`enter` gave."""
         raise NotImplementedError
+
+    def project(self, left: Tensor) -> Tensor:
+        """What :meth:`leave` gave to velocities (rows, frames, bands)."""
+        return left
 
     def tabulate(self, times: np.ndarray) -> tuple[Tensor, Tensor]:
         """The AdaLN vectors of a schedule: they depend on time only, so they are computed once for all runs on it."""
@@ -163,7 +168,7 @@ class DiffusionTransformer(nn.Module):
             # Nobody may hold on to what is overwritten: those who look do, and so does who keeps what was entered.
             in_place = look is None and (index > 0 or not self.keeps_entered)
             hidden = self.layer(index, hidden, evaluation, run, duty, layer_memory, look, in_place)
-        return self.leave(hidden, entered, evaluation, run)
+        return self.project(self.leave(hidden, entered, evaluation, run))
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """All layers as in training: every item has a time of its own, (items,), and gradients flow.

@@ -360,12 +360,13 @@ class FlowSpeech(ABC):
         script = self._script(text, voice, setting, self._engagement_to_calibrate(setting))
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)
+        backbone = self._skippable(script)
         subject = Subject(
-            self._skippable(script),
+            backbone,
             run,
             sampler.noise,
             script.times,
-            lambda velocities: self._guided(velocities, options),
+            lambda left: self._guided(backbone.project(left), options),
             sampler.follow,
             run.branches,
             script.engagement.belonging,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from engine.knobs import Values, defaults
-from engine.models.f5.dit import DiT
 from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.skipping import LayerMemory, SkipPlan
@@ -19,9 +21,12 @@ from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 from tests.parity.test_parity_backbones import WHOLE_RUN, Task, build, is_backbone
+from tests.parity.test_parity_megatts3 import Task as MegaTask
+from tests.parity.test_parity_megatts3 import build as build_mega
+from tests.parity.test_parity_megatts3 import is_mega_dit
 
 METRICS = {"rel": "relative", "mae": "mae"}
-VARIANTS = {"out_none": None, "out_bs_ff": "both", "out_bs_attn_only": "attention"}
+VARIANTS = {"out_none": None, "out": "both", "out_bs_ff": "both", "out_bs_attn_only": "attention"}
 """Which modules branch skipping saves, by the name of the output; ``None``: nothing is skipped."""
 
 
@@ -32,18 +37,33 @@ def is_ditreducio(description: dict) -> bool:
 
 
 def weights_of(fixture: Fixture, subject: str) -> Fixture | None:
-    """The fixture whose weights ``subject`` uses, if it is a diffusion transformer of the F5 family."""
+    """The fixture whose weights ``subject`` uses, if it is a diffusion transformer that we have."""
     part = fixture.description.get(subject)
     if not isinstance(part, dict) or "weights" not in part:
         return None
     weights = Fixture(fixture.folder, part["weights"].removesuffix(".safetensors"))
-    described = (weights.folder / f"{weights.name}.json").is_file()
-    return weights if described and is_backbone(weights.description) else None
+    if not (weights.folder / f"{weights.name}.json").is_file():
+        return None
+    return weights if is_backbone(weights.description) or is_mega_dit(weights.description) else None
 
 
-def prepare(fixture: Fixture, subject: str) -> tuple[DiT, Subject, Task]:
-    said = fixture.description[subject]
-    weights = weights_of(fixture, subject)
+@dataclass(frozen=True)
+class Prepared:
+    """What is sampled or calibrated."""
+
+    subject: Subject
+    guide: Callable[[Tensor], Tensor]
+    """Of the velocities."""
+    finish: Callable[[Tensor], Tensor] = lambda result: result
+    """What the fixture does to the last state."""
+
+
+def prepare(fixture: Fixture, subject: str) -> Prepared:
+    said, weights = fixture.description[subject], weights_of(fixture, subject)
+    return (prepare_mega if is_mega_dit(weights.description) else prepare_f5)(said, weights)
+
+
+def prepare_f5(said: dict, weights: Fixture) -> Prepared:
     backbone = build(weights)
     run_name = said["noise"].removeprefix("golden.").removesuffix(".noise")
     task = Task.of(weights, run_name)
@@ -53,13 +73,30 @@ def prepare(fixture: Fixture, subject: str) -> tuple[DiT, Subject, Task]:
     guidance = float(said["cfg_strength"])
     run = backbone.begin(task.prompt, task.ids, times[:-1], is_guided(guidance))
     sampling = Values(steps=said["steps"], spacing=spacing, sway=sway, guidance=guidance)
-    belonging = Belonging(fixture.name, "", weights.name, sampling)
+    belonging = Belonging("golden", "", weights.name, sampling)
     noise = weights[f"{run_name}.noise"]
 
     def guide(velocities: Tensor) -> Tensor:
         return guided_velocity(velocities, guidance)
 
-    return backbone, Subject(backbone, run, noise, times, guide, euler_steps(times), run.branches, belonging), task
+    subject = Subject(backbone, run, noise, times, guide, euler_steps(times), run.branches, belonging)
+    return Prepared(subject, guide, lambda result: torch.where(task.is_prompt, task.prompt, result))
+
+
+def prepare_mega(said: dict, weights: Fixture) -> Prepared:
+    backbone = build_mega(weights)
+    initial, steps = said["noise"].split(" + ")
+    assert initial == "noise_init"
+    task = MegaTask(weights, said["steps"], *said["seq_cfg_w"], weights[steps])
+    run = task.begin(backbone)
+    sampling = Values(steps=task.steps, intelligibility=task.intelligibility, similarity=task.similarity)
+    belonging = Belonging("golden", "", weights.name, sampling)
+
+    def guide(left: Tensor) -> Tensor:
+        return task.guide(backbone.project(left))
+
+    subject = Subject(backbone, run, task.noise, task.times, guide, task.follow(), run.branches, belonging)
+    return Prepared(subject, task.guide)
 
 
 def layer_major(rows: list[list[str]]) -> tuple[tuple[Action, ...], ...]:
@@ -96,36 +133,36 @@ def calibration_cases() -> list:
 
 @pytest.mark.parametrize(("fixture", "subject", "output", "branch_skip"), table_cases())
 def test_parity_strategy_table(fixture: Fixture, subject: str, output: str, branch_skip: str | None) -> None:
-    backbone, prepared, task = prepare(fixture, subject)
+    prepared = prepare(fixture, subject)
+    sampled, backbone = prepared.subject, prepared.subject.backbone
     actions = layer_major(fixture.description[subject]["table"])
     if branch_skip is None:
-        table = StrategyTable.computing(prepared.belonging, backbone.layers)
+        table = StrategyTable.computing(sampled.belonging, backbone.layers)
     else:
-        table = StrategyTable(prepared.belonging, actions, branch_skip)
+        table = StrategyTable(sampled.belonging, actions, branch_skip)
     plan, memory = SkipPlan(table), [LayerMemory() for _ in range(backbone.layers)]
 
     def velocity(state: Tensor, step: int) -> Tensor:
-        branches = backbone.velocity(state, step, prepared.run, plan.at(step), memory)
-        return prepared.guide(branches)
+        return prepared.guide(backbone.velocity(state, step, sampled.run, plan.at(step), memory))
 
     with torch.inference_mode():
-        result = integrate(velocity, prepared.noise, prepared.times)
-    result = torch.where(task.is_prompt, task.prompt, result)
-    assert_close(result, fixture[f"{subject}.{output}"], WHOLE_RUN, f"{subject}.{output}")
+        result = integrate(velocity, sampled.noise, sampled.times, follow=sampled.follow)
+    assert_close(prepared.finish(result), fixture[f"{subject}.{output}"], WHOLE_RUN, f"{subject}.{output}")
 
 
 @pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
 @pytest.mark.parametrize(("fixture", "subject", "metric", "entry"), calibration_cases())
 def test_parity_calibration(fixture: Fixture, subject: str, metric: str, entry: dict, side_by_side: bool) -> None:
-    backbone, prepared, _ = prepare(fixture, subject)
+    calibrated = prepare(fixture, subject).subject
     knobs: Values = defaults(TECHNIQUE.knobs).replace(threshold=float(entry["delta"]), metric=METRICS[metric])
     with torch.inference_mode():
-        record = calibrate([prepared], knobs, Recorder(), side_by_side=side_by_side)
+        record = calibrate([calibrated], knobs, Recorder(), side_by_side=side_by_side)
 
     assert np.allclose(record.similarities.T, np.array(entry["sims"]), rtol=1e-5, atol=0)
     assert record.cut == pytest.approx(entry["cut"], rel=1e-5)
     pre_calibrated = [
-        [Action.NONE.name for _ in range(backbone.layers)] for _ in range(fixture.description[subject]["steps"])
+        [Action.NONE.name for _ in range(calibrated.backbone.layers)]
+        for _ in range(fixture.description[subject]["steps"])
     ]
     for trial in record.trials:
         if trial.phase == "pre-calibration" and trial.accepted:

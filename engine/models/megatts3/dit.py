@@ -246,7 +246,10 @@ class MegaDiT(DiffusionTransformer):
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: MegaConditioning) -> Tensor:
         scale, shift = run.final_modulations[evaluation]
-        return self.postnet(self.encoder.out_proj(modulate(hidden, shift, scale)))
+        return self.encoder.out_proj(modulate(hidden, shift, scale))
+
+    def project(self, left: Tensor) -> Tensor:
+        return self.postnet(left)
 
     def operations(self, frames: int, branches: int = len(BRANCHES)) -> OperationCounts:
         """What one evaluation costs at this length, for one item. The state's own share of the input is computed for

@@ -47,7 +47,8 @@ class Subject:
     """(items, frames, bands)"""
     times: np.ndarray
     guide: Callable[[Tensor], Tensor]
-    """From the velocities of all branches, branch-major, to the velocity that the sampler follows."""
+    """From what the backbone's ``leave`` gives for all branches, branch-major, to the velocity that the sampler
+    follows."""
     follow: Callable[[Tensor, Tensor, int], Tensor]
     """The sampler's step: from a state, the velocity followed and the step's number to the next state. Equal arguments
     give equal states, always: a stochastic sampler replays its noise."""
