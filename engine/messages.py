@@ -17,6 +17,7 @@ from engine.setting import Setting
 from engine.take import Take
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
 from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.ditreducio.transfer_report import TransferReport
 
 
 # --- Commands --------------------------------------------------------------------------------------------------------
@@ -83,6 +84,17 @@ class CaptureAttention(Command):
     layer: int
     step: int
     artefacts: tuple[StrategyTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class MeasureTransfer(Command):
+    """Measure how well ``table``, ``calibrated`` on these utterances as far as they are known, serves ``unseen`` ones.
+    Errors are held against the threshold of DiTReducio in ``setting``."""
+
+    table: StrategyTable
+    calibrated: tuple[Utterance, ...]
+    unseen: tuple[Utterance, ...]
+    setting: Setting
 
 
 @dataclass(frozen=True)
@@ -183,6 +195,8 @@ class Telemetry(Event):
     audio_seconds: float
     """Seconds of audio finished so far."""
     real_time_factor: float | None
+    """Elapsed seconds over the audio that they made: the finished audio, and of the running chunk's the share of steps
+    done. ``None`` where a chunk's length is not known beforehand and none is finished."""
     first_audio_seconds: float | None
     memory_bytes: int
 
@@ -257,6 +271,14 @@ class TrainingDone(Event):
     steps: int
     seconds: float
     validation: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class TransferMeasured(Event):
+    """How well a strategy table serves sentences that it was not calibrated on."""
+
+    report: TransferReport
+    seconds: float
 
 
 @dataclass(frozen=True)

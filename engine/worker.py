@@ -32,6 +32,7 @@ from engine.messages import (
     JobFailed,
     JobFinished,
     LoadModel,
+    MeasureTransfer,
     ShutDown,
     Synthesise,
     TrainGuidanceFree,
@@ -48,6 +49,7 @@ ACTIVITIES: dict[type[Command], str] = {
     DownloadModel: "downloading the model",
     Synthesise: "synthesising",
     Calibrate: "calibrating",
+    MeasureTransfer: "measuring the transfer",
     CaptureAttention: "capturing attention",
     TrainGuidanceFree: "training",
 }

@@ -31,11 +31,13 @@ from engine.messages import (
     DownloadModel,
     EngineReady,
     LoadModel,
+    MeasureTransfer,
     ModelLoaded,
     Synthesise,
     TakeReady,
     TrainGuidanceFree,
     TrainingDone,
+    TransferMeasured,
     UnloadModel,
 )
 from engine.models.base import SpeechModel, Synthesis
@@ -44,6 +46,7 @@ from engine.observers import CalibrationJobObserver, JobObserver, Post, Synthesi
 from engine.setting import Setting
 from engine.take import Take
 from engine.techniques.ditreducio.preparation import calibrate_model
+from engine.techniques.ditreducio.transfer import measure_transfer
 
 Load = Callable[..., SpeechModel]
 """See :func:`engine.models.load_model`."""
@@ -77,6 +80,8 @@ class Workshop:
                 self._synthesise(command, SynthesisObserver(command.job, post, cancelled, self.device))
             case Calibrate():
                 self._calibrate(command, CalibrationJobObserver(command.job, post, cancelled))
+            case MeasureTransfer():
+                self._measure_transfer(command, JobObserver(command.job, post, cancelled))
             case CaptureAttention():
                 self._capture_attention(command, JobObserver(command.job, post, cancelled))
             case TrainGuidanceFree():
@@ -168,6 +173,13 @@ class Workshop:
         first = command.utterances[0]
         operations = model.operations(first.text, first.voice, command.setting)
         observer.post(CalibrationReady(command.job, record, operations, time.perf_counter() - started))
+
+    def _measure_transfer(self, command: MeasureTransfer, observer: JobObserver) -> None:
+        started = time.perf_counter()
+        model = self._model_for(command.setting)
+        report = measure_transfer(model, command.table, command.calibrated, command.unseen, command.setting, observer)
+        observer.check()
+        observer.post(TransferMeasured(command.job, report, time.perf_counter() - started))
 
     def _capture_attention(self, command: CaptureAttention, observer: JobObserver) -> None:
         model = self._model_for(command.setting)

@@ -19,7 +19,7 @@ from engine.knobs import Values, defaults
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
 from engine.observers import SilentObserver
-from engine.sampling.skipping import LayerMemory, layer_duty
+from engine.sampling.skipping import Duty, LayerDuty, LayerMemory
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
@@ -158,3 +158,13 @@ def published_calibration(subject: Subject, knobs: Values) -> Rows:
                 table[layer][step] = action
             state = after(state, step, evaluate(state, step, actions, memory, keep=True))
     return tuple(map(tuple, table))
+
+
+def layer_duty(action: Action, branch_skip: str, keep: bool) -> LayerDuty:
+    """The duty of a layer that does ``action``; with ``keep``, whatever any later step may need of it is kept."""
+
+    def duty(action: Action) -> Duty:
+        return Duty(action, keep and action is not Action.TS, keep and action is Action.NONE)
+
+    spares_feed_forward = action is not Action.BS or branch_skip == "both"
+    return LayerDuty(duty(action), duty(action if spares_feed_forward else Action.NONE))

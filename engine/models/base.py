@@ -149,17 +149,21 @@ class AttentionCapture:
     similarities: tuple[float, ...] = ()
 
 
-class CalibrationObserver(Observer, Protocol):
-    """An observer that is also told what a calibration finds."""
+class ProgressObserver(Observer, Protocol):
+    """An observer that is also told how much of the whole is done."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called with the share of the work done, in units of the job's own."""
+
+
+class CalibrationObserver(ProgressObserver, Protocol):
+    """An observer that is also told what a calibration finds. Its units are layer evaluations."""
 
     def trial(self, trial: Trial) -> None:
         """Called after every layer trial."""
 
     def similarities(self, similarities: np.ndarray) -> None:
         """Called after every step of the check phase with (layers, steps), NaN where not yet measured."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called with the share of the work done, in layer evaluations."""
 
 
 class SpeechModel(Protocol):

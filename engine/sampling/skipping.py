@@ -37,16 +37,6 @@ COMPUTE = LayerDuty()
 """Compute everything, keep nothing: no later step skips."""
 
 
-def layer_duty(action: Action, branch_skip: str, keep: bool) -> LayerDuty:
-    """The duty of a layer that does ``action``; with ``keep``, whatever any later step may need of it is kept."""
-
-    def duty(action: Action) -> Duty:
-        return Duty(action, keep and action is not Action.TS, keep and action is Action.NONE)
-
-    spares_feed_forward = action is not Action.BS or branch_skip == "both"
-    return LayerDuty(duty(action), duty(action if spares_feed_forward else Action.NONE))
-
-
 @dataclass
 class ModuleMemory:
     """What one module keeps between steps. ``output`` is (branches·batch, frames, width), branch-major; ``residual``

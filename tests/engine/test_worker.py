@@ -31,6 +31,7 @@ from engine.messages import (
     JobFailed,
     JobFinished,
     LoadModel,
+    MeasureTransfer,
     ModelLoaded,
     Progress,
     ShutDown,
@@ -38,6 +39,7 @@ from engine.messages import (
     Synthesise,
     TakeReady,
     Telemetry,
+    TransferMeasured,
     TrialDone,
     UnloadModel,
 )
@@ -206,6 +208,39 @@ def test_calibrated_table_is_used_by_the_next_synthesis(engine: Engine, recorder
     ready = recorder.of(3, TakeReady)[0]
     assert ready.take.measurements.ops_ratio < 1
     assert ready.take.measurements.ops_ratio == pytest.approx(table.ops_ratio(ready.operations))
+
+
+def test_several_sentences_calibrate_together_and_their_table_is_measured_on_others(
+    engine: Engine, recorder: Recorder
+) -> None:
+    loaded(engine, recorder)
+    engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.5)))
+    both = (ONE, Utterance("Another sentence.", VOICE))
+    engine.submit(Calibrate(2, both, engaged, "mean"))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    record = recorder.of(2, CalibrationReady)[0].record
+    assert [one.text for one in record.sentences] == ["One sentence", "Another sentence"]
+    assert record.combine == "mean"
+    assert all(len(trial.errors) == 2 for trial in record.trials)
+    engine.submit(MeasureTransfer(3, record.table, both, (Utterance("A third.", VOICE),), engaged))
+    assert isinstance(recorder.end_of(3), JobFinished)
+    report = recorder.of(3, TransferMeasured)[0].report
+    assert (len(report.calibrated), len(report.unseen)) == (2, 1)
+    assert report.table == record.table.fingerprint
+    assert recorder.of(3, Progress)[-1].done == recorder.of(3, Progress)[-1].total
+
+
+def test_cancel_while_measuring_a_transfer(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(calibration(2))
+    recorder.end_of(2)
+    gate = Gate(recorder, Progress)
+    engine.submit(MeasureTransfer(3, recorder.of(2, CalibrationReady)[0].record.table, (), (ONE,) * 50, setting()))
+    gate.reached()
+    engine.cancel(3)
+    gate.open()
+    assert isinstance(recorder.end_of(3), JobCancelled)
+    assert not recorder.of(3, TransferMeasured)
 
 
 def test_attention_is_captured(engine: Engine, recorder: Recorder) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from engine.errors import PlainError
 from engine.knobs import Values
-from engine.models.base import CalibrationObserver
+from engine.models.base import ProgressObserver
 from engine.sampling.skipping import COMPUTE, Duty, LayerDuty, LayerMemory, ModuleMemory, residual
 from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
 from engine.techniques.ditreducio.subject import Subject
@@ -35,7 +35,7 @@ SPARING_ATTENTION = LayerDuty(Duty(Action.TS), Duty(keep_output=True))
 class Work:
     """Counts layer evaluations for an observer and gives it chances to stop."""
 
-    def __init__(self, observer: CalibrationObserver, total: int) -> None:
+    def __init__(self, observer: ProgressObserver, total: int) -> None:
         self._observer = observer
         self._total = total
         self._done = 0

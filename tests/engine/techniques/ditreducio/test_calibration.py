@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from engine.bench.calibration import published_calibration
-from engine.errors import Cancelled, PlainError
+from engine.bench.calibration import layer_duty, published_calibration
+from engine.errors import Cancelled, PlainError, SettingError
 from engine.knobs import Values, defaults
 from engine.models.f5.dit import DiT
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.sampling.guidance import guided_velocity
-from engine.techniques.ditreducio import TECHNIQUE
+from engine.sampling.skipping import LayerMemory
+from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.metrics import diagonal_similarity
+from engine.techniques.ditreducio.metrics import diagonal_similarity, mean_absolute_error
+from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Action, Belonging
 from tests.engine.models.f5.plain_dit import small_dit
@@ -25,14 +29,14 @@ from tests.engine.techniques.ditreducio.observing import Recorder
 STEPS, FRAMES = 6, 23
 
 
-def subject(dit: DiT, guidance: float = 2.0, seed: int = 0) -> Subject:
+def subject(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: int = FRAMES) -> Subject:
     generator = torch.Generator().manual_seed(seed)
-    prompt = torch.randn(1, FRAMES, 20, generator=generator)
+    prompt = torch.randn(1, frames, 20, generator=generator)
     prompt[:, 9:] = 0
     ids = torch.randint(0, 20, (1, 12), generator=generator)
     times = sampling_grid(STEPS, "uniform")
     run = dit.begin(prompt, ids, times[:-1], guidance > 0)
-    noise = torch.randn(1, FRAMES, 20, generator=generator)
+    noise = torch.randn(1, frames, 20, generator=generator)
     belonging = Belonging("small", "", "small", Values(steps=STEPS, guidance=guidance))
     return Subject(
         dit,
@@ -94,6 +98,89 @@ def test_a_sampler_of_its_own_is_followed() -> None:
         assert record.table.actions == published_calibration(one, knobs(threshold=0.2, marked=25.0))
         tables.append(record.table.actions)
     assert tables[0] != tables[1]
+
+
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_two_of_the_same_sentence_are_one(combine: str) -> None:
+    dit, chosen = small_dit(depth=4), knobs(threshold=0.2, marked=25.0)
+    alone = calibrate([subject(dit)], chosen, Recorder(), combine)
+    twice = calibrate([subject(dit), subject(dit)], chosen, Recorder(), combine)
+    assert twice.table.actions == alone.table.actions
+    assert np.array_equal(twice.similarities, alone.similarities)
+    assert [replace(trial, errors=()) for trial in twice.trials] == list(alone.trials)
+    assert all(trial.errors == (trial.error,) * 2 for trial in twice.trials)
+    assert all(trial.errors == () for trial in alone.trials)
+
+
+@pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
+@pytest.mark.parametrize("branch_skip", ["both", "attention"])
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_every_sentence_is_measured_on_its_own_trajectory(combine: str, branch_skip: str, side_by_side: bool) -> None:
+    """Sentences of three lengths: each error is that of whole evaluations of that sentence alone under all that had
+    been decided for all of them."""
+    dit, chosen = small_dit(depth=4), knobs(threshold=0.2, marked=25.0, branch_skip=branch_skip)
+    subjects = [subject(dit, seed=seed, frames=frames) for seed, frames in enumerate((23, 12, 31))]
+    record = calibrate(subjects, chosen, Recorder(), combine, side_by_side)
+    combined = {"worst": max, "mean": lambda errors: sum(errors) / 3}[combine]
+    for trial in record.trials:
+        assert trial.error == pytest.approx(combined(trial.errors))
+        assert trial.accepted == (trial.error < (trial.layer + 1) / 4 * 0.2)
+    for number, one in enumerate(subjects):
+        expected = whole_evaluations(one, record.trials, branch_skip)
+        assert [trial.errors[number] for trial in record.trials] == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    decided = {(trial.layer, trial.step): trial.action for trial in record.trials if trial.accepted}
+    for layer, row in enumerate(record.table.actions):
+        assert row == tuple(decided.get((layer, step), Action.NONE) for step in range(STEPS))
+    assert record.table.origin == f"calibrated at threshold 0.2 on the {combine} error of 3 sentences"
+    assert {len(set(trial.errors)) for trial in record.trials} == {3}
+
+
+def whole_evaluations(one: Subject, trials: Sequence[Trial], branch_skip: str) -> list[float]:
+    """The errors of ``trials`` on one sentence, each measured by evaluating the whole backbone."""
+
+    def evaluate(actions: list[Action], state: Tensor, step: int, memory: list[LayerMemory], keep: bool) -> Tensor:
+        duties = [layer_duty(action, branch_skip, keep) for action in actions]
+        return one.backbone.velocity(state, step, one.run, duties, memory)
+
+    errors = []
+    pre_calibrated = {(one.layer, one.step) for one in trials if one.phase == PRE_CALIBRATION and one.accepted}
+    for phase in (PRE_CALIBRATION, CALIBRATION):
+        memory, state = [LayerMemory() for _ in range(4)], one.noise
+        for step in range(STEPS):
+            given = pre_calibrated if phase == CALIBRATION else set()
+            actions = [Action.TS if (layer, step) in given else Action.NONE for layer in range(4)]
+            output = evaluate(actions, state, step, memory, keep=False)
+            for trial in trials:
+                if (trial.phase, trial.step) != (phase, step):
+                    continue
+                tried = [*actions[: trial.layer], trial.action, *actions[trial.layer + 1 :]]
+                errors.append(mean_absolute_error(output, evaluate(tried, state, step, memory, keep=False)))
+                actions = tried if trial.accepted else actions
+            state = one.follow(state, one.guide(evaluate(actions, state, step, memory, keep=True)), step)
+    return errors
+
+
+def test_progress_and_cancel_count_all_sentences() -> None:
+    dit = small_dit(depth=4)
+    alone, both = Recorder(), Recorder()
+    calibrate([subject(dit)], knobs(), alone)
+    calibrate([subject(dit), subject(dit)], knobs(), both)
+    assert both.progressed[-1][1] == 2 * alone.progressed[-1][1]
+    done = [one for one, _ in both.progressed]
+    assert done == sorted(done)
+    for cancel_after in range(1, both.checks, 13):
+        with pytest.raises(Cancelled):
+            calibrate([subject(dit), subject(dit)], knobs(), Recorder(cancel_after))
+
+
+def test_sentences_that_do_not_belong_together_are_refused() -> None:
+    dit = small_dit(depth=4)
+    with pytest.raises(SettingError, match=r"1 and 3 cannot be calibrated together.*guidance strength 2.0, but 1.0"):
+        calibrate([subject(dit), subject(dit), subject(dit, guidance=1.0)], knobs(), Recorder())
+    with pytest.raises(SettingError, match="no sentence"):
+        calibrate([], knobs(), Recorder())
+    with pytest.raises(SettingError, match="worst or mean, not 'median'"):
+        calibrate([subject(dit)], knobs(), Recorder(), "median")
 
 
 def test_cases_are_no_trivial_tables() -> None:

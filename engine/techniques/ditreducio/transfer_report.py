@@ -1,0 +1,110 @@
+"""How well a strategy table serves sentences that it was not calibrated on. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+
+from engine.techniques.ditreducio.record import Sentence
+
+DISTANCE_TOLERANCE = 1.25
+"""A table serves sentences well whose log-mel distance is within this factor of that of its own."""
+EXCEEDING_TOLERANCE = 0.10
+"""And of whose skips no more than this share more exceed their bounds."""
+OTHER_LENGTH = 1.5
+"""Sentences are longer (or shorter) than the table's own from this factor on."""
+
+
+@dataclass(frozen=True)
+class SentenceTransfer:
+    """One sentence under the table, beside its full run from the same noise."""
+
+    sentence: Sentence
+    velocity_errors: tuple[float, ...]
+    """Of every step: mean absolute difference of the velocities followed, in log-mel units per unit time."""
+    distance: float
+    """Log-mel distance of the new speech, in natural-log units."""
+    exceeding: float
+    """Share of the table's skips whose error, measured here, does not keep to the bound of their layer; 0 to 1."""
+
+    @property
+    def velocity_error(self) -> float:
+        """Mean over the steps."""
+        return fmean(self.velocity_errors)
+
+
+@dataclass(frozen=True)
+class TransferReport:
+    """A table on the sentences it was ``calibrated`` on, as far as they are known, and on ``unseen`` ones.
+
+    A table's own sentences have skips beyond their bounds as well: a calibration holds an error against the step with
+    the skips of pre-calibration in force, here it is held against the step with none. Hence the comparison.
+    """
+
+    table: str
+    """Its fingerprint."""
+    threshold: float
+    metric: str
+    calibrated: tuple[SentenceTransfer, ...]
+    unseen: tuple[SentenceTransfer, ...]
+
+    @property
+    def groups(self) -> dict[str, tuple[SentenceTransfer, ...]]:
+        """The unseen sentences by voice, and those that are longer or shorter than the table's own."""
+        voices = dict.fromkeys(one.sentence.voice for one in self.unseen)
+        groups = {f"voice {name}": [one for one in self.unseen if one.sentence.voice == name] for name in voices}
+        if self.calibrated:
+            lengths = [one.sentence.frames for one in self.calibrated]
+            longer, shorter = max(lengths) * OTHER_LENGTH, min(lengths) / OTHER_LENGTH
+            groups["longer sentences"] = [one for one in self.unseen if one.sentence.frames >= longer]
+            groups["shorter sentences"] = [one for one in self.unseen if one.sentence.frames <= shorter]
+        return {name: tuple(rows) for name, rows in groups.items() if rows}
+
+    @property
+    def ill_served(self) -> tuple[str, ...]:
+        """The groups that the table serves clearly worse than its own sentences; none where those are not known."""
+        if not self.calibrated:
+            return ()
+        distance, exceeding = _figures(self.calibrated)
+        return tuple(
+            name
+            for name, rows in self.groups.items()
+            if _figures(rows)[0] > distance * DISTANCE_TOLERANCE or _figures(rows)[1] > exceeding + EXCEEDING_TOLERANCE
+        )
+
+    @property
+    def advised(self) -> bool:
+        """Whether calibrating on several sentences, some of them from :attr:`ill_served`, is advised."""
+        return bool(self.ill_served)
+
+    @property
+    def verdict(self) -> str:
+        """What came out, in words."""
+        if not self.calibrated:
+            return (
+                f"On {len(self.unseen)} sentences: {_words(self.unseen)}. Whether that is more than on the sentences "
+                "that the table was calibrated on can be said once they are given."
+            )
+        own = f"{_words(self.calibrated)} on its own"
+        if not self.advised:
+            return f"The table serves other sentences as well as its own: {_words(self.unseen)}; {own}."
+        cases = "; ".join(f"{name}: {_words(self.groups[name])}" for name in self.ill_served)
+        return (
+            f"The table serves some sentences worse than its own: {cases}; {own}. Calibrating on several sentences, "
+            "such ones among them, is advised."
+        )
+
+    def to_json(self) -> dict:
+        """Plain JSON values."""
+        return {**asdict(self), "ill_served": list(self.ill_served), "advised": self.advised, "verdict": self.verdict}
+
+
+def _figures(rows: Sequence[SentenceTransfer]) -> tuple[float, float]:
+    """Median log-mel distance, and the mean share of skips beyond their bounds."""
+    return median(one.distance for one in rows), fmean(one.exceeding for one in rows)
+
+
+def _words(rows: Sequence[SentenceTransfer]) -> str:
+    distance, exceeding = _figures(rows)
+    return f"log-mel distance {distance:.3f}, {exceeding:.0%} of the skips beyond their bounds"
