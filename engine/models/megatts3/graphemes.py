@@ -6,14 +6,16 @@ in ``tts/frontend_function.py``. Upstream asks for sampling from the single like
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from safetensors import SafetensorError
 
 from engine.errors import CheckpointError, TextError
+from engine.models.checkpoints import NAMES_SHOWN
 from engine.models.megatts3.phone_table import UNKNOWN, separated
 from engine.models.megatts3.phones import SILENCE
 
@@ -62,6 +64,7 @@ class GraphemeModel:
         """
         try:
             from transformers import AutoModelForCausalLM, AutoTokenizer
+            from transformers.utils.logging import disable_progress_bar
         except ImportError:
             raise CheckpointError(
                 "MegaTTS 3 reads text with the package transformers, which is not installed; install it with: "
@@ -74,14 +77,18 @@ class GraphemeModel:
                 )
         if not any(folder.glob("*.safetensors")):
             raise CheckpointError(f"{folder} holds no .safetensors file; fetch it from the official release again.")
+        disable_progress_bar()
         only_here = {"local_files_only": True, "trust_remote_code": False}
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="right", **only_here)
-            model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **only_here)
+            model, found = AutoModelForCausalLM.from_pretrained(
+                folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **only_here
+            )
         # What can be wrong with such a folder shows as errors of many kinds, from three packages.
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise CheckpointError(f"{folder} cannot be loaded ({first}); fetch it again.") from None
+        _require_all(found, str(folder))
         return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
 
     def prompt(self, text: str) -> list[int]:
@@ -121,6 +128,20 @@ class GraphemeModel:
             raise TextError(f"The model reads no phones in {text!r}; type it in another way.")
         phones, tones = zip(*pairs, strict=True)
         return ReadPhones(phones, tones, finished)
+
+
+def _require_all(found: Mapping[str, object], where: str) -> None:
+    """Raise :class:`CheckpointError` where ``transformers`` would go on with random weights, or leave some out."""
+    for kind, what in (
+        ("missing_keys", "missing"),
+        ("mismatched_keys", "of another shape"),
+        ("unexpected_keys", "unknown"),
+    ):
+        names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
+        if names:
+            more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+            shown = ", ".join(names[:NAMES_SHOWN]) + more
+            raise CheckpointError(f"In {where} these weights are {what}: {shown}; fetch it again.")
 
 
 def _is_spoken(phone: int) -> bool:

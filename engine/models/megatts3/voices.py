@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -28,6 +30,17 @@ FRAMES_PER_LATENT = 4
 SPARE = 2
 """Latents that a file may have more than the recording needs, from rounding when it was made."""
 SUFFIX = ".npy"
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    EOFError,
+    SyntaxError,
+    TokenError,
+    BadZipFile,
+)
+"""What numpy raises about files that are damaged or no arrays: their headers are Python literals, or zip archives."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +115,11 @@ def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
     try:
         # Mapped rather than read: a header that promises more than the file holds is found out first.
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
+    except _UNREADABLE as error:
         reason = str(error).strip().rstrip(".").splitlines()[0] if str(error).strip() else type(error).__name__
         raise AudioError(f"{path} is not a file of latents ({reason}); {again}.") from None
     if not isinstance(array, np.ndarray):
+        array.close()
         raise AudioError(f"{path} is an archive of arrays, not one array of latents; {again}.")
     if not np.issubdtype(array.dtype, np.floating):
         raise AudioError(f"The latents in {path} are of the type {array.dtype}, not float32; {again}.")
