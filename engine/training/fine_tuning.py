@@ -161,7 +161,7 @@ def _export(session: Session, target: Path) -> Path:
         while target.exists():
             number += 1
             target = first.with_stem(f"{first.stem}-{number}")
-        session.recipe.export(target)
+        session.recipe.save(target)
         shutil.copyfile(session.work / LOG, target.with_suffix("." + LOG))
     except OSError as error:
         raise TrainingError(

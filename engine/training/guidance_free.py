@@ -246,8 +246,12 @@ class GuidanceFree:
         self._steps = state["steps"]
 
     def export(self, folder: Path) -> None:
-        """Write ``w-0.50.safetensors``: the averaged weights as official ones, with what they are as metadata."""
-        save_official(folder / self.file_name, self.average.module, self._steps, self.metadata)
+        """Write ``w-0.50.safetensors`` into ``folder``."""
+        self.save(folder / self.file_name)
+
+    def save(self, path: Path) -> None:
+        """Write the averaged weights as official ones, with what they are as metadata. Raises :class:`OSError`."""
+        save_official(path, self.average.module, self._steps, self.metadata)
 
     @property
     def file_name(self) -> str:

@@ -250,9 +250,12 @@ class Session:
             with self._writing():
                 torch.save(content, unfinished)
                 unfinished.replace(self.work / CHECKPOINT)
-        except TrainingError:
+        except (RuntimeError, TrainingError) as error:
             unfinished.unlink(missing_ok=True)
-            raise
+            if isinstance(error, TrainingError):
+                raise
+            # What torch.save raises when the system refuses says nothing of why.
+            raise self._unwritten("the disk is full or was taken away") from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -261,10 +264,6 @@ class Session:
             yield
         except OSError as error:
             raise self._unwritten(reason(error)) from error
-        except RuntimeError as error:
-            if "writ" not in str(error):  # what torch.save raises when the system refuses
-                raise
-            raise self._unwritten("the disk is full or was taken away") from error
 
     def _unwritten(self, why: str) -> TrainingError:
         return TrainingError(

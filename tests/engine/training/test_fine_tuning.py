@@ -1,0 +1,275 @@
+"""Whole runs of fine-tuning on a small model: begun, interrupted, resumed, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from engine.errors import Cancelled, CheckpointError, DeviceError, TrainingError
+from engine.training import guidance_free, session
+from engine.training.fine_tuning import FineTuned, FineTuning, fine_tune, guidance_free_folder
+from engine.training.guidance_free import GuidanceFreeOptions
+from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Milestone, Pace
+from tests.disk import tiny_disk
+from tests.engine.training.toy_model import toy_manifest, toy_model
+
+__all__ = ["tiny_disk"]
+
+pytest.importorskip("accelerate")
+
+PACE = Pace(log_steps=2, validation_steps=4, checkpoint_seconds=0.0, validates_first=True)
+
+
+class Recorder:
+    """Remembers what it is told; ``at`` is called with every milestone."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.milestones: list[Milestone] = []
+        self.at = lambda milestone: None
+
+    def check(self) -> None: ...
+
+    def status(self, text: str) -> None:
+        self.lines.append(text)
+
+    def progress(self, done: int, total: int) -> None: ...
+
+    def milestone(self, milestone: Milestone) -> None:
+        self.milestones.append(milestone)
+        self.at(milestone)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> FineTuning:
+    return FineTuning(
+        "f5-mini",
+        toy_manifest(tmp_path),
+        tmp_path / "work",
+        GuidanceFreeOptions(0.5, frames=300, validation_items=4),
+        Budget(steps=6),
+        folder=str(toy_model(tmp_path / "model")),
+        device="cpu",
+    )
+
+
+def _run(job: FineTuning, **changes: object) -> tuple[FineTuned, Recorder]:
+    recorder = Recorder()
+    return fine_tune(replace(job, **changes), recorder, PACE), recorder
+
+
+def _weights(path: Path) -> dict[str, torch.Tensor]:
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+
+
+def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: FineTuning):
+    tuned, recorder = _run(job)
+    assert tuned.checkpoint == guidance_free_folder("f5-mini") / "w-0.50.safetensors"
+    assert tuned.steps == 6
+    assert set(tuned.validation) > {"gap"}
+    with safe_open(tuned.checkpoint, framework="pt") as file:
+        assert file.metadata()["cfg_free"] == "true"
+    log = tuned.checkpoint.with_name("w-0.50.training.jsonl").read_text(encoding="utf-8")
+    header, first, *_, last = map(json.loads, log.splitlines())
+    assert header["options"]["weight"] == 0.5
+    assert header["options"]["learning_rate"] == 3e-4  # the usual one of a small model
+    assert first["step"] == 0 and first["validation"]["gap"] == pytest.approx(1.0, abs=1e-4)
+    assert last["step"] == 6 and "validation" in last
+
+    steps = [one for one in recorder.milestones if one.losses]
+    assert [one.step for one in steps] == [1, 2, 3, 4, 5, 6]
+    assert [one.share for one in steps] == pytest.approx([step / 6 for step in range(1, 7)])
+    assert all(one.seconds_left >= 0 for one in steps)
+    assert steps[-1].seconds_left == 0
+    assert [one.step for one in recorder.milestones if one.validation] == [0, 4, 6]
+
+
+def test_a_second_run_of_a_weight_does_not_overwrite_the_first(job: FineTuning, tmp_path: Path):
+    first, _ = _run(job)
+    content = first.checkpoint.read_bytes()
+    second, _ = _run(job, work=tmp_path / "again", budget=Budget(steps=1))
+    assert second.checkpoint.name == "w-0.50-2.safetensors"
+    assert first.checkpoint.read_bytes() == content
+
+
+def test_cancelled_at_any_step_and_resumed_it_ends_in_the_very_same_bits(job: FineTuning, tmp_path: Path):
+    straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
+
+    cancelling = Recorder()
+
+    def cancel(milestone: Milestone) -> None:
+        if milestone.step >= 3:
+            raise Cancelled
+
+    cancelling.at = cancel
+    with pytest.raises(Cancelled, match=r"step 3.*--resume"):
+        fine_tune(job, cancelling, PACE)
+    assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] == 3
+    resumed, recorder = _run(job, resume=True, export=tmp_path / "b")
+    assert [one.step for one in recorder.milestones if one.losses] == [4, 5, 6]
+
+    one, other = _weights(straight.checkpoint), _weights(resumed.checkpoint)
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    states = [torch.load(work / CHECKPOINT, weights_only=True)["state"] for work in (tmp_path / "straight", job.work)]
+    for name, value in states[0]["model"].items():
+        assert torch.equal(value, states[1]["model"][name])
+    assert straight.validation == resumed.validation
+
+
+def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: FineTuning, tmp_path: Path):
+    straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
+
+    class Killed(BaseException):
+        """Stands for a power cut."""
+
+    killing = Recorder()
+
+    def kill(milestone: Milestone) -> None:
+        if milestone.step == 4:
+            raise Killed
+
+    killing.at = kill
+    with pytest.raises(Killed):
+        fine_tune(job, killing, PACE)
+    assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] == 3
+    resumed, _ = _run(job, resume=True, export=tmp_path / "b")
+    one, other = _weights(straight.checkpoint), _weights(resumed.checkpoint)
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
+    job: FineTuning, monkeypatch: pytest.MonkeyPatch
+):
+    target = guidance_free.GuidanceFree._target
+
+    def broken(self: guidance_free.GuidanceFree, *arguments: object) -> torch.Tensor:
+        result = target(self, *arguments)
+        return result * float("nan") if self._steps == 3 else result
+
+    monkeypatch.setattr(guidance_free.GuidanceFree, "_target", broken)
+    with pytest.raises(Diverged, match=r"step 4.*nan.*last good checkpoint"):
+        _run(job)
+    state = torch.load(job.work / CHECKPOINT, weights_only=True)
+    assert state["step"] == 3
+    assert all(value.isfinite().all() for value in state["state"]["model"].values())
+    assert not guidance_free_folder("f5-mini").exists()
+
+    monkeypatch.setattr(guidance_free.GuidanceFree, "_target", target)
+    assert _run(job, resume=True)[0].steps == 6
+
+
+def test_a_disk_too_small_for_a_checkpoint_is_said_before_the_first_step(job: FineTuning, tiny_disk: Path):
+    # The prepared speech fits, a checkpoint does not.
+    with pytest.raises(TrainingError, match="free space, but a checkpoint takes"):
+        _run(job, work=tiny_disk / "work")
+
+
+def test_a_disk_that_fills_up_later_keeps_the_last_good_checkpoint(
+    job: FineTuning, tiny_disk: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(session.Session, "_require_space", lambda self: None)
+    with pytest.raises(TrainingError, match="could not be written at step 1: the disk is full"):
+        _run(job, work=tiny_disk / "work")
+    assert not list((tiny_disk / "work").glob("*.part"))
+
+
+def test_a_result_that_cannot_be_written_is_not_lost(job: FineTuning, tmp_path: Path):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder should be", encoding="utf-8")
+    with pytest.raises(TrainingError, match="resume to write it again"):
+        _run(job, export=blocked)
+    tuned, recorder = _run(job, resume=True, export=tmp_path / "out")
+    assert tuned.steps == 6
+    assert not [one for one in recorder.milestones if one.losses]
+
+
+def test_what_cannot_be_trained_is_said(job: FineTuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(CheckpointError, match="F5-TTS v1 Base is not in"):
+        _run(job, model="F5TTS_v1_Base", folder="")
+    done = toy_model(tmp_path / "done", {"cfg_free": "true", "weight": "0.5"})
+    with pytest.raises(TrainingError, match="CFG-free already"):
+        _run(job, folder=str(done))
+    with pytest.raises(TrainingError, match="no manifest"):
+        _run(job, manifest=tmp_path / "nowhere.csv")
+    if not torch.cuda.is_available():
+        with pytest.raises(DeviceError):
+            _run(job, device="cuda")
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    with pytest.raises(TrainingError, match=r"paretone\[train\]"):
+        _run(job)
+    assert not job.work.exists()
+
+
+def test_an_unreadable_checkpoint_is_said(job: FineTuning):
+    job.work.mkdir()
+    (job.work / CHECKPOINT).write_bytes(b"not a checkpoint")
+    with pytest.raises(TrainingError, match="cannot be read"):
+        _run(job, resume=True)
+
+
+def test_another_weight_does_not_resume_a_run(job: FineTuning):
+    _run(job, budget=Budget(steps=1))
+    with pytest.raises(Exception, match=r"belongs to cfg-free model-guidance w=0\.5"):
+        _run(job, options=replace(job.options, weight=0.6), resume=True)
+
+
+def _command(job: FineTuning, *more: str) -> list[str]:
+    return [
+        *("-m", "engine", "train", "cfg-free", "--w", "0.5", "--device", "cpu", "--threads", "1", "--frames", "300"),
+        *("--folder", job.folder, "--manifest", str(job.manifest), "--work", str(job.work), *more),
+    ]
+
+
+@pytest.mark.slow
+def test_the_command_trains_and_says_where_the_result_lies(job: FineTuning):
+    command = [sys.executable, *_command(job, "--steps", "2", "--json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    data = json.loads(done.stdout)
+    assert data["equivalent_guidance"] == 1
+    assert data["steps"] == 2
+    assert Path(data["checkpoint"]).is_file()
+    assert "Training" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for other processes")
+def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: FineTuning):
+    process = subprocess.Popen(
+        [sys.executable, *_command(job, "--steps", "100000")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for line in process.stderr:
+        if line.startswith("step 25 "):
+            break
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in messages
+    assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model(job: FineTuning):
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"]
+    command = [*launch, "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
+    done = subprocess.run(
+        [*command, *_command(job, "--steps", "3", "--json")], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (printed,) = done.stdout.strip().splitlines()
+    assert Path(json.loads(printed)["checkpoint"]).is_file()
+    state = torch.load(job.work / CHECKPOINT, weights_only=True)["state"]
+    assert len(state["draws"]) == 2
+    assert not torch.equal(state["draws"][0]["generator"], state["draws"][1]["generator"])
+    header = json.loads((job.work / LOG).read_text(encoding="utf-8").splitlines()[0])
+    assert header["processes"] == 2

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from engine.errors import SettingError, TrainingError
+from engine.models.checkpoints import fingerprint
+from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.config import VARIANTS
+from engine.training.features import Example, Examples
+from engine.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity, span_error
+from engine.training.guidance_free import (
+    DISTILLATION,
+    METHODS,
+    MODEL_GUIDANCE,
+    VALIDATION_TIMES,
+    GuidanceFree,
+    GuidanceFreeOptions,
+    collate,
+    equivalent_guidance,
+    validation_batches,
+    without_conditions,
+)
+from engine.training.processes import join_processes
+from tests.engine.training.toy_corpus import toy_corpus
+from tests.engine.training.toy_model import toy_model
+
+pytest.importorskip("accelerate")
+
+QUICK = GuidanceFreeOptions(0.5, frames=400, warm_up=2, validation_items=4, learning_rate=1e-3, average_decay=0.9)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> F5Checkpoint:
+    return read_f5_checkpoint(toy_model(tmp_path / "model"))
+
+
+@pytest.fixture(scope="module")
+def examples() -> Examples:
+    from engine.front_end.durations import labels
+    from engine.training.f5_mini import VOCABULARY
+
+    corpus = toy_corpus()
+
+    def seen(clips: tuple) -> tuple[Example, ...]:
+        return tuple(Example(one.voice, labels(one.phones, one.frames, VOCABULARY), one.mel) for one in clips)
+
+    return Examples(seen(corpus.training), seen(corpus.held_out))
+
+
+def _recipe(checkpoint: F5Checkpoint, examples: Examples, **changes: object) -> GuidanceFree:
+    options = replace(QUICK, **changes)
+    return GuidanceFree(checkpoint, examples, join_processes("cpu", options.half_precision), options)
+
+
+def _problem(examples: Examples, **options: float):
+    batch = collate([[one] for one in examples.training[:3]])
+    draw = FlowMatchingOptions(**{"drop_audio": 0.0, "drop_both": 0.0, **options})
+    return batch.ids, draw_problem(batch, draw, torch.Generator().manual_seed(2))
+
+
+@torch.no_grad()
+def _branches(model, ids, problem):
+    return predicted_velocity(model, ids, problem), predicted_velocity(model, ids, without_conditions(problem))
+
+
+def test_strengths_of_guidance_that_weights_replace():
+    assert equivalent_guidance(0.5) == 1
+    assert equivalent_guidance(2 / 3) == pytest.approx(2)
+    assert equivalent_guidance(0.75) == 3
+
+
+@pytest.mark.parametrize("weight", [1.0, 1.5, 0.0, -0.2, float("nan")])
+def test_weights_without_a_fixed_point_are_refused_with_the_reason(weight: float):
+    with pytest.raises(SettingError, match="between 0 and 1") as refusal:
+        GuidanceFreeOptions(weight)
+    if weight >= 1:
+        assert "explode" in str(refusal.value)
+
+
+def test_other_options_are_checked():
+    with pytest.raises(SettingError, match="known: model-guidance, distillation"):
+        GuidanceFreeOptions(0.5, "magic")
+    with pytest.raises(SettingError, match="learning rate"):
+        GuidanceFreeOptions(0.5, learning_rate=0)
+    with pytest.raises(SettingError, match="latest"):
+        GuidanceFreeOptions(0.5, latest=1.5)
+
+
+def test_the_drop_rates_are_the_papers():
+    objective = QUICK.objective
+    assert objective.drop_both == 0.2
+    assert objective.drop_both + objective.drop_audio == pytest.approx(1 - (1 - 0.2) * (1 - 0.3))
+
+
+def test_model_guidance_adds_the_difference_of_the_branches(checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples)
+    ids, problem = _problem(examples)
+    conditional, unconditional = _branches(recipe.model, ids, problem)
+    assert span_error(conditional, unconditional, problem.span) > 1e-4
+    target = recipe._target(ids, problem, conditional, progress=1.0)
+    torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
+
+
+def test_the_weight_rises_at_first_and_ends_at_the_latest_time(checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples, weight_warm_up=0.2, latest=0.5)
+    ids, problem = _problem(examples)
+    conditional, unconditional = _branches(recipe.model, ids, problem)
+    gate = (problem.times <= 0.5).float()[:, None, None]
+    assert 0 < gate.sum() < len(gate)
+    for progress, weight in ((0.0, 0.0), (0.05, 0.125), (0.2, 0.5), (0.9, 0.5)):
+        target = recipe._target(ids, problem, conditional, progress)
+        torch.testing.assert_close(target, problem.target + gate * weight * (conditional - unconditional))
+
+
+def test_batches_without_conditions_keep_the_plain_target(checkpoint: F5Checkpoint, examples: Examples):
+    ids, problem = _problem(examples, drop_both=1.0)
+    recipe = _recipe(checkpoint, examples)
+    target = recipe._target(ids, problem, _branches(recipe.model, ids, problem)[0], progress=1.0)
+    assert torch.equal(target, problem.target)
+
+
+def test_batches_with_text_alone_are_guided_as_well(checkpoint: F5Checkpoint, examples: Examples):
+    ids, problem = _problem(examples, drop_audio=1.0)
+    assert problem.drops_audio and not problem.drops_text
+    recipe = _recipe(checkpoint, examples)
+    conditional, unconditional = _branches(recipe.model, ids, problem)
+    target = recipe._target(ids, problem, conditional, progress=1.0)
+    torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
+
+
+def test_distillation_follows_the_guided_model_that_was_started_from(checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples, method=DISTILLATION, weight=2 / 3)
+    with torch.no_grad():
+        recipe.model.proj_out.weight.add_(1)  # what is trained does not shape the target
+    teacher = checkpoint.build()
+    ids, problem = _problem(examples)
+    conditional, unconditional = _branches(teacher, ids, problem)
+    target = recipe._target(ids, problem, _branches(recipe.model, ids, problem)[0], progress=1.0)
+    torch.testing.assert_close(target, conditional + 2 * (conditional - unconditional))
+    ids, problem = _problem(examples, drop_both=1.0)
+    target = recipe._target(ids, problem, None, progress=1.0)
+    torch.testing.assert_close(target, _branches(teacher, ids, problem)[1])
+
+
+def test_the_difference_can_be_the_averaged_models(checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples, average_difference=True)
+    with torch.no_grad():
+        recipe.average.module.proj_out.weight.mul_(1.5)
+    ids, problem = _problem(examples)
+    conditional, unconditional = _branches(recipe.average.module, ids, problem)
+    target = recipe._target(ids, problem, torch.zeros_like(conditional), progress=1.0)
+    torch.testing.assert_close(target, problem.target + 0.5 * (conditional - unconditional))
+
+
+def test_no_gradient_flows_through_the_target(checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples)
+    ids, problem = _problem(examples)
+    velocity = predicted_velocity(recipe.model, ids, problem)
+    assert not recipe._target(ids, problem, velocity.detach(), progress=1.0).requires_grad
+    assert not any(one.requires_grad for one in recipe._teacher.parameters())
+
+
+def test_the_branches_differ_in_nothing_but_their_conditions(examples: Examples):
+    _, problem = _problem(examples)
+    other = without_conditions(problem)
+    for name in ("noised", "times", "target", "span", "mask"):
+        assert getattr(problem, name) is getattr(other, name)
+    assert other.drops_text and other.drops_audio
+    assert not other.condition.any()
+
+
+@pytest.mark.slow
+def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, examples: Examples):
+    """The sign: with a minus, the branches would come closer than in plain training."""
+
+    def difference(weight: float) -> float:
+        recipe = _recipe(checkpoint, examples, weight=weight, learning_rate=3e-3, weight_warm_up=0.0)
+        for number in range(1, 121):
+            recipe.step(number, 0.3)
+        ids, problem = _problem(examples)
+        conditional, unconditional = _branches(recipe.model, ids, problem)
+        return float(span_error(conditional, unconditional, problem.span)) ** 0.5
+
+    plain, guided = difference(0.001), difference(0.6)
+    assert guided > 1.25 * plain
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+def test_distillation_closes_the_gap_on_held_out_speech(checkpoint: F5Checkpoint, examples: Examples, half: bool):
+    recipe = _recipe(checkpoint, examples, method=DISTILLATION, half_precision=half, weight_warm_up=0.0)
+    before = recipe.validate()
+    assert before["gap"] == pytest.approx(1.0, rel=1e-5)
+    assert list(before)[:-1] == [f"guided t={time:.2f}" for time in VALIDATION_TIMES]
+    assert before == recipe.validate()
+    for number in range(1, 61):
+        recipe.step(number, number / 61)
+    assert recipe.validate()["gap"] < 0.9
+    assert all(one.dtype == torch.float32 for one in recipe.model.parameters())
+
+
+def test_all_weights_learn_and_those_started_from_stay(checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples)
+    before = {name: value.clone() for name, value in recipe.model.named_parameters()}
+    for number in range(1, 9):
+        recipe.step(number, 0.5)
+    assert [name for name, value in recipe.model.named_parameters() if torch.equal(value, before[name])] == []
+    for name, value in recipe._teacher.named_parameters():
+        assert torch.equal(value, before[name])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_export_is_a_checkpoint_that_says_what_it_is(
+    tmp_path: Path, checkpoint: F5Checkpoint, examples: Examples, method: str
+):
+    recipe = _recipe(checkpoint, examples, weight=2 / 3, method=method)
+    recipe.step(1, 0.5)
+    recipe.export(tmp_path)
+    path = tmp_path / "w-0.67.safetensors"
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    assert metadata == {
+        "cfg_free": "true",
+        "weight": "0.666667",
+        "equivalent_guidance": "2",
+        "method": method,
+        "base": fingerprint(checkpoint.path),
+        "steps": "1",
+    }
+    for name in ("model.yaml", "vocab.txt"):
+        (tmp_path / name).write_bytes((checkpoint.path.parent / name).read_bytes())
+    exported = read_f5_checkpoint(path)
+    for name, value in recipe.average.module.state_dict().items():
+        torch.testing.assert_close(exported.weights[name].float(), value, atol=1e-3, rtol=1e-3)
+
+
+def test_what_the_log_says_is_json(checkpoint: F5Checkpoint, examples: Examples):
+    described = json.loads(json.dumps(_recipe(checkpoint, examples).describe()))
+    assert described["equivalent_guidance"] == 1
+    assert described["initial_weights"] == fingerprint(checkpoint.path)
+    assert described["options"]["method"] == MODEL_GUIDANCE
+
+
+def test_another_runs_state_is_refused(tmp_path: Path, checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples)
+    state = recipe.state()
+    with pytest.raises(TrainingError, match="2 processes"):
+        recipe.restore({**state, "draws": state["draws"] * 2})
+    with pytest.raises(TrainingError, match="not started from"):
+        recipe.restore({**state, "base": "0" * 64})
+
+
+def test_only_f5_can_be_trained(checkpoint: F5Checkpoint, examples: Examples):
+    e2 = replace(checkpoint, config=VARIANTS["E2TTS_Base"])
+    with pytest.raises(TrainingError, match="no F5-TTS"):
+        _recipe(e2, examples)
+
+
+def test_recordings_are_joined_only_where_tokens_lie_beside_frames_and_voices_are_known(examples: Examples):
+    assert all(batch.joins.all() for batch in validation_batches(examples.held_out, 4))
+    anonymous = tuple(replace(one, voice="") for one in examples.held_out)
+    assert not any(batch.joins.any() for batch in validation_batches(anonymous, 4))
+    characters = tuple(replace(one, ids=np.arange(5)) for one in examples.held_out)
+    (batch,) = validation_batches(characters, 4)
+    assert batch.ids.shape == (4, 5)
+    assert not batch.joins.any()
+
+
+def test_characters_and_frames_of_a_batch_are_padded_each_for_themselves(examples: Examples):
+    one, other = (replace(each, ids=np.arange(count)) for each, count in zip(examples.training, (3, 7), strict=False))
+    batch = collate([[one], [other]])
+    assert batch.ids.tolist() == [[0, 1, 2, -1, -1, -1, -1], list(range(7))]
+    assert batch.lengths.tolist() == [one.frames, other.frames]
+    assert not batch.mel[0, one.frames :].any()
