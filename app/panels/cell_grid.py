@@ -249,7 +249,8 @@ class CellGrid(QWidget):
         painter.save()
         painter.translate(0, area.bottom())
         painter.rotate(-90)
-        text = metrics.elidedText("← Layer, input at the top", Qt.ElideRight, area.height())
+        texts = "← Layer, input at the top", "← Layer, input on top", "← Layer"
+        text = next((one for one in texts if metrics.horizontalAdvance(one) <= area.height()), "")
         painter.drawText(QRect(0, 0, area.height(), height), Qt.AlignmentFlag.AlignCenter, text)
         painter.restore()
 

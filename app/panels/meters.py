@@ -143,6 +143,8 @@ class MetersPanel(QScrollArea):
         self._plot.setAccessibleDescription("Real-time factor against seconds since the request")
         self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._plot.setMinimumHeight(self.fontMetrics().height() * 8)
+        # What the plot would like says nothing: the figures below it come first, and it takes what they leave.
+        self._plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self._plot.setMaximumHeight(self.fontMetrics().height() * 26)
         self._plot.setMouseEnabled(False, False)
         self._plot.hideButtons()

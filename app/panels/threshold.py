@@ -162,7 +162,7 @@ class ThresholdPanel(QWidget):
         self.calibrate_button.clicked.connect(lambda: self.calibration_wanted.emit(self._threshold))
 
         self.histogram = _ErrorPlot("Histogram of the measured errors", "Trials")
-        self.share = _ErrorPlot("Share of skipped cells over δ", "Skipped, %")
+        self.share = _ErrorPlot("Share of skipped cells over δ", "Skip, %")
         self.share.setXLink(self.histogram)
         self.histogram.hideAxis("bottom")
         self.share.setYRange(0, 100, padding=0.12)
