@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
+from engine.models.layers import SelfAttention
 
 
 def plain_velocity(dit: DiT, x: Tensor, prompt: Tensor, ids: Tensor, time: float, drop: bool) -> Tensor:
@@ -27,29 +28,25 @@ def plain_velocity(dit: DiT, x: Tensor, prompt: Tensor, ids: Tensor, time: float
     for block in dit.transformer_blocks:
         parts = block.attn_norm.linear(F.silu(vector)).chunk(6, dim=-1)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = (part[:, None] for part in parts)
-        hidden = hidden + gate * plain_attention(block.attn, _norm(hidden) * (1 + scale) + shift)
-        hidden = hidden + gate_forward * block.ff(_norm(hidden) * (1 + scale_forward) + shift_forward)
+        hidden = hidden + gate * plain_attention(block.attn, plain_norm(hidden) * (1 + scale) + shift)
+        hidden = hidden + gate_forward * block.ff(plain_norm(hidden) * (1 + scale_forward) + shift_forward)
     if dit.long_skip_connection is not None:
         hidden = dit.long_skip_connection(torch.cat([hidden, entered], dim=-1))
     scale, shift = (part[:, None] for part in dit.norm_out.linear(F.silu(vector)).chunk(2, dim=-1))
-    return dit.proj_out(_norm(hidden) * (1 + scale) + shift)
+    return dit.proj_out(plain_norm(hidden) * (1 + scale) + shift)
 
 
-def plain_attention(attention: torch.nn.Module, x: Tensor) -> Tensor:
+def plain_attention(attention: SelfAttention, x: Tensor) -> Tensor:
     """Attention of one item head by head, with rotations by sines and cosines of each position's angles."""
     outputs = []
     rotated = attention.heads if attention.rotary_heads is None else attention.rotary_heads
-    queries, keys, values = (
-        projection(x)[0].chunk(attention.heads, dim=-1)
-        for projection in (attention.to_q, attention.to_k, attention.to_v)
-    )
+    queries, keys, values = (projection(x)[0].chunk(attention.heads, dim=-1) for projection in attention.inputs)
     for head, (query, key, value) in enumerate(zip(queries, keys, values, strict=True)):
-        if attention.q_norm is not None:
-            query, key = attention.q_norm(query), attention.k_norm(key)
+        query, key = attention.normalised(query, key)
         if head < rotated:
             query, key = _rotated(query), _rotated(key)
         outputs.append((query @ key.T / math.sqrt(query.shape[-1])).softmax(dim=-1) @ value)
-    return attention.to_out[0](torch.cat(outputs, dim=-1))[None]
+    return attention.output(torch.cat(outputs, dim=-1))[None]
 
 
 def _rotated(x: Tensor) -> Tensor:
@@ -62,7 +59,7 @@ def _rotated(x: Tensor) -> Tensor:
     return result
 
 
-def _norm(x: Tensor) -> Tensor:
+def plain_norm(x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], eps=1e-6)
 
 
