@@ -18,6 +18,7 @@ from torch.nn import functional
 from engine.audio.mel import slaney_filterbank
 from engine.errors import AudioError, CheckpointError
 from engine.models.checkpoints import load_strictly
+from engine.models.megatts3.passages import Timed
 from engine.models.megatts3.phone_table import separated
 
 SAMPLE_RATE = 16000
@@ -62,20 +63,6 @@ class AlignerConfig:
             )
         except KeyError as error:
             raise CheckpointError(f"{where} is no MegaTTS 3 aligner: it lacks the weight {error.args[0]}.") from None
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """The phones of a recording by their official numbers, and their durations in frames of 10 ms."""
-
-    phones: tuple[int, ...]
-    tones: tuple[int, ...]
-    durations: tuple[int, ...]
-
-    @property
-    def frames(self) -> int:
-        """Frames of the recording, a multiple of eight."""
-        return sum(self.durations)
 
 
 def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
@@ -232,7 +219,7 @@ class Aligner(nn.Module):
             found.append(int(scores[0, -1].argmax()))
         return found
 
-    def align(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Alignment:
+    def align(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Timed:
         """Phones of 16 kHz ``samples`` (n,). Raises :class:`AudioError` when none are found."""
         mel = log_mel(samples, self.config.bands)
         return read_alignment(self.tokens(mel, check=check)[1:-1], mel.shape[-1])
@@ -245,7 +232,7 @@ class Aligner(nn.Module):
         return model.eval().requires_grad_(False)
 
 
-def read_alignment(tokens: Sequence[int], frames: int) -> Alignment:
+def read_alignment(tokens: Sequence[int], frames: int) -> Timed:
     """Phones, tones and durations out of tokens without :data:`START` and :data:`END`, lasting ``frames`` in all.
 
     As upstream, what is missing goes to the last phone, and what is too much is taken from one phone after another from
@@ -260,7 +247,7 @@ def read_alignment(tokens: Sequence[int], frames: int) -> Alignment:
     phones, tones = zip(*(separated(phone) for phone, _ in pairs), strict=True)
     ends = [0, *(time - TIME_ZERO if time >= TIME_ZERO else time for _, time in pairs)]
     durations = [max(end - start, 0) for start, end in pairwise(ends)]
-    return Alignment(phones, tones, tuple(fitted_durations(durations, frames)))
+    return Timed(phones, tones, tuple(fitted_durations(durations, frames)))
 
 
 def fitted_durations(durations: Sequence[int], frames: int) -> list[int]:

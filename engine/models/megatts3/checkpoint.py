@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from engine.errors import CheckpointError
@@ -103,9 +104,9 @@ class OfficialFolder:
             path = path.with_name(DECODER_WEIGHTS)
         return WavVAE.from_official(path.with_name(CONFIG), read_part(path, "model_gen", self.check), str(path))
 
-    def grapheme_model(self) -> GraphemeModel:
-        """The grapheme model."""
-        return GraphemeModel.load(self.root / GRAPHEMES)
+    def grapheme_model(self, device: torch.device | str = "cpu") -> GraphemeModel:
+        """The grapheme model, float32, on ``device``."""
+        return GraphemeModel.load(self.root / GRAPHEMES, device)
 
 
 def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:

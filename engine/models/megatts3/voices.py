@@ -51,6 +51,8 @@ class PromptRecording:
     """(n,) float32 at 24 kHz, with the silence after it."""
     lufs: float
     """Integrated loudness, BS.1770, which all that is spoken is brought to."""
+    seconds: float
+    """How long the recording was, without that silence."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -74,7 +76,7 @@ def prepare_recording(recording: Recording, window: int) -> PromptRecording:
     configuration), then with :data:`TAIL` more."""
     samples = resample(recording.samples, recording.sample_rate, SAMPLE_RATE)
     samples = np.pad(samples, (0, (-1 - len(samples)) % window + TAIL))
-    return PromptRecording(samples, integrated_loudness(samples, SAMPLE_RATE).lufs, recording.notes)
+    return PromptRecording(samples, integrated_loudness(samples, SAMPLE_RATE).lufs, recording.seconds, recording.notes)
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,9 @@ class Encoder(nn.Module):
 def sampled_latents(moments: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """One draw from the posterior: mean + exp(log variance / 2) · ε; (B, T, 64) to (B, T, 32).
 
-    ``generator`` draws ε, in the order (B, 32, T) as upstream; without one the global generator does.
+    ``generator`` draws ε on the CPU, in the order (B, 32, T) as upstream; without one the global generator does.
     """
     mean, log_variance = moments.chunk(2, dim=-1)
     batch, frames, channels = mean.shape
-    noise = torch.randn((batch, channels, frames), generator=generator, device=mean.device).transpose(1, 2)
-    return mean + torch.exp(0.5 * log_variance.clamp(*LOG_VARIANCE)) * noise
+    noise = torch.randn((batch, channels, frames), generator=generator).transpose(1, 2)
+    return mean + torch.exp(0.5 * log_variance.clamp(*LOG_VARIANCE)) * noise.to(mean.device)

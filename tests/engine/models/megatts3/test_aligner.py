@@ -11,11 +11,11 @@ from engine.models.megatts3.aligner import (
     START,
     Aligner,
     AlignerConfig,
-    Alignment,
     fitted_durations,
     log_mel,
     read_alignment,
 )
+from engine.models.megatts3.passages import Timed
 from tests.engine.models.megatts3.small_release import SMALL_ALIGNER, random_weights, shapes_of
 
 
@@ -30,7 +30,7 @@ def tone(seconds: float) -> torch.Tensor:
 
 def test_tokens_become_phones_tones_and_durations() -> None:
     # E0aa until 5, a Chinese phone with its second tone until 9, silence until 16.
-    assert read_alignment([101, 805, 208, 809, 145, 816], 16) == Alignment((101, 4, 145), (3, 11, 3), (5, 4, 7))
+    assert read_alignment([101, 805, 208, 809, 145, 816], 16) == Timed((101, 4, 145), (3, 11, 3), (5, 4, 7))
 
 
 def test_missing_frames_go_to_the_last_phone() -> None:
@@ -49,7 +49,7 @@ def test_no_duration_becomes_negative(tokens: list[int]) -> None:
 
 
 def test_a_phone_without_a_time_at_the_end_is_left_out() -> None:
-    assert read_alignment([101, 808, 102], 8) == Alignment((101,), (3,), (8,))
+    assert read_alignment([101, 808, 102], 8) == Timed((101,), (3,), (8,))
 
 
 def test_no_phone_at_all_is_the_recordings_fault() -> None:

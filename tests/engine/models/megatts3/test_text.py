@@ -66,7 +66,7 @@ def test_nothing_to_speak_is_an_error(nothing: str) -> None:
 
 def test_english_is_written_out_and_the_user_is_told_by_whose_rules() -> None:
     read = read_text("It costs $5.")
-    assert read.segments == ("It costs five dollars.",) or read.segments == ("it costs five dollars.",)
+    assert read.segments == ("it costs five dollars.",)
     assert len(read.notes) == 1
     assert "WeTextProcessing" in read.notes[0]
     assert read_text("It costs five dollars.").notes == ()
