@@ -22,6 +22,7 @@ from engine.messages import (
     Synthesise,
     TakeReady,
 )
+from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
 from engine.profile import Evidence, Profile
 from engine.setting import Engaged, Setting
@@ -50,7 +51,7 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
 
     job = finished(LoadModel, MODEL, device="cpu")
     info = recorder.of(job, ModelLoaded)[0].info
-    job = finished(Calibrate, "Rice.", speaker, setting)
+    job = finished(Calibrate, (Utterance("Rice.", speaker),), setting)
     table = recorder.of(job, CalibrationReady)[0].record.table
     chosen = setting.with_technique(Engaged("ditreducio", knobs, table.fingerprint))
     job = finished(Synthesise, TEXT, speaker, chosen, (table,))
