@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -185,7 +185,8 @@ def _key(rows: Sequence[Row], read: Reader) -> str:
     digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
     for row in rows:
         status = row.audio.stat()
-        digest.update(repr((row, status.st_size, status.st_mtime_ns)).encode())
+        seen = replace(row, audio=row.audio.resolve())
+        digest.update(repr((seen, status.st_size, status.st_mtime_ns)).encode())
     return digest.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """One processor, one graphics card or many: the processes that train together, through ``accelerate``.
 
-``accelerate launch`` starts them and tells each its place; without it there is one. What they must agree on (how far
-the run is, whether to stop) is agreed here once a step.
+``accelerate launch`` starts one a graphics card, ``torchrun`` several on processors; without either there is one. What
+they must agree on (how far the run is, whether to stop) is agreed here once a step.
 """
 
 from __future__ import annotations
