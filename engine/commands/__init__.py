@@ -7,7 +7,18 @@ module and naming it in ``COMMANDS``. All of them are torch-free at import: what
 
 from __future__ import annotations
 
-from engine.commands import calibrate, compare, download, export_table, import_table, models, speak, train
+from engine.commands import (
+    calibrate,
+    compare,
+    download,
+    export,
+    export_table,
+    import_table,
+    models,
+    speak,
+    train,
+    transfer,
+)
 
-COMMANDS = (models, download, speak, calibrate, compare, export_table, import_table, train)
+COMMANDS = (models, download, speak, calibrate, transfer, compare, export, export_table, import_table, train)
 """In the order in which the help lists them."""

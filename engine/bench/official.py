@@ -1,0 +1,159 @@
+"""The official F5-TTS package in an environment of its own, to measure and test against. Torch-free.
+
+:func:`environment` installs it on first use. Its models' own dependencies come along; what Paretone has already, torch
+first of all, is shared through a ``.pth`` file, so both run on the same torch, in one process if need be. Inside, that
+is in a process of the environment's Python, :func:`import_models` makes the official classes importable.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import types
+import venv
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from engine.errors import PlainError
+from engine.paths import data_folder
+
+VERSION = "1.1.20"
+PACKAGE = f"f5-tts=={VERSION}"
+DEPENDENCIES = ("librosa==0.11.0", "torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10")
+"""What the official model files import and Paretone lacks. All that the whole package asks for (Gradio, wandb, datasets
+and the like) is three gigabytes that no model needs."""
+SHARED = ("numpy", "torch")
+"""What must stay as Paretone has it."""
+_READY = "paretone-ready.txt"
+_CONNECTION = ("connection", "name resolution", "name or service", "network is unreachable", "timed out", "proxy")
+
+
+class RegistryUnreachable(PlainError):
+    """The package registry could not be reached."""
+
+
+def default_folder() -> Path:
+    """Where the environment is put unless told otherwise."""
+    return data_folder() / "official" / f"f5-tts-{VERSION}"
+
+
+def python_of(folder: Path) -> Path:
+    """The Python of the environment in ``folder``."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def environment(say: Callable[[str], None], folder: Path | None = None) -> Path:
+    """The Python of the environment, which is made first where it is missing or belongs to another Paretone.
+
+    Raises :class:`RegistryUnreachable`, or :class:`PlainError` with what went wrong.
+    """
+    folder = folder or default_folder()
+    ready = folder / _READY
+    if ready.is_file() and ready.read_text(encoding="utf-8") == _contents():
+        return python_of(folder)
+    if getattr(sys, "frozen", False):
+        raise PlainError("The packaged application cannot install the official F5-TTS; run Paretone from its source.")
+    say(
+        f"Installing the official {PACKAGE} into {folder}, with {', '.join(DEPENDENCIES)} (300 MB); "
+        f"{' and '.join(SHARED)} are shared with Paretone …"
+    )
+    unfinished = folder.with_name(f"{folder.name}.unfinished-{os.getpid()}")
+    try:
+        _install(unfinished, say)
+        (unfinished / _READY).write_text(_contents(), encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.rename(folder)
+    except OSError as error:
+        raise PlainError(f"The environment in {folder} could not be made: {error}.") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return python_of(folder)
+
+
+def inside(folder: Path | None = None) -> bool:
+    """Whether this process runs in the environment."""
+    return Path(sys.prefix).resolve() == (folder or default_folder()).resolve()
+
+
+def import_models() -> None:
+    """Make ``f5_tts.model.cfm`` and ``f5_tts.model.backbones`` importable.
+
+    The package's own ``f5_tts/model/__init__.py`` imports the trainer as well, and with it everything that is not
+    installed here; a package without it finds the same files.
+    """
+    if "f5_tts.model" in sys.modules:
+        return
+    spec = importlib.util.find_spec("f5_tts")
+    if spec is None:
+        raise PlainError("The official F5-TTS is not installed here; use the Python of its own environment.")
+    package = types.ModuleType("f5_tts.model")
+    package.__path__ = [str(Path(place) / "model") for place in spec.submodule_search_locations]
+    sys.modules["f5_tts.model"] = package
+
+
+def _contents() -> str:
+    """What an environment was made of and for: another of these makes it out of date."""
+    shared = [f"{name}=={version(name)}" for name in SHARED]
+    return "\n".join([sys.version, *_places(), PACKAGE, *DEPENDENCIES, *shared])
+
+
+def _places() -> list[str]:
+    """Where this Python finds what is shared, Paretone itself last."""
+    paths = sysconfig.get_paths()
+    return [*dict.fromkeys((paths["purelib"], paths["platlib"])), str(Path(__file__).resolve().parents[2])]
+
+
+def _install(folder: Path, say: Callable[[str], None]) -> None:
+    venv.EnvBuilder(clear=True, symlinks=os.name != "nt").create(folder)
+    base = {"base": str(folder), "platbase": str(folder), "installed_base": str(folder)}
+    packages = Path(sysconfig.get_path("purelib", scheme="venv", vars=base))
+    *shared, source = _places()
+    # A folder named in a .pth file is searched, but its own .pth files (editable installs) are not read; this reads
+    # them.
+    lines = [f"import site; site.addsitedir({place!r})" for place in shared]
+    (packages / "paretone.pth").write_text("\n".join([*lines, source, ""]), encoding="utf-8")
+    pins = folder / "shared.txt"
+    pins.write_text("\n".join(f"{name}=={version(name)}" for name in SHARED), encoding="utf-8")
+    # The package alone, for its own requirements name everything that it can do; then what its models need.
+    _pip(folder, ["--no-deps", PACKAGE], say)
+    _pip(folder, ["--constraint", str(pins), *DEPENDENCIES], say)
+    if not _imports(folder, "torchaudio"):
+        # The registry's torchaudio is compiled for CUDA and fails beside a torch without. What the models use of it is
+        # Python, and it starts without its libraries when they are not there.
+        for library in (packages / "torchaudio" / "lib").iterdir():
+            if library.suffix in (".so", ".pyd", ".dll", ".dylib"):
+                library.unlink()
+    if not _imports(folder, "engine.bench.official as o; o.import_models(); import f5_tts.model.cfm"):
+        raise PlainError(f"The official F5-TTS was installed into {folder}, but its models cannot be imported.")
+
+
+def _pip(folder: Path, arguments: Sequence[str], say: Callable[[str], None]) -> None:
+    command = [sys.executable, "-m", "pip", "--python", str(python_of(folder)), "install", "--no-warn-conflicts"]
+    process = subprocess.Popen(
+        [*command, "--progress-bar", "off", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    lines = []
+    with process:
+        for line in process.stdout:
+            lines.append(line.strip())
+            if lines[-1].startswith(("Downloading", "Installing", "Successfully")):
+                say(f"  {lines[-1]}")
+    if process.returncode == 0:
+        return
+    reasons = [line for line in lines if line.startswith("ERROR:")] or lines[-1:]
+    reason = reasons[0].removeprefix("ERROR:").strip() if reasons else "pip said nothing"
+    if any(sign in line.lower() for line in lines for sign in _CONNECTION):
+        raise RegistryUnreachable(
+            f"The official F5-TTS could not be fetched, for the package registry does not answer ({reason}); "
+            "connect to the internet and try again."
+        )
+    raise PlainError(f"The official F5-TTS could not be installed: {reason}.")
+
+
+def _imports(folder: Path, what: str) -> bool:
+    return subprocess.run([python_of(folder), "-c", f"import {what}"], capture_output=True).returncode == 0

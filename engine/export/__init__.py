@@ -1,0 +1,1 @@
+"""Profiles in forms that run without Paretone."""

@@ -1,0 +1,125 @@
+"""CFG-free weights as a file that the official package and Paretone both load, with metadata that says what they are.
+
+Layout: the official keys, ``ema_model.transformer.…``, with ``initted`` and ``step``. Metadata: ``cfg_free`` ("true"),
+``weight`` (the w of training), ``equivalent_guidance`` (w/(1−w)), ``method``, ``base`` (SHA-256 of the checkpoint they
+were trained from), ``steps``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from engine import files
+from engine.errors import CheckpointError, PlainError, ProfileError
+from engine.models.catalogue import entry
+from engine.models.checkpoints import check_shapes, read_checkpoint
+from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
+from engine.paths import data_folder
+from engine.profile import Profile
+
+TECHNIQUE = "guidance_free"
+FOLDER = "cfg_free"
+REQUIRED = ("weight", "equivalent_guidance", "method", "base", "steps")
+
+
+@dataclass(frozen=True)
+class GuidanceFreeWeights:
+    """CFG-free weights of one model."""
+
+    path: Path
+    metadata: Mapping[str, str]
+    tensors: Mapping[str, Tensor] = field(repr=False)
+    """By official names without ``transformer.``."""
+    beside: Path
+    """Folder of the model that they were trained from."""
+
+    @classmethod
+    def of(cls, profile: Profile, checkpoint: F5Checkpoint) -> GuidanceFreeWeights | None:
+        """Those that ``profile`` runs with on ``checkpoint``; ``None`` where it runs the checkpoint with guidance.
+
+        Raises :class:`ProfileError` when they are not there.
+        """
+        own = metadata_of(checkpoint.path)
+        if own is not None:
+            return cls(checkpoint.path, own, checkpoint.weights, checkpoint.path.parent)
+        engaged = profile.setting.engaged(TECHNIQUE)
+        if engaged is None:
+            return None
+        weight = float(engaged.knobs["weight"])
+        for path in _candidates(profile.setting.model, checkpoint.path.parent):
+            metadata = metadata_of(path)
+            if metadata is None or metadata["base"] != profile.checkpoint:
+                continue
+            if abs(float(metadata["weight"]) - weight) < 1e-3:
+                return cls.read(path, checkpoint)
+        raise ProfileError(
+            f"There are no CFG-free weights of {profile.setting.model} with w = {weight:g}; "
+            f"train them (paretone train cfg-free --w {weight:g}), or export a profile without them."
+        )
+
+    @classmethod
+    def read(cls, path: Path, checkpoint: F5Checkpoint) -> GuidanceFreeWeights:
+        """The file at ``path``, which must fit the architecture of ``checkpoint``. Raises :class:`CheckpointError`."""
+        metadata = metadata_of(path)
+        if metadata is None:
+            raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")
+        tensors = backbone_weights(read_checkpoint(path), str(path))
+        shapes = {name: tuple(value.shape) for name, value in tensors.items()}
+        check_shapes(expected_shapes(checkpoint.config), shapes, str(path))
+        return cls(path, metadata, tensors, checkpoint.path.parent)
+
+    @property
+    def name(self) -> str:
+        """What the exported file is called."""
+        return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Write the weights, and what describes the architecture and the vocabulary; the files written.
+
+        Raises :class:`PlainError`.
+        """
+        weights = {f"ema_model.transformer.{name}": value.contiguous() for name, value in self.tensors.items()}
+        weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
+        written = [folder / self.name]
+        try:
+            files.write_atomically(written[0], save(weights, dict(self.metadata)))
+            for name in (SIDECAR, "vocab.txt"):
+                if (self.beside / name).is_file():
+                    written.append(folder / name)
+                    if written[-1].resolve() != (self.beside / name).resolve():
+                        shutil.copyfile(self.beside / name, written[-1])
+        except OSError as error:
+            raise PlainError(f"{written[-1]} could not be written: {files.reason(error)}.") from error
+        return tuple(written)
+
+
+def metadata_of(path: Path) -> dict[str, str] | None:
+    """The metadata of a CFG-free weight file, ``None`` for any other. Raises :class:`CheckpointError` when a CFG-free
+    one leaves out what must be known of it."""
+    if path.suffix != ".safetensors":
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = dict(file.metadata() or {})
+    except (SafetensorError, OSError):
+        return None
+    if metadata.get("cfg_free") != "true":
+        return None
+    missing = [name for name in REQUIRED if name not in metadata]
+    if missing:
+        raise CheckpointError(f"The metadata of {path} lacks {missing[0]!r}; train these CFG-free weights again.")
+    return metadata
+
+
+def _candidates(model: str, folder: Path) -> Iterator[Path]:
+    places = (folder, entry(model).folder, data_folder() / "models" / model)
+    for place in dict.fromkeys(places):
+        yield from sorted((place / FOLDER).glob("*.safetensors"))

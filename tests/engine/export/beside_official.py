@@ -1,0 +1,269 @@
+"""Run by the official package's own Python: exported profiles there, beside the engine; prints what differs as JSON.
+
+Largest absolute differences of mels, by case; refusals as their sentences.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from engine import cli
+from engine.bench.official import import_models
+from engine.knobs import Values
+from engine.models import load_model
+from engine.models.catalogue import entry, voice
+from engine.models.checkpoints import fingerprint
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import DiT
+from engine.profile import Profile
+from engine.sampling.flow import integrate, sampling_grid
+from engine.sampling.guidance import guided_velocity, is_guided
+from engine.sampling.schedules import evaluation_times
+from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.setting import Engaged, Setting
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+
+SMALL = {"dim": 64, "depth": 3, "heads": 2, "ff_mult": 2, "text_dim": 32, "conv_layers": 2}
+VERSIONS = {"v1": {"text_mask_padding": True}, "v0": {"text_mask_padding": False, "pe_attn_head": 1}}
+VOCABULARY, FRAMES, PROMPT, SEED = 20, 48, 20, 5
+METADATA = {"cfg_free": "true", "weight": "0.5", "equivalent_guidance": "1", "method": "model-guidance"}
+ROWS = ("NONE BS TS BS NONE TS TS", "NONE TS BS BS TS NONE BS", "NONE NONE BS NONE BS TS NONE")
+
+
+def small_release(folder: Path, version: str, guidance_free: bool = False) -> Path:
+    """Random weights in the official layout, with a configuration file; all of them count."""
+    folder.mkdir()
+    arch = SMALL | VERSIONS[version]
+    backbone = DiT(BackboneConfig.from_official("DiT", arch, VOCABULARY, "test"))
+    for parameter in backbone.parameters():
+        if not parameter.any():
+            nn.init.normal_(parameter, std=0.3)
+    weights = {f"ema_model.transformer.{name}": value for name, value in backbone.state_dict().items()}
+    weights |= {"initted": torch.tensor(True), "step": torch.tensor(3)}
+    metadata = METADATA | {"base": "0" * 64, "steps": "3"} if guidance_free else None
+    save_file(weights, folder / "model.safetensors", metadata)
+    model = {"name": f"small-{version}", "backbone": "DiT", "arch": arch, "tokenizer": "char", "mel_spec": {}}
+    (folder / "model.yaml").write_text(yaml.safe_dump({"model": model}))
+    return folder / "model.safetensors"
+
+
+def official_model(path: Path) -> nn.Module:
+    """The official classes with the weights of ``path``, loaded as ``f5_tts.infer.utils_infer.load_checkpoint`` does:
+    prefixes off, counters out, strictly."""
+    import_models()
+    from f5_tts.model.backbones.dit import DiT as OfficialDiT
+    from f5_tts.model.cfm import CFM
+
+    arch = yaml.safe_load((path.parent / "model.yaml").read_text())["model"]["arch"]
+    weights = {name.removeprefix("ema_model."): value for name, value in load_file(path).items()}
+    entries = len(weights["transformer.text_embed.text_embed.weight"]) - 1
+    model = CFM(OfficialDiT(**arch, mel_dim=100, text_num_embeds=entries)).eval()
+    model.load_state_dict({name: value for name, value in weights.items() if name not in ("initted", "step")})
+    return model
+
+
+def profile_of(path: Path, table: str = "", branch_skip: str = "both", **options: object) -> Profile:
+    """A profile on the weights of ``path``; a table of :data:`ROWS` where one is asked for."""
+    model = entry("F5TTS_v1_Base")
+    setting = Setting(model.id, model.options_with(**options), seed=SEED)
+    variant = read_f5_checkpoint(path).variant
+    if not table:
+        return Profile(setting, fingerprint(path), variant)
+    belonging = Belonging.of(model.id, fingerprint(path), variant, model.options, setting.options)
+    actions = tuple(tuple(Action[name] for name in row.split()) for row in ROWS)
+    made = StrategyTable(belonging, actions, branch_skip)
+    knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs} | {"branch_skip": branch_skip})
+    engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, made.fingerprint)
+    return Profile(setting.with_technique(engaged), fingerprint(path), variant, made)
+
+
+def exported(profile: Profile, folder: Path, out: Path, target: str = "f5-tts") -> object:
+    """What the command makes of it, and the module that it wrote, imported from there."""
+    out.mkdir()
+    profile.save(out / "given.json")
+    arguments = ["export", "--target", target, "--profile", str(out / "given.json"), "--folder", str(folder)]
+    if cli.main([*arguments, "--out", str(out), "--quiet"]):
+        raise SystemExit(1)
+    if target != "f5-tts":
+        return None
+    spec = importlib.util.spec_from_file_location("paretone_profile", out / "paretone_profile.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@torch.inference_mode()
+def ours(profile: Profile, folder: Path, prompt: Tensor, ids: Tensor, frames: int = FRAMES) -> Tensor:
+    """The engine's mel of the whole canvas."""
+    options = profile.setting.options
+    backbone = read_f5_checkpoint(folder).build()
+    backbone.fuse()
+    times = sampling_grid(options["steps"], options["spacing"], options["sway"])
+    canvas = torch.zeros(1, frames, 100)
+    canvas[:, : prompt.shape[1]] = prompt
+    evaluations = evaluation_times(times, options["solver"])
+    run = backbone.begin(canvas, ids, evaluations, is_guided(options["guidance"]))
+    plan = None if profile.table is None else SkipPlan(profile.table)
+    memory = [LayerMemory() for _ in range(backbone.layers)]
+
+    def velocity(state: Tensor, evaluation: int) -> Tensor:
+        skipped = () if plan is None else (plan.at(evaluation), memory)
+        return guided_velocity(backbone.velocity(state, evaluation, run, *skipped), options["guidance"])
+
+    noise = torch.randn(1, frames, 100, generator=torch.Generator().manual_seed(SEED))
+    return integrate(velocity, noise, times, options["solver"])
+
+
+def theirs(model: nn.Module, prompt: Tensor, ids: Tensor, **options: object) -> Tensor:
+    """The official mel of the whole canvas, asked for with the package's defaults unless told otherwise."""
+    given = {"steps": 32, "cfg_strength": 2.0, "sway_sampling_coef": -1.0, "seed": SEED} | options
+    return model.sample(prompt, ids, FRAMES, **given)[0]
+
+
+def difference(one: Tensor, two: Tensor) -> float:
+    """Of the new speech, in units of the log mel."""
+    return (one - two)[:, PROMPT:].abs().max().item()
+
+
+def random_weights(place: Path, results: dict) -> None:
+    """Both versions, all kinds of profile."""
+    prompt, ids = torch.randn(1, PROMPT, 100), torch.randint(0, VOCABULARY, (1, 30))
+    cases = {
+        "baseline": {},
+        "steps and guidance": {"steps": 7, "guidance": 3.5, "sway": -0.5, "spacing": "uniform"},
+        "pruned steps": {"steps": 7, "guidance": 1.5},
+        "midpoint": {"steps": 4, "solver": "midpoint"},
+        "table": {"steps": 7, "table": "yes"},
+        "table, attention only": {"steps": 7, "table": "yes", "branch_skip": "attention"},
+        "one branch": {"steps": 6, "guidance": 0.0},
+    }
+    for version in VERSIONS:
+        folder = place / version
+        path = small_release(folder, version)
+        model = official_model(path)
+        untouched = theirs(model, prompt, ids)
+        for name, options in cases.items():
+            profile = profile_of(path, **options)
+            module = exported(profile, folder, place / f"{version} {name}")
+            module.apply(model, place / f"{version} {name}")
+            given = theirs(model, prompt, ids)
+            results["differences"][f"{version}, {name}"] = difference(given, ours(profile, folder, prompt, ids))
+            results["changed"][f"{version}, {name}"] = difference(given, untouched)
+            with ThreadPoolExecutor(2) as pool:
+                both = list(pool.map(theirs, (model, model), (prompt, prompt), (ids, ids)))
+            results["threads"] &= all(torch.equal(one, given) for one in both)
+            module.remove(model)
+            results["restored"] &= torch.equal(theirs(model, prompt, ids), untouched)
+            results["restored"] &= not any(
+                "forward" in one.__dict__ or "sample" in one.__dict__ for one in model.modules()
+            )
+
+
+def guidance_free_weights(place: Path, results: dict) -> None:
+    """A CFG-free checkpoint, exported both ways; what is exported is what runs."""
+    folder = place / "free"
+    path = small_release(folder, "v1", guidance_free=True)
+    prompt, ids = torch.randn(1, PROMPT, 100), torch.randint(0, VOCABULARY, (1, 30))
+    profile = profile_of(path, steps=7, guidance=0.0)
+    for target in ("f5-tts", "safetensors"):
+        out = place / f"free {target}"
+        module = exported(profile, folder, out, target)
+        (weights,) = out.glob("model_cfg_free_*.safetensors")
+        model = official_model(weights)
+        if module is not None:
+            module.apply(model, out)
+        given = theirs(model, prompt, ids, steps=7, cfg_strength=0.0)
+        results["differences"][f"CFG-free, {target}"] = difference(given, ours(profile, folder, prompt, ids))
+
+
+def bundled(place: Path, results: dict) -> None:
+    """What the bundled model says in the engine, under a table, and officially with the exported profile."""
+    speech = load_model("f5-mini", device="cpu")
+    model = entry("f5-mini")
+    options = model.options_with(steps=7, guidance=2.0)
+    setting = Setting(model.id, options, seed=SEED)
+    row = tuple(Action[name] for name in ROWS[0].split())
+    table = StrategyTable(speech.belonging(setting), (row,) * speech.info.layers)
+    knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
+    engaged = setting.with_technique(Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
+    prompt, prepared = speech._prepare("The juice of lemons makes fine punch.", voice("slt"), options)
+    passage = prepared.passages[0]
+    for name, profile in {
+        "baseline": Profile.of(setting, speech.info),
+        "table": Profile.of(engaged, speech.info, table),
+    }.items():
+        module = exported(profile, model.folder, place / f"bundled {name}")
+        cfm = official_model(model.folder / "model.safetensors")
+        module.apply(cfm, place / f"bundled {name}")
+        mel = cfm.sample(prompt.mel, passage.ids, passage.frames, seed=SEED)[0]
+        # The official code adds a frame to as many phones.
+        same = ours(profile, model.folder, prompt.mel, passage.ids, passage.frames + 1)
+        start = prompt.mel.shape[1]
+        results["differences"][f"bundled, {name}"] = (mel - same)[:, start:].abs().max().item()
+
+
+def refusals(place: Path, results: dict) -> None:
+    """What must not be applied, and why it says so."""
+    path = small_release(place / "right", "v1")
+    profile = profile_of(path, steps=7, table="yes")
+    out = place / "refused"
+    module = exported(profile, path.parent, out)
+    right, description = official_model(path), json.loads((out / "f5_tts.json").read_text())
+
+    def refuse(name: str, attempt: Callable[[], object]) -> None:
+        try:
+            attempt()
+            results["refusals"][name] = ""
+        except ValueError as error:
+            results["refusals"][name] = str(error)
+
+    def applied(change: Callable[[dict], None], model: nn.Module = right) -> None:
+        changed = copy.deepcopy(description)
+        change(changed)
+        module.apply(model, changed)
+
+    other = official_model(path)
+    with torch.no_grad():
+        other.transformer.transformer_blocks[1].ff.ff[2].weight.add_(1e-3)
+    refuse("weights", lambda: module.apply(other, out))
+    refuse("version", lambda: module.apply(official_model(place / "v0" / "model.safetensors"), out))
+    refuse("layers", lambda: applied(lambda one: one["table"]["actions"].pop()))
+    refuse("table's grid", lambda: applied(lambda one: one["table"]["actions"][0].pop()))
+    refuse("package's grid", lambda: applied(lambda one: one["times"].__setitem__(3, 0.5)))
+    refuse("kind", lambda: applied(lambda one: one.pop("kind")))
+    refuse("no model", lambda: module.apply(nn.Linear(2, 2), out))
+    results["restored"] &= not module.is_applied(right)
+    module.apply(right, out)
+    refuse("twice", lambda: module.apply(right, out))
+    prompt, ids = torch.randn(1, PROMPT, 100), torch.randint(0, VOCABULARY, (1, 30))
+    refuse("duplicate_test", lambda: theirs(right, prompt, ids, duplicate_test=True))
+    refuse("half precision is the same checkpoint", lambda: module.apply(official_model(path).bfloat16(), out))
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    results = {"differences": {}, "changed": {}, "refusals": {}, "restored": True, "threads": True}
+    output, sys.stdout = sys.stdout, sys.stderr
+    with tempfile.TemporaryDirectory() as place, torch.no_grad():
+        for part in (random_weights, guidance_free_weights, refusals, bundled):
+            part(Path(place), results)
+    print(json.dumps(results), file=output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Exported profiles, in the official package and on their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+from engine.export import f5_tts, paretone_profile
+from engine.knobs import Values
+from engine.models.catalogue import entry
+from engine.models.checkpoints import fingerprint
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.profile import Profile
+from engine.setting import Engaged, Setting
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from tests import official
+
+TOLERANCE = 1e-4
+MODEL = entry("f5-mini")
+WEIGHTS = MODEL.folder / "model.safetensors"
+
+
+def profile(checkpoint: str = "", skips: bool = True) -> Profile:
+    """Eight steps of the bundled model, every layer skipping the third step where it ``skips``."""
+    setting = Setting(MODEL.id, MODEL.options_with(steps=8))
+    checkpoint, variant = checkpoint or fingerprint(WEIGHTS), "f5-mini"
+    if not skips:
+        return Profile(setting, checkpoint, variant)
+    belonging = Belonging.of(MODEL.id, checkpoint, variant, MODEL.options, setting.options)
+    row = (Action.NONE, Action.NONE, Action.TS, *(Action.NONE,) * 5)
+    table = StrategyTable(belonging, (row,) * 8)
+    knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
+    engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
+    return Profile(setting.with_technique(engaged), checkpoint, variant, table)
+
+
+@pytest.fixture(scope="module")
+def beside() -> dict:
+    """What :mod:`tests.engine.export.beside_official` found, in the official package's own environment."""
+    return official.run("tests.engine.export.beside_official")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_official_package_gives_the_engines_mel(beside: dict) -> None:
+    assert len(beside["differences"]) == 18
+    assert {name: value for name, value in beside["differences"].items() if not value < TOLERANCE} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_profiles_take_effect_and_can_be_removed(beside: dict) -> None:
+    # The baseline profile is what the package does by default; all others must change what is heard.
+    same = [name for name, value in beside["changed"].items() if value < 10 * TOLERANCE]
+    assert same == ["v1, baseline", "v0, baseline"]
+    assert beside["restored"], "removing a profile gives the official output back to the last bit"
+    assert beside["threads"], "texts are sampled in threads, each with a memory of its own"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_what_does_not_belong_together_is_refused_with_the_reason(beside: dict) -> None:
+    reasons = {
+        "weights": "another checkpoint",
+        "version": "pe_attn_head",
+        "layers": "has 2 layers, the model 3",
+        "table's grid": "another grid than its 7 steps",
+        "package's grid": "spaces 7 steps otherwise",
+        "kind": "no profile for f5-tts",
+        "no model": "no F5-TTS",
+        "twice": "remove it first",
+        "duplicate_test": "starts in the middle",
+    }
+    assert {name for name, reason in reasons.items() if reason not in beside["refusals"][name]} == set()
+    assert beside["refusals"]["half precision is the same checkpoint"] == ""
+
+
+def test_command_writes_a_folder_that_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given, out = tmp_path / "p.json", tmp_path / "out"
+    profile().save(given)
+    assert cli.main(["export", "--target", "f5-tts", "--profile", str(given), "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == [
+        "f5_tts.json",
+        "profile.json",
+        "paretone_profile.py",
+        "README.md",
+    ]
+    assert Profile.load(out / "profile.json") == profile()
+    read = paretone_profile.read(out)
+    assert read["sampling"] == {"solver": "euler", "steps": 8, "spacing": "epss", "sway": -1.0, "guidance": 2.0}
+    assert read["table"]["actions"][0][:4] == ["NONE", "NONE", "TS", "NONE"]
+    assert "apply(" in (out / "README.md").read_text()
+
+
+def test_probes_tell_checkpoints_apart() -> None:
+    weights = dict(read_f5_checkpoint(MODEL.folder).weights)
+    before = f5_tts.probes(weights)
+    assert before.keys() == weights.keys()
+    name = "transformer_blocks.7.attn.to_v.weight"
+    weights[name] = weights[name] * 1.01
+    assert [one for one, values in f5_tts.probes(weights).items() if values != before[one]] == [name]
+
+
+def test_profile_for_another_checkpoint_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile("a" * 64).save(tmp_path / "p.json")
+    arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
+    assert cli.main(arguments) == 6
+    assert "is for the checkpoint 'aaaaaaaaaaaa'" in capsys.readouterr().err
+
+
+def test_checkpoint_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile().save(tmp_path / "p.json")
+    arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
+    assert cli.main([*arguments, "--folder", str(tmp_path / "nowhere")]) == 6
+    assert "nowhere; download it, or give its folder" in capsys.readouterr().err

@@ -1,0 +1,76 @@
+"""CFG-free weights in the official layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from engine import cli
+from engine.errors import CheckpointError
+from engine.export.weights import GuidanceFreeWeights, metadata_of
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
+
+METADATA = {
+    "cfg_free": "true",
+    "weight": "0.5",
+    "equivalent_guidance": "1",
+    "method": "distillation",
+    "base": "0" * 64,
+    "steps": "120",
+}
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """The bundled weights, said to be CFG-free."""
+    path = tmp_path / "w-0.50.safetensors"
+    save_file(load_file(WEIGHTS), path, METADATA)
+    return path
+
+
+def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    weights = GuidanceFreeWeights.read(trained, read_f5_checkpoint(MODEL.folder))
+    written = weights.write(out)
+    assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", "model.yaml", "vocab.txt"]
+    with safe_open(written[0], framework="pt") as file:
+        assert file.metadata() == METADATA
+    before, after = load_file(WEIGHTS), load_file(written[0])
+    assert after.pop("step").item() == 120
+    del before["step"]
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert read_f5_checkpoint(out).variant == "f5-mini", "what is exported can be loaded as a model"
+
+
+def test_plain_weights_are_no_cfg_free_ones() -> None:
+    assert metadata_of(WEIGHTS) is None
+    with pytest.raises(CheckpointError, match="not CFG-free by its metadata"):
+        GuidanceFreeWeights.read(WEIGHTS, read_f5_checkpoint(MODEL.folder))
+
+
+def test_incomplete_metadata_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    save_file({"x": torch.zeros(1)}, path, {"cfg_free": "true", "weight": "0.5"})
+    with pytest.raises(CheckpointError, match="lacks 'equivalent_guidance'"):
+        metadata_of(path)
+
+
+def test_weights_of_another_architecture_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    save_file({"ema_model.transformer.proj_out.bias": torch.zeros(3)}, path, METADATA)
+    with pytest.raises(CheckpointError, match=str(path)):
+        GuidanceFreeWeights.read(path, read_f5_checkpoint(MODEL.folder))
+
+
+def test_profile_with_guidance_has_none_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile(skips=False).save(tmp_path / "p.json")
+    arguments = ["--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
+    assert cli.main(["export", "--target", "safetensors", *arguments]) == 6
+    assert "no CFG-free weights to write" in capsys.readouterr().err

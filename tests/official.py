@@ -1,0 +1,33 @@
+"""The official F5-TTS package for tests: in an environment of its own, which is made once and kept between runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from engine.bench import official
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.VERSION}"
+
+
+@cache
+def python() -> Path:
+    """The environment's Python. Skips the test when the package registry cannot be reached, and only then."""
+    try:
+        return official.environment(lambda line: print(line, file=sys.stderr), FOLDER)
+    except official.RegistryUnreachable as error:
+        pytest.skip(str(error))
+
+
+def run(module: str, *arguments: str) -> dict:
+    """What ``module`` prints, JSON, when the environment's Python runs it."""
+    command = [str(python()), "-m", module, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
