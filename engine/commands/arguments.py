@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from engine import models
@@ -67,6 +67,23 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
     group.add_argument("--transcript", default="", help="what is said in the recording")
 
 
+def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> None:
+    """What to say and by whom, each of them once or several times; ``texts`` and ``voices`` say what is the default."""
+    group = parser.add_argument_group("speech")
+    text = group.add_mutually_exclusive_group()
+    text.add_argument("--text", action="append", help=f"what to say; again for another sentence (default: {texts})")
+    text.add_argument("--text-file", metavar="FILE", help="file with one text a line, UTF-8; - for standard input")
+    group.add_argument(
+        "--voice",
+        action="append",
+        help=f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording; again for another one "
+        f"(default: {voices})",
+    )
+    group.add_argument(
+        "--transcript", action="append", help="what is said in the recording; once for each recording, in their order"
+    )
+
+
 def positive(text: str) -> int:
     """A whole number from 1, as :mod:`argparse` wants types."""
     value = int(text)
@@ -118,41 +135,58 @@ def text(options: argparse.Namespace) -> str:
     """What to say."""
     if options.text is not None:
         return options.text
-    if options.text_file is None:
-        return catalogue.sentences()[0]
-    try:
-        if options.text_file == "-":
-            return sys.stdin.read()
-        return Path(options.text_file).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise TextError(f"The text {options.text_file} could not be read: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise TextError(f"The text {options.text_file} is not UTF-8 ({error}); save it as UTF-8.") from error
+    return catalogue.sentences()[0] if options.text_file is None else _read(options.text_file)
 
 
 def texts(options: argparse.Namespace) -> tuple[str, ...]:
     """What to say, each line of a file by itself."""
-    whole = text(options)
-    if options.text_file is None:
-        return (whole,)
-    lines = tuple(line.strip() for line in whole.splitlines() if line.strip())
+    return (text(options),) if options.text_file is None else _lines(options.text_file)
+
+
+def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
+    """The texts of :func:`add_utterances`; none where none is given."""
+    return tuple(options.text or ()) if options.text_file is None else _lines(options.text_file)
+
+
+def _lines(file: str) -> tuple[str, ...]:
+    lines = tuple(line.strip() for line in _read(file).splitlines() if line.strip())
     if not lines:
-        raise TextError(f"The file {options.text_file} has no text; write one sentence on each line.")
+        raise TextError(f"The file {file} has no text; write one sentence on each line.")
     return lines
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise TextError(f"The text {file} could not be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise TextError(f"The text {file} is not UTF-8 ({error}); save it as UTF-8.") from error
 
 
 def voice(options: argparse.Namespace, profile: Profile | None = None) -> Voice:
     """The voice that the arguments name, else the profile's, else the first one shipped."""
-    shipped = {one.id: one for one in catalogue.voices()}
     if options.voice is None:
         if options.transcript:
             raise AudioError("--transcript belongs to a recording; give that with --voice.")
-        return profile.voice() if profile else next(iter(shipped.values()))
-    if options.voice in shipped:
-        return shipped[options.voice]
-    recording = Path(options.voice)
-    if not recording.exists() and not recording.suffix:
-        return catalogue.voice(options.voice)
+        return profile.voice() if profile else catalogue.voice(DEFAULT_VOICE)
+    return _voice(options.voice, iter([options.transcript]))
+
+
+def several_voices(options: argparse.Namespace) -> tuple[Voice, ...]:
+    """The voices of :func:`add_utterances`; none where none is given."""
+    transcripts = iter(options.transcript or ())
+    voices = tuple(_voice(name, transcripts) for name in options.voice or ())
+    if next(transcripts, None) is not None:
+        raise AudioError("--transcript belongs to a recording, and there are more of them than recordings.")
+    return voices
+
+
+def _voice(name: str, transcripts: Iterator[str]) -> Voice:
+    """A shipped voice, or a recording with the next of the ``transcripts``."""
+    recording = Path(name)
+    if name in catalogue.VOICE_TITLES or (not recording.exists() and not recording.suffix):
+        return catalogue.voice(name)
     if not recording.is_file():
         raise AudioError(f"There is no recording {recording}; check the path.")
-    return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), options.transcript)
+    return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), next(transcripts, ""))

@@ -6,7 +6,7 @@ import argparse
 import math
 import time
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from engine.commands.output import writable, write_json
 from engine.commands.result import Result
 from engine.errors import SettingError
 from engine.knobs import Values, checked
+from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
+from engine.models import catalogue
 from engine.models.base import SpeechModel, Synthesis, Utterance, Voice, whole
 from engine.profile import Evidence, Profile
 from engine.setting import Engaged, Setting
@@ -28,9 +30,13 @@ from engine.techniques.ditreducio.table import Action
 from engine.terminal import Terminal
 
 NAME = "calibrate"
-SUMMARY = "Calibrate DiTReducio on one sentence and write what came out, with evidence."
+SUMMARY = "Calibrate DiTReducio on one sentence or several and write what came out, with evidence."
 KINDS = {"profile": "profile", "table": "strategy table", "official": "official strategy table"}
 """What can be written, by the name of its option."""
+EPILOGUE = (
+    "Several sentences and voices take turns: the first sentence in the first voice, the second in the second, and so "
+    "on; the shorter list starts over. Evidence is measured on the first of them."
+)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +52,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="δ",
         help="several thresholds, the model loaded once; each file then has its threshold in its name: table-0.1.json",
     )
-    arguments.add_text(parser, required=False)
+    group.add_argument(
+        "--combine",
+        choices=ditreducio.COMBINATIONS,
+        default=ditreducio.COMBINATIONS[0],
+        help="which error of several sentences decides a skip (default: %(default)s)",
+    )
+    arguments.add_utterances(parser, "a sample sentence", arguments.DEFAULT_VOICE)
+    parser.epilog = EPILOGUE
     written = parser.add_argument_group("what to write, at least one")
     written.add_argument("--profile", metavar="FILE", help="profile: setting, table and evidence")
     written.add_argument("--table", metavar="FILE", help="strategy table with what it belongs to")
@@ -75,14 +88,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Calibrate, measure what it gives, write what was asked for."""
     calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
-    voice, text = arguments.voice(options), arguments.text(options)
+    utterances = _utterances(options)
     plain = arguments.setting(options, model_id)
     model = arguments.load(options, terminal, model_id, options.variant)
     for number, one in enumerate(calibrations):
-        _calibrate(one, calibrations[:number], model, text, voice, plain, terminal)
+        _calibrate(one, calibrations[:number], model, utterances, options.combine, plain, terminal)
     if not options.no_evidence:
-        _measure(calibrations, model, text, voice, plain, terminal)
-    operations = model.operations(text, voice, plain)
+        _measure(calibrations, model, utterances[0], plain, terminal)
+    operations = model.operations(utterances[0].text, utterances[0].voice, plain)
     found = []
     for one in calibrations:
         setting = _engaged(plain, one)
@@ -94,6 +107,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     if options.thresholds is not None:
         data["machine"] = machine
     return Result(data, _shown(calibrations, found))
+
+
+def _utterances(options: argparse.Namespace) -> list[Utterance]:
+    """Every sentence and every voice at least once, in turn."""
+    texts = arguments.several_texts(options) or catalogue.sentences()[:1]
+    voices = arguments.several_voices(options) or (catalogue.voice(arguments.DEFAULT_VOICE),)
+    turns = range(max(len(texts), len(voices)))
+    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 
 
 def _planned(options: argparse.Namespace) -> list[_Calibration]:
@@ -129,8 +150,8 @@ def _calibrate(
     one: _Calibration,
     others: list[_Calibration],
     model: SpeechModel,
-    text: str,
-    voice: Voice,
+    utterances: list[Utterance],
+    combine: str,
     plain: Setting,
     terminal: Terminal,
 ) -> None:
@@ -148,7 +169,7 @@ def _calibrate(
         terminal.begin()
         terminal.status(f"Calibrating at threshold {one.threshold:g}")
         engaged = plain.with_technique(Engaged(DITREDUCIO, one.knobs))
-        one.record = calibrate_model(model, [Utterance(text, voice)], engaged, terminal)
+        one.record = calibrate_model(model, utterances, engaged, terminal, combine)
     one.seconds = time.perf_counter() - started
 
 
@@ -159,14 +180,12 @@ def _engaged(plain: Setting, one: _Calibration) -> Setting:
 def _measure(
     calibrations: list[_Calibration],
     model: SpeechModel,
-    text: str,
-    voice: Voice,
+    utterance: Utterance,
     plain: Setting,
     terminal: Terminal,
 ) -> None:
     """What each table gives beside the baseline: one synthesis each, from the same noise."""
-    from engine.measure.fidelity import log_mel_distance
-
+    text, voice = utterance.text, utterance.voice
     terminal.begin()
     terminal.status("Measuring the baseline")
     # The first synthesis of this length also pays for its preparation.
@@ -216,6 +235,8 @@ def _figures(one: _Calibration) -> dict[str, object]:
         **{kind: str(path) for kind, path in one.places.items()},
         "threshold": one.threshold,
         "metric": one.knobs["metric"],
+        "sentences": [asdict(sentence) for sentence in one.record.sentences],
+        "combine": one.record.combine if len(one.record.sentences) > 1 else None,
         # JSON has no infinity.
         "exact_interval": [low, high if math.isfinite(high) else None],
         "same_as": one.same_as,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
@@ -17,16 +16,15 @@ from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
 from engine.errors import SettingError
 from engine.knobs import Knob, Number, Switch, checked
+from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
+from engine.measure.timing import Comparison, Interval, interval, paired_ratio
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Synthesis, Voice, whole
 from engine.profile import Profile
 from engine.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
-
-if TYPE_CHECKING:
-    from engine.measure.timing import Comparison, Interval
 
 NAME = "compare"
 SUMMARY = "Synthesise under two settings in turn; print speed and fidelity, write both."
@@ -180,7 +178,6 @@ def _measure(
     text: str, sides: tuple[_Side, _Side], voice: Voice, options: argparse.Namespace, progress: _Runs
 ) -> _Measured:
     from engine.device import choose
-    from engine.measure.timing import paired_ratio
 
     runs: dict[str, list[Synthesis]] = {name: [] for name in SIDES}
 
@@ -208,8 +205,6 @@ def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
 
     Repeats of one text are not independent findings, so with several texts each of them counts once.
     """
-    from engine.measure.timing import interval
-
     if len(measured) == 1:
         return measured[0].timing.speed_up["B"], measured[0].timing.same
     return interval([one.speed_up for one in measured]), interval([one.timing.same.median for one in measured])
@@ -217,8 +212,6 @@ def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
 
 def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, str]:
     """The log-mel distance, or why there is none."""
-    from engine.measure.fidelity import log_mel_distance
-
     if first.trace.mel is None or second.trace.mel is None:
         return None, "These models have no spectrogram whose distance could be measured."
     try:

@@ -24,7 +24,7 @@ def with_table(
     ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
     """
     belonging = model.belonging(setting)
-    data = _read(path)
+    data = read(path)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:
         table = StrategyTable.from_json(data, path)
@@ -43,7 +43,8 @@ def with_table(
     return setting.with_technique(Engaged(DITREDUCIO, values, table.fingerprint)), (table,)
 
 
-def _read(path: str) -> object:
+def read(path: str) -> object:
+    """What stands in a strategy table's file. Raises :class:`ProfileError`."""
     try:
         return json.loads(Path(path).read_bytes())
     except OSError as error:

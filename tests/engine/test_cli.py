@@ -116,7 +116,7 @@ def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["models", "download", "speak", "calibrate", "compare", "export-table", "import-table"]
+    "command", ["models", "download", "speak", "calibrate", "transfer", "compare", "export-table", "import-table"]
 )
 def test_every_command_has_help(without_model: Callable[..., Outcome], command: str) -> None:
     outcome = without_model(command, "--help")
@@ -170,6 +170,10 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("speak", "--text", "a", "--out", "a.wav", "--profile", "none.json"), 6, "There is no profile none.json"),
         (("speak", "--text", "a", "--out", "a.wav", "--model", "gpt"), 2, "There is no model named 'gpt'"),
         (("calibrate", "--text", "a"), 2, "Say what to write"),
+        (("calibrate", "--table", "t.json", "--transcript", "a"), 4, "more of them than recordings"),
+        (("calibrate", "--table", "t.json", "--text-file", "/dev/null"), 3, "has no text"),
+        (("transfer", "--table", "none.json"), 6, "none.json could not be read"),
+        (("transfer", "--profile", "none.json"), 6, "There is no profile none.json"),
         (
             ("calibrate", "--table", "t.json", "--threshold", "1", "--thresholds", "1"),
             2,
@@ -461,6 +465,44 @@ def test_calibrating_at_several_thresholds(paretone: Callable[..., Outcome], tmp
     alone = paretone(*arguments, "--threshold", "0.1000001")
     assert alone.data["cells"] == same["cells"]
     assert alone.data["exact_interval"] == same["exact_interval"]
+
+
+@pytest.mark.slow
+def test_calibrating_on_several_sentences_and_measuring_the_transfer(
+    paretone: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    places = {name: tmp_path / f"{name}.json" for name in ("profile", "table")}
+    arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
+    texts = ["--text", "Rice.", "--voice", "slt", "--voice", "rms"]
+    outcome = paretone(
+        "calibrate", *texts, "--combine", "mean", "--steps", "3", "--threshold", "0.5", *arguments, "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    spoken = [(one["text"], one["voice"]) for one in outcome.data["sentences"]]
+    assert spoken == [("Rice.", "slt"), ("Rice.", "rms")], "the shorter list starts over"
+    assert outcome.data["combine"] == "mean"
+    table = StrategyTable.from_json(json.loads(places["table"].read_text()))
+    assert "on the mean error of 2 sentences" in table.origin
+
+    unseen = ["--text", "Kick the ball.", "--voice", "rms", "--voice", "slt"]
+    measured = paretone("transfer", "--profile", places["profile"], *unseen, "--json")
+    assert measured.code == 0, measured.err
+    report = measured.data
+    assert [one["sentence"]["text"] for one in report["calibrated"]] == ["Rice."], "that of the profile's evidence"
+    spoken = [(one["sentence"]["text"], one["sentence"]["voice"]) for one in report["unseen"]]
+    assert spoken == [("Kick the ball.", "rms"), ("Kick the ball.", "slt")]
+    assert report["table"] == table.fingerprint
+    assert report["threshold"] == 0.5
+    assert all(one["distance"] > 0 for one in report["unseen"])
+
+    of_table = paretone("transfer", "--table", places["table"], "--threshold", "0.5", *unseen[:4], "--json").data
+    assert of_table["unseen"] == report["unseen"][:1], "options and model are those of the table"
+    assert "once they are given" in of_table["verdict"]
+    own = ["--own-text", "Rice.", "--own-voice", "rms"]
+    shown = paretone("transfer", "--table", places["table"], *unseen[:4], *own)
+    assert shown.code == 0, shown.err
+    for words in ("Rice.", "Kick the ball.", "skips beyond bound (%)", "on its own", "ops ratio"):
+        assert words in shown.out
 
 
 @pytest.fixture

@@ -1,0 +1,131 @@
+"""``paretone transfer``: how well a strategy table serves sentences and voices that it was not calibrated on."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from itertools import product
+
+from engine.bench.report import table as table_lines
+from engine.commands import arguments
+from engine.commands.engagement import read, with_table
+from engine.commands.result import Result
+from engine.errors import ProfileError
+from engine.measure.machine import describe
+from engine.models import catalogue
+from engine.models.base import SpeechModel, Utterance, Voice
+from engine.profile import Profile
+from engine.setting import Setting
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from engine.terminal import Terminal
+
+NAME = "transfer"
+SUMMARY = "Measure how well a strategy table serves sentences and voices that it was not calibrated on."
+EPILOGUE = (
+    "Every text is spoken in every voice. Each runs twice from the same noise, in full and under the table; on the way "
+    "every skip of the table is measured as a calibration would measure it."
+)
+SENTENCES = 4
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.epilog = EPILOGUE
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--table", metavar="FILE", help="strategy table, Paretone's or the official form")
+    source.add_argument("--profile", metavar="FILE", help="profile with a table; also gives model and options")
+    own = parser.add_argument_group("what the table was calibrated on, to compare with")
+    own.add_argument(
+        "--own-text",
+        action="append",
+        help="a sentence; again for another one (default: that of the profile's evidence)",
+    )
+    own.add_argument(
+        "--own-voice", action="append", help="its voice; again for the other sentences (default: the evidence's)"
+    )
+    arguments.add_model(parser)
+    arguments.add_sampler(parser)
+    arguments.add_knobs(
+        parser.add_argument_group("DiTReducio, where the profile does not say"),
+        [knob for knob in ditreducio.TECHNIQUE.knobs if knob.name != "marked"],
+    )
+    arguments.add_utterances(parser, f"{SENTENCES} of the Harvard sentences", "the shipped ones")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Measure the table on every text in every voice."""
+    texts = arguments.several_texts(options) or catalogue.harvard_sentences()[:SENTENCES]
+    voices = arguments.several_voices(options) or catalogue.voices()
+    unseen = [Utterance(text, voice) for voice, text in product(voices, texts)]
+    profile = Profile.load(options.profile) if options.profile else None
+    calibrated = _own(options, profile)
+    if profile is None:
+        plain = _plain(options)
+        model = arguments.load(options, terminal, plain.model, options.variant)
+        knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
+        setting, (table,) = with_table(plain, model, options.table, knobs)
+    else:
+        model = arguments.load(options, terminal, profile.setting.model, options.variant or profile.named_variant)
+        setting, table = _of(profile, options.profile, model)
+    from engine.techniques.ditreducio.transfer import measure_transfer
+
+    terminal.begin()
+    report = measure_transfer(model, table, calibrated, unseen, setting, terminal)
+    ops_ratio = table.ops_ratio(model.operations(unseen[0].text, unseen[0].voice, setting))
+    data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": describe().line}
+    return Result(data, "\n".join(_shown(report, table, ops_ratio)))
+
+
+def _own(options: argparse.Namespace, profile: Profile | None) -> list[Utterance]:
+    """What the table was calibrated on, as far as it is known; voices take turns."""
+    if not options.own_text:
+        evidence = profile.evidence if profile else None
+        return [Utterance(evidence.text, profile.voice())] if evidence and evidence.text else []
+    voices: list[Voice] = [catalogue.voice(name) for name in options.own_voice or ()]
+    voices = voices or [profile.voice() if profile else catalogue.voice(arguments.DEFAULT_VOICE)]
+    return [Utterance(text, voices[turn % len(voices)]) for turn, text in enumerate(options.own_text)]
+
+
+def _plain(options: argparse.Namespace) -> Setting:
+    """The setting of the arguments; what they do not say is that of the table, where its file tells it."""
+    data = read(options.table)
+    if not isinstance(data, dict) or "actions" not in data:
+        return arguments.setting(options, options.model or arguments.DEFAULT_MODEL)
+    belonging = StrategyTable.from_json(data, options.table).belonging
+    model = options.model or belonging.model
+    setting, given = arguments.setting(options, model), arguments.given(options, catalogue.entry(model).options)
+    return replace(setting, options=setting.options.replace(**{**belonging.sampling, **given}))
+
+
+def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, StrategyTable]:
+    """A profile's setting and table, checked against the model."""
+    if profile.table is None:
+        raise ProfileError(f"{path} has no strategy table; choose a profile that engages DiTReducio.")
+    profile.check(model.info, model.belonging(profile.setting))
+    return profile.setting, profile.table
+
+
+def _shown(report: TransferReport, table: StrategyTable, ops_ratio: float) -> list[str]:
+    rows = [_row("own", one) for one in report.calibrated] + [_row("unseen", one) for one in report.unseen]
+    return [
+        *table_lines(rows),
+        "",
+        f"The table ({table.origin}) skips {table.skipped_share:.0%} of the cells, ops ratio {ops_ratio:.3f}; errors "
+        f"are held against threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
+        report.verdict,
+    ]
+
+
+def _row(kind: str, one: SentenceTransfer) -> dict[str, object]:
+    return {
+        "sentence": kind,
+        "voice": one.sentence.voice,
+        "frames": one.sentence.frames,
+        "velocity error (mean)": one.velocity_error,
+        "velocity error (last step)": one.velocity_errors[-1],
+        "log-mel distance (nat. log)": one.distance,
+        "skips beyond bound (%)": 100 * one.exceeding,
+        "text": one.sentence.text if len(one.sentence.text) <= 48 else f"{one.sentence.text[:47]}…",
+    }
