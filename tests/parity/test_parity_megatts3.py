@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from engine.models.checkpoints import load_strictly
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaConditioning, MegaDiT
+from engine.models.megatts3.passages import MegaPassage, Timed
 from engine.sampling.flow import Follow, integrate, sampling_grid
 from engine.sampling.guidance import needed_branches, three_branch_velocity
 from engine.sampling.overshoot import overshoot_steps
@@ -44,6 +45,12 @@ def build(fixture: Fixture, config: DiTConfig | None = None) -> MegaDiT:
     return model.eval().requires_grad_(False)
 
 
+def guided_run(fixture: Fixture) -> str:
+    """The first run that needs all branches: the intermediates are combined as it does."""
+    runs = fixture.description["runs"]
+    return next(name for name, said in runs.items() if needed_branches(*said["seq_cfg_w"]) == ALL_BRANCHES)
+
+
 @dataclass(frozen=True)
 class Task:
     """One run's inputs, those of the first of the fixture's three rows: the others follow from it."""
@@ -58,6 +65,8 @@ class Task:
     @classmethod
     def of(cls, fixture: Fixture, name: str) -> Task:
         said = fixture.description["runs"][name]
+        unknown = set(said) - {"steps", "seq_cfg_w", "noise_steps"}
+        assert not unknown, f"the fixture's run has options that this test does not know: {unknown}"
         return cls(fixture, said["steps"], *said["seq_cfg_w"], fixture[said["noise_steps"]])
 
     @property
@@ -115,6 +124,24 @@ def test_parity_mega_sampling_run(fixture: Fixture, name: str, fused: bool) -> N
     if grid in fixture:
         assert torch.equal(torch.from_numpy(task.times), fixture[grid])
     assert_close(task.sample(model), fixture[f"{name}.out"], WHOLE_RUN, f"{name}.out")
+
+
+@pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
+def test_parity_mega_inputs_from_prompt_and_text(fixture: Fixture) -> None:
+    """What stands behind one another and how tones are counted, from the phones of prompt and text."""
+    if "raw.ph_ref" not in fixture:
+        pytest.skip(f"{fixture.name} stores no phones of prompt and text apart")
+    prompt, spoken = (
+        Timed(*(tuple(fixture[f"raw.{what}_{part}"][0].tolist()) for what in ("ph", "tone", "dur")))
+        for part in ("ref", "pred")
+    )
+    passage = MegaPassage.of("", prompt, spoken)
+    assert torch.equal(passage.phones, fixture["in.phone"][:1])
+    assert torch.equal(passage.tones, fixture["in.tone"][:1])
+    assert torch.equal(passage.mel2ph, fixture["in.dur"][:1])
+    latents = fixture["raw.vae_latent"]
+    assert latents.shape[1] == fixture["in.ctx_mask"][0].sum()
+    assert torch.equal(fixture["in.lat_ctx"][:1, : latents.shape[1]], latents)
 
 
 @pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
@@ -181,7 +208,7 @@ def test_parity_mega_every_intermediate_of_one_evaluation(fixture: Fixture) -> N
             run = begin(model, fixture, time.numpy())
             velocities = model.velocity(x, 0, run, look=look)
         found |= ends | {"layer0.in": model.enter(x, run), "postnet_3branch": velocities}
-        found["v_guided"] = three_branch_velocity(velocities, *fixture.description["runs"]["amo16"]["seq_cfg_w"])
+        found["v_guided"] = Task.of(fixture, guided_run(fixture)).guide(velocities)
     for name in wanted:
         key = name.removeprefix("step.")
         inside = re.fullmatch(r"layer(\d+)\.(attn_out|ff_out|out)", key)
@@ -207,8 +234,8 @@ def test_parity_mega_training_forward(fixture: Fixture, name: str) -> None:
 @pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
 def test_parity_mega_is_not_vacuous(fixture: Fixture) -> None:
     """What an implementation may get wrong must miss: the runs above can tell."""
-    model, task = build(fixture), Task.of(fixture, "amo16")
-    expected = fixture["amo16.out"]
+    name = guided_run(fixture)
+    model, task, expected = build(fixture), Task.of(fixture, name), fixture[f"{name}.out"]
     other_heads = replace(model.config, heads=2 * model.config.heads)
     swapped = replace(task, intelligibility=task.similarity, similarity=task.intelligibility)
     late = replace(task, noises=task.noises.roll(1, 0))
@@ -221,7 +248,7 @@ def test_parity_mega_is_not_vacuous(fixture: Fixture) -> None:
     }
     for what, found in misses.items():
         missed = (found - expected).abs().max().item()
-        assert missed > 10 * WHOLE_RUN, f"{what} changes amo16.out by {missed:.3g} only"
+        assert missed > 10 * WHOLE_RUN, f"{what} changes {name}.out by {missed:.3g} only"
 
 
 def test_parity_mega_weight_names_and_shapes() -> None:
