@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import CheckpointError
 from engine.knobs import Number
-from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
+from engine.sampling.options import CROSS_FADE, SPACING, SPEED, STEPS, SWAY
 
 HEAD_WIDTH = 64
 LATENT_STRIDE = 4
@@ -88,7 +88,7 @@ class DiTConfig:
 
 OPTIONS = (
     STEPS,
-    replace(SPACING, default="uniform"),
+    replace(SPACING, default="uniform", titles=("EPSS where a table exists (not official here)", "Uniform (official)")),
     SWAY,
     Number(
         "intelligibility",
@@ -125,6 +125,5 @@ OPTIONS = (
     ),
     SPEED,
     replace(CROSS_FADE, default=0.16),
-    QUICK_START,
 )
 """The sampler options of this family, as knobs, with the official command line's defaults."""
