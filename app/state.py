@@ -105,7 +105,7 @@ class AppState(QObject):
     take_added = Signal(object)
     """A finished :class:`Take`."""
     attention_captured = Signal(object)
-    """An :class:`AttentionCaptured` event."""
+    """An :class:`engine.models.base.AttentionCapture`."""
     problem = Signal(str)
     """A sentence about something that went wrong outside a job."""
 
@@ -565,7 +565,7 @@ class AppState(QObject):
         elif isinstance(event, CalibrationReady):
             self._calibrated(event)
         elif isinstance(event, AttentionCaptured):
-            self.attention_captured.emit(event)
+            self.attention_captured.emit(event.capture)
 
     def _model_loaded(self, event: ModelLoaded) -> None:
         job = self.jobs.find(event.job)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.models.base import ModelInfo, OperationCounts, Utterance, Voice
+from engine.models.base import AttentionCapture, ModelInfo, OperationCounts, Utterance, Voice
 from engine.setting import Setting
 from engine.take import Take
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
@@ -283,16 +283,9 @@ class TransferMeasured(Event):
 
 @dataclass(frozen=True)
 class AttentionCaptured(Event):
-    """Attention of one layer at one step, mean over heads: (branches, queries, keys) float32, rows sum to one.
-    Queries and keys may be pooled; ``frames`` is the unpooled length, ``similarities`` the diagonal similarity of each
-    branch."""
+    """Attention of one layer at one step."""
 
-    layer: int
-    step: int
-    frames: int
-    prompt_frames: int
-    maps: np.ndarray = field(repr=False)
-    similarities: tuple[float, ...] = ()
+    capture: AttentionCapture
 
 
 @dataclass(frozen=True)

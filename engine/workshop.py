@@ -195,17 +195,7 @@ class Workshop:
         observer.check()
         if not np.isfinite(found.maps).all():
             raise PlainError(self._invalid(f"the attention of layer {found.layer + 1}", command.setting))
-        observer.post(
-            AttentionCaptured(
-                command.job,
-                found.layer,
-                found.step,
-                found.frames,
-                found.prompt_frames,
-                found.maps,
-                found.similarities,
-            )
-        )
+        observer.post(AttentionCaptured(command.job, found))
 
     @staticmethod
     def _train_guidance_free(command: TrainGuidanceFree, observer: TrainingObserver) -> None:

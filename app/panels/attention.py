@@ -23,7 +23,7 @@ from app.panels.attention_plot import AttentionPlot, attention_map
 from app.panels.colour_bar import ColourBar
 from app.panels.similarity_grid import SimilarityGrid, similarity_map
 from app.theme import Colours, set_look
-from engine.messages import AttentionCaptured
+from engine.models.base import AttentionCapture
 
 FRAME_SECONDS = 256 / 24000
 """Length of a mel frame of the flow models: a hop of 256 samples at 24 kHz."""
@@ -47,7 +47,7 @@ class AttentionPanel(QWidget):
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
-        self._captured: AttentionCaptured | None = None
+        self._captured: AttentionCapture | None = None
         self._names: tuple[str, ...] = ()
         self._frame_seconds = FRAME_SECONDS
         self._cut: float | None = None
@@ -147,7 +147,7 @@ class AttentionPanel(QWidget):
         """A capture runs."""
         self._say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
 
-    def show_capture(self, captured: AttentionCaptured, names: tuple[str, ...] = ()) -> None:
+    def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
         """Show the attention of one layer at one step; ``names`` of the branches, when not the usual ones."""
         same_shape = self._captured is not None and self._captured.frames == captured.frames
         self._captured = captured

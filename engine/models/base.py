@@ -139,14 +139,17 @@ def whole(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
 
 @dataclass(frozen=True)
 class AttentionCapture:
-    """Attention of one layer at one step, mean over heads; see :class:`engine.messages.AttentionCaptured`."""
+    """Attention of one layer at one step, mean over heads."""
 
     layer: int
     step: int
     frames: int
+    """Before pooling, as ``prompt_frames`` at their beginning."""
     prompt_frames: int
     maps: np.ndarray = field(repr=False)
+    """(branches, queries, keys) float32, rows sum to one; queries and keys may be pooled."""
     similarities: tuple[float, ...] = ()
+    """The diagonal similarity of each branch."""
 
 
 class ProgressObserver(Observer, Protocol):

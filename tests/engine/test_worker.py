@@ -247,7 +247,7 @@ def test_attention_is_captured(engine: Engine, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(CaptureAttention(2, "One sentence.", VOICE, setting(), layer=1, step=2))
     assert isinstance(recorder.end_of(2), JobFinished)
-    captured = recorder.of(2, AttentionCaptured)[0]
+    captured = recorder.of(2, AttentionCaptured)[0].capture
     assert (captured.layer, captured.step, captured.prompt_frames) == (1, 2, small_speech.PROMPT_FRAMES)
     np.testing.assert_allclose(captured.maps.sum(axis=-1), 1, rtol=1e-5)
 

@@ -78,7 +78,7 @@ def test_first_session() -> None:
 
     engine.submit(CaptureAttention(6, TEXT, speaker, setting, layer=info.layers - 1, step=3))
     assert isinstance(recorder.end_of(6), JobFinished)
-    maps = recorder.of(6, AttentionCaptured)[0].maps
+    maps = recorder.of(6, AttentionCaptured)[0].capture.maps
     assert maps.shape[0] == info.branches
     np.testing.assert_allclose(maps.sum(axis=-1), 1, rtol=1e-3)
 

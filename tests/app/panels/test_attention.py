@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 from app.panels.attention import BRANCH_NAMES, FRAME_SECONDS, AttentionPanel
 from app.panels.similarity_grid import similarity_map
 from app.theme import DARK, LIGHT
-from engine.messages import AttentionCaptured
+from engine.models.base import AttentionCapture
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key
@@ -32,7 +32,7 @@ def panel(qtbot) -> AttentionPanel:
     return panel
 
 
-def capture(branches: int = 2, size: int = 100, layer: int = 2, step: int = 3) -> AttentionCaptured:
+def capture(branches: int = 2, size: int = 100, layer: int = 2, step: int = 3) -> AttentionCapture:
     """Rows that sum to one: the first branch diagonal, the others striped."""
     query, key = np.mgrid[0:size, 0:size]
     diagonal = np.exp(-(((query - key) / 2.0) ** 2))
@@ -40,7 +40,7 @@ def capture(branches: int = 2, size: int = 100, layer: int = 2, step: int = 3) -
     maps = np.stack([diagonal, *[striped] * (branches - 1)])
     maps = (maps / maps.sum(axis=2, keepdims=True)).astype(np.float32)
     similarities = tuple(float(np.trace(one) / np.linalg.norm(one) / np.sqrt(size)) for one in maps)
-    return AttentionCaptured(1, layer, step, FRAMES, PROMPT, maps, similarities)
+    return AttentionCapture(layer, step, FRAMES, PROMPT, maps, similarities)
 
 
 def press(widget: QWidget, *keys: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
@@ -172,7 +172,7 @@ def test_queries_run_down_and_keys_to_the_right(panel: AttentionPanel) -> None:
     maps = np.zeros((1, 100, 100), np.float32)
     maps[0, :, 0] = 0.01
     maps[0, 90, :] = 1.0
-    panel.show_capture(AttentionCaptured(1, 0, 0, FRAMES, PROMPT, maps))
+    panel.show_capture(AttentionCapture(0, 0, FRAMES, PROMPT, maps))
     plot = shown(panel)[0]
     view = plot.getViewBox()
     # Row 90 of 100 is query frame 180 of 200, and in the lower part of the picture.
@@ -236,7 +236,7 @@ def test_percentiles_and_the_logarithm_set_the_colours(panel: AttentionPanel) ->
 
 
 def test_an_empty_map_is_painted(panel: AttentionPanel) -> None:
-    panel.show_capture(AttentionCaptured(1, 0, 0, FRAMES, 0, np.zeros((2, 50, 50), np.float32)))
+    panel.show_capture(AttentionCapture(0, 0, FRAMES, 0, np.zeros((2, 50, 50), np.float32)))
     press(panel.log_box, KEY.Key_Space)
     panel.grab()
     assert not shown(panel)[0].boundaries[0].isVisible()
