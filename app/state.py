@@ -43,6 +43,7 @@ from engine.techniques import TECHNIQUES, conflict, technique
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.engagement import before_calibration, engage, problem
 
 DITREDUCIO = "ditreducio"
 SEED_LIMIT = 2**31 - 1
@@ -354,7 +355,15 @@ class AppState(QObject):
         """Why no accelerated take can be synthesised now, as a sentence, or ``""``."""
         if not self.setting.techniques:
             return "Engage at least one technique first."
-        return self.why_not_synthesise() or conflict(self.setting) or self.table_problem()
+        return self.why_not_synthesise() or conflict(self.setting) or self.table_problem() or self._problem() or ""
+
+    def _problem(self) -> str | None:
+        """Why the loaded model cannot be used with the engaged techniques, as a sentence, or ``None``."""
+        return problem(self.info, self.setting, self._artefacts) if self.info is not None else None
+
+    @property
+    def _artefacts(self) -> tuple[StrategyTable, ...]:
+        return (self.table,) if self.table is not None and self.is_engaged(DITREDUCIO) else ()
 
     def table_problem(self) -> str:
         """Why the strategy table cannot be used as things are selected, as a sentence, or ``""``."""
@@ -368,21 +377,22 @@ class AppState(QObject):
 
     def belonging(self) -> Belonging | None:
         """What a strategy table for the present selection would belong to; ``None`` without a loaded model."""
-        if self.info is None:
+        if self.info is None or self.info.id != self.model_id:
             return None
-        if not all(knob.name in self.options for knob in self.info.knobs):
+        try:
+            return before_calibration(self.info, self.setting).belonging
+        except SettingError:
             return None
-        info = self.info
-        return Belonging.of(info.id, info.fingerprint, info.variant, info.knobs, self.options)
 
     @property
     def predicted_ops_ratio(self) -> float | None:
         """Share of the baseline's operations that the accelerated setting needs; ``None`` while it is unknown."""
-        if not self.is_engaged(DITREDUCIO):
-            return 1.0
-        if self.table is None or self.operations is None or self.table_problem():
+        if self.operations is None or self.info is None or self.table_problem():
             return None
-        return self.table.ops_ratio(self.operations)
+        try:
+            return engage(self.info, self.setting, self._artefacts).ops_ratio(self.operations)
+        except PlainError:
+            return None
 
     # --- Strategy table ---------------------------------------------------------------------------------------------
     @property

@@ -17,8 +17,9 @@ from engine.models.f5.config import VARIANTS
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
 from engine.take import Take
-from engine.techniques import conflict, ditreducio, technique
+from engine.techniques import conflict, ditreducio, guidance_free, reshaped, technique
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.engagement import problem
 
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
@@ -79,6 +80,12 @@ class Profile:
             raise ProfileError("table is there, but setting.techniques does not engage ditreducio.")
         if engaged is not None:
             self._check_table(engaged)
+        for index, one in enumerate(self.setting.techniques):
+            if one.technique == guidance_free.NAME and not _is_fingerprint(one.artefact):
+                raise ProfileError(
+                    f"setting.techniques[{index}].artefact must be the SHA-256 of the CFG-free weights, 64 hexadecimal "
+                    f"digits, not {one.artefact!r}."
+                )
         reason = conflict(self.setting)
         if reason:
             raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
@@ -107,8 +114,14 @@ class Profile:
     def belonging(self) -> Belonging:
         """What a strategy table must belong to here."""
         knobs = catalogue.entry(self.setting.model).options
-        options = checked(knobs, self.setting.options, "setting.options")
-        return Belonging.of(self.setting.model, self.checkpoint, self.variant, knobs, options)
+        options = reshaped(self.setting, checked(knobs, self.setting.options, "setting.options"))
+        return Belonging.of(self.setting.model, self.weights or self.checkpoint, self.variant, knobs, options)
+
+    @property
+    def weights(self) -> str:
+        """SHA-256 of the CFG-free weights that take the place of the checkpoint's own, or ``""``."""
+        engaged = self.setting.engaged(guidance_free.NAME)
+        return engaged.artefact if engaged else ""
 
     @classmethod
     def of(
@@ -127,7 +140,10 @@ class Profile:
             if table is not None and one.artefact == table.fingerprint:
                 # What a table saves is its own matter, whatever the knob is set to for the next calibration.
                 knobs = knobs.replace(branch_skip=table.branch_skip)
-            techniques.append(replace(one, knobs=knobs))
+            artefact = one.artefact
+            if one.technique == guidance_free.NAME:
+                artefact = guidance_free.chosen(info, one, float(knobs["weight"])).fingerprint
+            techniques.append(replace(one, knobs=knobs, artefact=artefact))
         options = checked(info.knobs, setting.options, info.title)
         whole = replace(setting, options=options, techniques=tuple(techniques))
         return cls(whole, info.fingerprint, info.variant, table, evidence or Evidence(seed=setting.seed))
@@ -165,15 +181,12 @@ class Profile:
                     f"The profile cannot be used here: it is for {name} {shown[0]!r}, but {shown[1]!r} is loaded. "
                     "Load what it was made for, or calibrate again."
                 )
-        if self.table is None:
-            return
-        mismatch = self.table.belonging.mismatch(belonging) if belonging is not None else None
+        reason = problem(info, self.setting, self.artefacts)
+        if reason:
+            raise ProfileError(f"The profile cannot be used here: {reason}")
+        mismatch = self.table.belonging.mismatch(belonging) if self.table and belonging else None
         if mismatch:
             raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
-        if self.table.layers != info.layers:
-            raise ProfileError(
-                f"The profile's strategy table has {self.table.layers} layers, but {info.title} has {info.layers}."
-            )
 
     def synthesise(
         self, text: str, voice: Voice | str | None = None, device: str = "auto", folder: str = ""
@@ -276,7 +289,7 @@ class Profile:
             raise ProfileError(f"schema must be at least 1, not {schema}.")
         _only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", "table", "evidence"))
         checkpoint = _typed(data, "", "checkpoint", str)
-        if len(checkpoint) != 64 or set(checkpoint) - set("0123456789abcdef"):
+        if not _is_fingerprint(checkpoint):
             raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
         setting = _checked_setting(Setting.from_json(data["setting"]))
         table = None if data["table"] is None else StrategyTable.from_json(data["table"], "table")
@@ -284,6 +297,10 @@ class Profile:
 
 
 _TYPES = {int: "a whole number", str: "text", dict: "an object"}
+
+
+def _is_fingerprint(text: str) -> bool:
+    return len(text) == 64 and not set(text) - set("0123456789abcdef")
 
 
 def _flat(belonging: Belonging) -> dict[str, object]:

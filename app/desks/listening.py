@@ -186,7 +186,7 @@ class ListeningDesk(QObject):
         self.listen.set_take("B", state.take_b)
         self.listen.set_aligned(all(one is None or _keeps_timing(one) for one in (state.take_a, state.take_b)))
         self.listen.set_warning(state.comparison_warning())
-        shown = [f"{wording(one.what)}: {one.left} → {one.right}" for one in state.differences()]
+        shown = [f"{wording(one)}: {one.left} → {one.right}" for one in state.differences()]
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
 
     def _compare(self) -> None:

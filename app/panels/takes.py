@@ -191,7 +191,7 @@ class TakesPanel(QWidget):
         for one in differences(self._a, take):
             colour = self._colours.text if one.technique else self._colours.warning
             shown = [value if len(value) <= 24 else f"{value[:22]}…" for value in (one.left, one.right)]
-            parts.append(f'<span style="color:{colour}"><b>{wording(one.what)}</b> {shown[0]} → {shown[1]}</span>')
+            parts.append(f'<span style="color:{colour}"><b>{wording(one)}</b> {shown[0]} → {shown[1]}</span>')
         self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
     # --- What the buttons do ----------------------------------------------------------------------------------------

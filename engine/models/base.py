@@ -42,6 +42,24 @@ class OperationCounts:
 
 
 @dataclass(frozen=True)
+class WeightSet:
+    """Weights of a model, fine-tuned so that one branch speaks as under classifier-free guidance."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    weight: float
+    """The training's guidance weight w."""
+    method: str
+    """``model-guidance`` or ``distillation``."""
+
+    @property
+    def equivalent_guidance(self) -> float:
+        """The strength of guidance that these weights replace, s = w / (1 − w), as the official code counts it."""
+        return self.weight / (1 - self.weight)
+
+
+@dataclass(frozen=True)
 class ModelInfo:
     """What a loaded model says about itself."""
 
@@ -61,6 +79,12 @@ class ModelInfo:
     parameters: int
     text_front_end: str
     knobs: tuple[Knob, ...] = ()
+    precisions: tuple[str, ...] = ("float32",)
+    """Those that its device computes with to advantage."""
+    weight_sets: tuple[WeightSet, ...] = ()
+    """Its CFG-free weights."""
+    cfg_free_weight: float | None = None
+    """The weight w where the checkpoint itself is CFG-free: it runs one branch and takes no guidance."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +197,10 @@ class SpeechModel(Protocol):
     """A loaded model, ready to speak. Used by one thread at a time."""
 
     info: ModelInfo
+
+    def make_ready(self, setting: Setting, observer: Observer) -> None:
+        """Read and warm up what ``setting`` needs beside the model itself, such as other weights. :meth:`synthesise`
+        does so too, but then the time counts as the synthesis's."""
 
     def synthesise(
         self,

@@ -98,6 +98,10 @@ class DiffusionTransformer(nn.Module):
             self._tabulated = key, (layers, self.final_norm.table(vectors))
         return self._tabulated[1]
 
+    def forget_tables(self) -> None:
+        """Let the next run tabulate anew, as the first one on its schedule does."""
+        self._tabulated = None
+
     def layer(
         self,
         index: int,
@@ -188,6 +192,7 @@ class DiffusionTransformer(nn.Module):
         """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner
         width): what DiTReducio's check phase looks at."""
         query, key, _ = self.block(index).attention.inputs
+        attention_input = attention_input.to(query.weight.dtype)
         return query(attention_input), key(attention_input)
 
     def attention_maps(self, index: int, attention_input: Tensor, run: Conditioning, largest: int) -> Tensor:
@@ -197,7 +202,8 @@ class DiffusionTransformer(nn.Module):
         so that memory grows with one map only.
         """
         attention = self.block(index).attention
-        query, key, _ = attention.queries_keys_values(attention_input, run.rotary)
+        attention_input = attention_input.to(attention.inputs[0].weight.dtype)
+        query, key, _ = (part.float() for part in attention.queries_keys_values(attention_input, run.rotary))
         frames = query.shape[2]
         width = -(-frames // largest)
         pooled = -(-frames // width)

@@ -10,7 +10,7 @@ fills in what is its own:
 * :meth:`FlowSpeech._guided`: the velocities of all branches to the one that is followed;
 * :meth:`FlowSpeech._decode`: the last state to audio;
 * :meth:`FlowSpeech._operations`: what one evaluation costs;
-* :meth:`FlowSpeech.warm_up`: everything once;
+* :meth:`FlowSpeech._warm_up`: everything once;
 * where its own way differs: ``_integrate`` and ``_evaluation_times`` (a solver that takes no single steps), ``_fader``
   (how passages are joined), ``_seconds`` (how long a passage will be heard).
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -42,19 +43,22 @@ from engine.models.base import (
     StepReport,
     Synthesis,
     Voice,
+    WeightSet,
 )
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.f5.chunks import CrossFader
+from engine.models.precision import in_precision
 from engine.sampling.flow import Follow, Velocity, integrate, sampling_grid
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.setting import Setting
 from engine.take import Measurements, Trace
-from engine.techniques import ditreducio
 from engine.techniques.ditreducio.metrics import diagonal_similarity
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
-from engine.techniques.engagement import Engagement, engage
+from engine.techniques.engagement import Engagement, before_calibration, engage
 
+MOST_KEPT = 3
+"""How many backbones with other weights or in other precisions are kept beside the model's own."""
 LARGEST_MAP = 512
 """Captured attention maps are pooled to at most this many queries and keys."""
 
@@ -158,17 +162,29 @@ class _Spoken:
 class FlowSpeech(ABC):
     """A loaded model of the flow family. See :class:`engine.models.base.SpeechModel`."""
 
-    def __init__(self, info: ModelInfo, backbone: Backbone, device: torch.device, frame_seconds: float) -> None:
-        """``frame_seconds`` is how long one frame of the state is heard."""
+    def __init__(
+        self,
+        info: ModelInfo,
+        backbone: Backbone,
+        device: torch.device,
+        frame_seconds: float,
+        read_weights: Callable[[WeightSet], Backbone] | None = None,
+    ) -> None:
+        """``frame_seconds`` is how long one frame of the state is heard; ``read_weights`` gives the backbone with one
+        of ``info.weight_sets``, ready for inference on ``device``."""
         self.info = info
         self._backbone = backbone
+        self._read_weights = read_weights
+        self._others: OrderedDict[tuple[str, str], Backbone] = OrderedDict()
+        """Backbones with other weights or in other precisions, by both; the one used last comes last."""
         self._device = device
         self._frame_seconds = frame_seconds
 
     # --- What a family fills in --------------------------------------------------------------------------------------
     @abstractmethod
-    def warm_up(self) -> None:
-        """Run everything once: first runs choose kernels and allocate, which no take should pay for."""
+    def _warm_up(self, backbone: Backbone) -> None:
+        """Run everything once with ``backbone``: first runs choose kernels and allocate, which no take should pay
+        for."""
 
     @abstractmethod
     def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:
@@ -217,6 +233,30 @@ class FlowSpeech(ABC):
         """How long a passage will be heard."""
         return (passage.frames - prompt.frames) * self._frame_seconds
 
+    # --- Backbones ---------------------------------------------------------------------------------------------------
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self._backbone)
+
+    def make_ready(self, setting: Setting, observer: Observer) -> None:
+        self._backbone_of(before_calibration(self.info, setting), observer.status)
+
+    def _backbone_of(self, engagement: Engagement, status: Callable[[str], None] = lambda text: None) -> Backbone:
+        """The backbone with the weights and in the precision that are engaged, made when it is first asked for."""
+        weights, precision = engagement.weights, engagement.precision
+        if weights is None and precision == "float32":
+            return self._backbone
+        key = weights.fingerprint if weights else "", precision
+        if key not in self._others:
+            status("Preparing other weights …")
+            plain = self._read_weights(weights) if weights else self._backbone
+            self._others[key] = in_precision(plain, precision)
+            while len(self._others) > MOST_KEPT:
+                self._others.popitem(last=False)
+            self._warm_up(self._others[key])
+        self._others.move_to_end(key)
+        return self._others[key]
+
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def synthesise(
         self,
@@ -260,10 +300,10 @@ class FlowSpeech(ABC):
         prompt, prepared = self._prepare(text, voice, options)
         return _Script(
             engagement,
-            self._backbone,
+            self._backbone_of(engagement),
             prompt,
             prepared.passages,
-            (*prompt.notes, *prepared.notes),
+            (*engagement.notes, *prompt.notes, *prepared.notes),
             self._grid(options),
             setting.seed,
         )
@@ -348,16 +388,16 @@ class FlowSpeech(ABC):
 
     # --- What techniques ask for -------------------------------------------------------------------------------------
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
-        script = self._script(text, voice, setting, self._engagement_to_calibrate(setting))
+        script = self._script(text, voice, setting, before_calibration(self.info, setting))
         return self._operations(script.passages[0].frames, script.options)
 
     def belonging(self, setting: Setting) -> Belonging:
-        return self._engagement_to_calibrate(setting).belonging
+        return before_calibration(self.info, setting).belonging
 
     @torch.inference_mode()
     def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:
         """What a calibration works on, and the part of ``text`` that it speaks: the first passage."""
-        script = self._script(text, voice, setting, self._engagement_to_calibrate(setting))
+        script = self._script(text, voice, setting, before_calibration(self.info, setting))
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)
         backbone = self._skippable(script)
@@ -418,10 +458,6 @@ class FlowSpeech(ABC):
         return AttentionCapture(
             layer, step, passage.frames, script.prompt.frames, maps.float().cpu().numpy(), similarities
         )
-
-    def _engagement_to_calibrate(self, setting: Setting) -> Engagement:
-        """What ``setting`` comes to before it has a strategy table."""
-        return engage(self.info, setting.without(ditreducio.TECHNIQUE.name))
 
     def _skippable(self, script: _Script) -> DiffusionTransformer:
         if not isinstance(script.backbone, DiffusionTransformer):

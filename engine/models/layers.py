@@ -6,11 +6,17 @@ position embedding, Su et al., arXiv 2104.09864, on neighbouring pairs.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from engine.models import products
+from engine.models.products import PackedProduct
 
 NORM_EPSILON = 1e-6
 
@@ -79,6 +85,14 @@ def rotate(x: Tensor, table: Tensor, heads: int | None = None) -> Tensor:
     return torch.view_as_real(pairs * table[:, None]).flatten(-2).to(x.dtype)
 
 
+def rotate_into(target: Tensor, x: Tensor, table: Tensor, heads: int | None = None) -> None:
+    """:func:`rotate` of one item in float32, (sequence, heads, head_width), written to ``target`` of that shape."""
+    turned = x.shape[1] if heads is None else min(heads, x.shape[1])
+    pairs, result = (torch.view_as_complex(one[:, :turned].unflatten(-1, (-1, 2))) for one in (x, target))
+    torch.mul(pairs, table[:, None], out=result)
+    target[:, turned:] = x[:, turned:]
+
+
 class SelfAttention(nn.Module):
     """Self-attention over (rows, sequence, width) with rotated queries and keys.
 
@@ -91,7 +105,8 @@ class SelfAttention(nn.Module):
     """How many heads, from the first on, see positions; ``None``: all."""
     attends_padding = True
     """Whether padded frames are attended like others; the F5 family does so (``attn_mask_enabled: False``)."""
-    _fused: tuple[Tensor, Tensor] | None = None
+    _fused: Callable[[Tensor], Tensor] | None = None
+    """All three input projections at once."""
 
     @property
     def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
@@ -117,18 +132,42 @@ class SelfAttention(nn.Module):
                     nn.Parameter(rows, requires_grad=False),
                     nn.Parameter(values, requires_grad=False),
                 )
-        self._fused = weight, bias
+        if products.can_pack(weight):
+            self.project_by(PackedProduct(weight, bias))
+        else:
+            self.project_by(partial(F.linear, weight=weight, bias=bias))
+
+    def project_by(self, projection: Callable[[Tensor], Tensor]) -> None:
+        """Let ``projection`` compute queries, keys and values, side by side."""
+        self._fused = projection
 
     def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
+        if isinstance(self._fused, PackedProduct) and not x.requires_grad:
+            return self._by_blocks(x, rotary)
         if self._fused is not None:
-            parts = F.linear(x, *self._fused).chunk(3, dim=-1)
+            parts = self._fused(x).chunk(3, dim=-1)
         else:
             parts = [projection(x) for projection in self.inputs]
         query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in parts)
         query, key = self.normalised(query, key)
         query, key = rotate(query, rotary, self.rotary_heads), rotate(key, rotary, self.rotary_heads)
         return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+
+    def _by_blocks(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same block by block, each head's rows side by side in memory: attention reads them a quarter faster."""
+        items, length, _ = x.shape
+        width = self.inputs[0].out_features // self.heads
+        query, key, value = (x.new_empty(items, self.heads, length, width) for _ in range(3))
+        for item, block in itertools.product(range(items), products.blocks(length)):
+            parts = self._fused(x[item, block]).unflatten(-1, (3, 1, self.heads, width)).unbind(1)
+            heads = (part.transpose(0, 1) for part in parts)
+            new_query, new_key, new_value = heads
+            new_query, new_key = self.normalised(new_query, new_key)
+            for target, part in ((query, new_query), (key, new_key)):
+                rotate_into(target[item, :, block].transpose(0, 1), part[0], rotary[block], self.rotary_heads)
+            value[item, :, block] = new_value[0].transpose(0, 1)
+        return query, key, value
 
     def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
         """``rotary`` is a table of :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where

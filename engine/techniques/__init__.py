@@ -6,11 +6,16 @@ from dataclasses import replace
 
 from engine.errors import SettingError
 from engine.knobs import Values, checked
-from engine.setting import Setting
-from engine.techniques import ditreducio
+from engine.setting import Difference, Engaged, Setting
+from engine.techniques import ditreducio, guidance_free, precision, steps
 from engine.techniques.base import Technique
 
-TECHNIQUES: tuple[Technique, ...] = (ditreducio.TECHNIQUE,)
+TECHNIQUES: tuple[Technique, ...] = (
+    ditreducio.TECHNIQUE,
+    guidance_free.TECHNIQUE,
+    steps.TECHNIQUE,
+    precision.TECHNIQUE,
+)
 
 
 def technique(name: str) -> Technique:
@@ -22,13 +27,14 @@ def technique(name: str) -> Technique:
     raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
 
 
-def wording(what: str) -> str:
-    """What :class:`engine.setting.Difference` calls ``what``, in words for people: "DiTReducio, Threshold δ"."""
-    name, _, knob = what.partition(".")
-    found = next((one for one in TECHNIQUES if one.name == name), None)
+def wording(difference: Difference) -> str:
+    """What a difference is of, in words for people: "DiTReducio, Threshold δ"."""
+    name, _, knob = difference.what.partition(".")
+    found = next((one for one in TECHNIQUES if one.name == name), None) if difference.technique else None
     if found is None or not knob:
-        return found.title if found else what
-    label = next((one.label for one in found.knobs if one.name == knob), "strategy table")
+        return found.title if found else difference.what
+    artefact = {"calibration": "strategy table", "training": "weights"}.get(found.prepared_by, knob)
+    label = next((one.label for one in found.knobs if one.name == knob), artefact)
     return f"{found.title}, {label}"
 
 
@@ -38,9 +44,15 @@ def reshaped(setting: Setting, options: Values) -> Values:
     Raises :class:`SettingError` for knobs that a technique has not, or values out of range.
     """
     for one in setting.techniques:
-        declared = technique(one.technique)
-        options = declared.reshape(options, checked(declared.knobs, one.knobs, declared.title))
+        options = technique(one.technique).reshape(options, knobs_of(one))
     return options
+
+
+def knobs_of(entry: Engaged) -> Values:
+    """All knob values of an engaged technique. Raises :class:`SettingError` for unknown knobs and for values out of
+    range."""
+    declared = technique(entry.technique)
+    return checked(declared.knobs, entry.knobs, declared.title)
 
 
 def conflict(setting: Setting) -> str | None:

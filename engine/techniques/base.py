@@ -24,7 +24,8 @@ class Technique:
     ``prepared_by`` is ``"calibration"``, ``"training"`` or ``""`` (nothing to prepare). ``conflict`` returns the reason
     why the technique cannot take part in a setting, as a sentence, or ``None``; the setting's options are those that
     all techniques have reshaped. ``reshape`` gets the model's options and the technique's knobs, all of them present,
-    and returns the options in force.
+    and returns the options in force. ``describe`` says in a few words what the knobs' values come to. ``remarks`` gets
+    the options in force and the knobs, and gives sentences that belong on a take.
     """
 
     name: str
@@ -36,3 +37,5 @@ class Technique:
     prepared_by: str = ""
     conflict: Callable[[Setting], str | None] = lambda setting: None
     reshape: Callable[[Values, Values], Values] = lambda options, knobs: options
+    describe: Callable[[Values], str] = lambda knobs: ""
+    remarks: Callable[[Values, Values], tuple[str, ...]] = lambda options, knobs: ()

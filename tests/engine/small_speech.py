@@ -9,21 +9,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 
 from engine.knobs import Values
-from engine.models.base import ModelInfo, Voice
+from engine.models.base import ModelInfo, Voice, WeightSet
+from engine.models.checkpoints import load_strictly, read_checkpoint
 from engine.models.f5.adapter import F5Speech
+from engine.models.f5.checkpoint import backbone_weights
 from engine.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.duration import PromptLevel
 from engine.models.f5.passages import Passage, Passages, Prompt
 from engine.models.flow import Decoded
 from engine.models.vocos import Vocos, VocosConfig
+from engine.models.weight_sets import find_weight_sets
 from engine.setting import Setting
 
 LAYERS = 3
 BANDS = 8
 PROMPT_FRAMES = 10
+CONFIG = BackboneConfig("DiT", 16, LAYERS, 1, dim_head=16, text_dim=8, mel_dim=BANDS, text_num_embeds=4)
+FINGERPRINT = "0" * 64
 VOICE = Voice("noise", "Noise", "noise.wav", "A short prompt.")
 ENDLESS = "endless"
 """A text whose duration no memory can hold."""
@@ -63,7 +69,8 @@ def load(
     """Make the model; variants ``damaged`` and ``careless`` (see :class:`Careless`) have a weight that is not a number,
     ``huge`` does not fit into memory, ``strange`` fails.
 
-    With a ``folder`` it reads ``weights`` there, which need not exist.
+    With a ``folder`` it reads ``weights`` there, which need not exist, and offers the CFG-free weights that
+    :func:`save_cfg_free` put there.
     """
     status("Making weights…")
     if folder:
@@ -73,12 +80,9 @@ def load(
     if variant == "strange":
         raise KeyError("an error that nobody foresaw")
     check()
-    config = BackboneConfig("DiT", 16, LAYERS, 1, dim_head=16, text_dim=8, mel_dim=BANDS, text_num_embeds=4)
     with torch.random.fork_rng():
-        torch.manual_seed(1)
-        backbone = DiT(config).eval()
+        backbone = make_backbone(1)
         vocoder = Vocos(VocosConfig(BANDS, 16, 16, 1)).eval()
-        torch.nn.init.normal_(backbone.proj_out.weight, std=0.1)
         mel = torch.randn(1, PROMPT_FRAMES, BANDS)
     if variant in ("damaged", "careless"):
         with torch.no_grad():
@@ -89,7 +93,7 @@ def load(
         family="flow",
         variant="small",
         checkpoint="made by the test",
-        fingerprint="0" * 64,
+        fingerprint=FINGERPRINT,
         licence="none",
         device=device,
         precision="float32",
@@ -99,6 +103,8 @@ def load(
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end="test",
         knobs=OPTIONS,
+        precisions=("float32", "bfloat16"),
+        weight_sets=find_weight_sets([Path(folder)] if folder else [], FINGERPRINT),
     )
     prompt = Prompt(
         voice=VOICE,
@@ -109,4 +115,26 @@ def load(
         seconds=PROMPT_FRAMES * HOP / SAMPLE_RATE,
     )
     speech = Careless if variant == "careless" else F5Speech
-    return speech(info, backbone, vocoder, _Reader(), lambda voice: prompt)
+    return speech(info, backbone, vocoder, _Reader(), lambda voice: prompt, _read_weights)
+
+
+def make_backbone(seed: int) -> DiT:
+    """The model's architecture with random weights."""
+    torch.manual_seed(seed)
+    backbone = DiT(CONFIG).eval()
+    torch.nn.init.normal_(backbone.proj_out.weight, std=0.1)
+    return backbone
+
+
+def save_cfg_free(path: Path, weight: float, base: str = FINGERPRINT) -> None:
+    """Write weights as a training would that started from the model, which these only claim."""
+    weights = {f"transformer.{name}": value for name, value in make_backbone(2).state_dict().items()}
+    metadata = {"cfg_free": "true", "weight": f"{weight:.6g}", "method": "model-guidance", "base": base}
+    save_file(weights, path, metadata)
+
+
+def _read_weights(chosen: WeightSet) -> DiT:
+    backbone = make_backbone(0)
+    path = Path(chosen.path)
+    load_strictly(backbone, backbone_weights(read_checkpoint(path), str(path)), str(path))
+    return backbone

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine import device as devices
 from engine.knobs import Values
-from engine.models.base import ModelInfo, OperationCounts, Voice
+from engine.models.base import ModelInfo, OperationCounts, Voice, WeightSet
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.dit import Conditioning, DiT
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
@@ -32,20 +32,21 @@ class F5Speech(FlowSpeech):
         vocoder: Vocos,
         front_end: TextFrontEnd,
         read_prompt: Callable[[Voice], Prompt],
+        read_weights: Callable[[WeightSet], DiT | UNetT] | None = None,
     ) -> None:
-        super().__init__(info, backbone, backbone.proj_out.weight.device, HOP / SAMPLE_RATE)
+        super().__init__(info, backbone, backbone.proj_out.weight.device, HOP / SAMPLE_RATE, read_weights)
         self._vocoder = vocoder
         self._front_end = front_end
         self._read_prompt = read_prompt
 
     @torch.inference_mode()
-    def warm_up(self) -> None:
-        """Run everything once on a second of silence."""
+    def _warm_up(self, backbone: DiT | UNetT) -> None:
+        # On a second of silence.
         frames = SAMPLE_RATE // HOP
-        silence = torch.zeros(1, frames, self._backbone.config.mel_dim, device=self._device)
+        silence = torch.zeros(1, frames, backbone.config.mel_dim, device=self._device)
         ids = torch.zeros(1, 1, dtype=torch.long, device=self._device)
-        run = self._backbone.begin(silence, ids, sampling_grid(1)[:-1], guided=True)
-        self._vocoder.decode(self._backbone.velocity(silence, 0, run)[:1].transpose(1, 2))
+        run = backbone.begin(silence, ids, sampling_grid(1)[:-1], guided=True)
+        self._vocoder.decode(backbone.velocity(silence, 0, run)[:1].transpose(1, 2))
         devices.synchronise(self._device)
 
     def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:

@@ -71,6 +71,10 @@ class F5Checkpoint:
     text_front_end: str = "characters"
     """``characters``, or ``phones`` with one token a frame (bundled models)."""
 
+    def with_weights(self, path: Path) -> F5Checkpoint:
+        """The same model with the weights in ``path``. Raises :class:`CheckpointError` where they do not fit."""
+        return replace(self, path=path, weights=backbone_weights(read_checkpoint(path), str(path)))
+
     def build(self) -> DiT | UNetT:
         """The backbone with these weights, float32, on the CPU, in evaluation mode."""
         backbone = _BACKBONES[self.config.backbone](self.config)

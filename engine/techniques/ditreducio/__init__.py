@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Effect, Number
+from engine.knobs import Choice, Effect, Number, Values
 from engine.setting import Setting
 from engine.techniques.base import Paper, Technique
 from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
@@ -25,6 +25,20 @@ def conflict(setting: Setting) -> str | None:
     return None
 
 
+FEW_STEPS = 8
+"""So many steps or fewer lie far apart."""
+
+
+def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
+    """What makes it a risk."""
+    if options["steps"] > FEW_STEPS:
+        return ()
+    return (
+        f"At {options['steps']} steps neighbouring steps differ much: there is little to skip, and what is skipped is "
+        "heard sooner. Listen before you trust it.",
+    )
+
+
 TECHNIQUE = Technique(
     name="ditreducio",
     title="DiTReducio",
@@ -36,6 +50,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     prepared_by="calibration",
     conflict=conflict,
+    remarks=remarks,
     knobs=(
         Number(
             "threshold",

@@ -13,9 +13,9 @@ from engine.techniques import conflict, technique, wording
 def test_differences_read_as_people_say_them() -> None:
     left = Setting("f5-mini", Values(steps=16))
     right = Setting("f5-mini", Values(steps=32), (Engaged("ditreducio", Values(threshold=0.1), "t"),))
-    assert [wording(one.what) for one in left.differences(right)] == ["steps", "DiTReducio"]
+    assert [wording(one) for one in left.differences(right)] == ["steps", "DiTReducio"]
     other = right.with_technique(Engaged("ditreducio", Values(threshold=0.2), "u"))
-    assert [wording(one.what) for one in right.differences(other)] == [
+    assert [wording(one) for one in right.differences(other)] == [
         "DiTReducio, Threshold δ",
         "DiTReducio, strategy table",
     ]
@@ -23,7 +23,7 @@ def test_differences_read_as_people_say_them() -> None:
 
 def test_an_unknown_technique_is_refused_with_the_known_ones() -> None:
     with pytest.raises(SettingError, match="ditreducio"):
-        technique("teacache")
+        technique("magic")
 
 
 def test_conflicts_are_those_of_the_engaged_techniques() -> None:

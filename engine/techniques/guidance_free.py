@@ -1,0 +1,91 @@
+"""CFG-free flow matching: weights trained so that one branch speaks as two do under classifier-free guidance.
+
+The weights are the technique's artefact: the same architecture, half the forward passes. A model trained with the
+weight w stands for guidance of strength s = w / (1 − w), as the official code counts it.
+"""
+
+from __future__ import annotations
+
+from engine.errors import SettingError
+from engine.knobs import Effect, Number, Values
+from engine.models.base import ModelInfo, WeightSet
+from engine.setting import Engaged
+from engine.techniques.base import Paper, Technique
+
+NAME = "guidance_free"
+SAME_WEIGHT = 0.005
+"""Weights that differ by no more are taken for equal: two thirds cannot be typed."""
+
+
+def reshape(options: Values, knobs: Values) -> Values:
+    """The weights have their guidance in them."""
+    return options.replace(guidance=0.0)
+
+
+def describe(knobs: Values) -> str:
+    """What guidance the weight stands for."""
+    weight = knobs["weight"]
+    return f"w = {weight:.2f} stands for guidance g = {weight / (1 - weight):.2f}, in one branch"
+
+
+def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
+    """The weights of the loaded model that ``entry`` engages: those that it names by fingerprint, else any of
+    ``weight``.
+
+    Raises :class:`SettingError` that says what there is and how to come by others.
+    """
+    if "guidance" not in {knob.name for knob in info.knobs}:
+        raise SettingError(
+            f"{info.title} is guided in another way than F5-TTS, and there are no CFG-free weights for it."
+        )
+    if info.cfg_free_weight is not None:
+        raise SettingError(
+            f"{info.title} is CFG-free already (w = {info.cfg_free_weight:.2f}): it runs one branch as it is. "
+            f"Do without {TECHNIQUE.title}."
+        )
+    if entry.artefact:
+        named = next((one for one in info.weight_sets if one.fingerprint == entry.artefact), None)
+        if named is None:
+            raise SettingError(
+                f"The CFG-free weights {entry.artefact[:12]!r} (w = {weight:.2f}) are not among those of {info.title} "
+                "here; put their file beside the others, or train weights of your own."
+            )
+        return named
+    nearest = min(info.weight_sets, key=lambda one: abs(one.weight - weight), default=None)
+    if nearest is None or abs(nearest.weight - weight) > SAME_WEIGHT:
+        there = ", ".join(f"{one.weight:.2f}" for one in info.weight_sets)
+        has = f"it has weights for {there}" if there else "it has none yet"
+        raise SettingError(
+            f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some "
+            f"(paretone train cfg-free --w {weight:.2f}){', or choose one that is there' if there else ''}."
+        )
+    return nearest
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="CFG-free",
+    summary="Uses weights that were trained to speak as if guided, so that one branch runs instead of two.",
+    paper=Paper(
+        "Towards Flow-Matching-based TTS without Classifier-Free Guidance",
+        "arXiv 2504.20334",
+    ),
+    families=("flow",),
+    prepared_by="training",
+    knobs=(
+        Number(
+            "weight",
+            "Guidance weight",
+            "How strong a guidance the weights were trained for: w stands for guidance w / (1 − w), so 0.5 for 1 and "
+            "0.67 for 2, the usual strength. A value without weights has to be trained first.",
+            default=0.67,
+            symbol="w",
+            effect=Effect.AFTER_TRAINING,
+            minimum=0.05,
+            maximum=0.95,
+            step=0.01,
+        ),
+    ),
+    reshape=reshape,
+    describe=describe,
+)

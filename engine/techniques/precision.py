@@ -1,0 +1,49 @@
+"""Precision: attention and feed-forward modules compute in fewer bits. See :mod:`engine.models.precision`."""
+
+from __future__ import annotations
+
+from engine.errors import SettingError
+from engine.knobs import Choice, Values
+from engine.models.base import ModelInfo
+from engine.techniques.base import Paper, Technique
+
+NAME = "precision"
+PRECISIONS = ("float32", "bfloat16", "float16", "int8")
+
+
+def require_offered(info: ModelInfo, precision: str) -> None:
+    """Raise :class:`SettingError` where the loaded model's device gains nothing by ``precision``."""
+    if precision not in info.precisions:
+        raise SettingError(
+            f"{info.device} does not compute in {precision} to advantage for {info.title}; "
+            f"choose {' or '.join(info.precisions)}."
+        )
+
+
+def describe(knobs: Values) -> str:
+    """What computes in which precision."""
+    precision = knobs["precision"]
+    if precision == "float32":
+        return "everything in float32"
+    inputs = " with inputs quantised as they come" if precision == "int8" else ""
+    return f"attention and feed-forward in {precision}{inputs}; state, norms, time vectors and output in float32"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Precision",
+    summary="Computes attention and feed-forward modules in fewer bits, where the device gains by it.",
+    paper=Paper("Mixed Precision Training", "arXiv 1710.03740"),
+    families=("flow",),
+    knobs=(
+        Choice(
+            "precision",
+            "Precision",
+            "bfloat16 has float32's range with three digits, float16 more digits and less range; int8 has 256 values.",
+            default="bfloat16",
+            values=PRECISIONS,
+            titles=("float32", "bfloat16", "float16", "int8 (dynamic, processors)"),
+        ),
+    ),
+    describe=describe,
+)

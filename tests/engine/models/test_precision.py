@@ -1,0 +1,92 @@
+"""Backbones in fewer bits: what computes in them, what does not, and how far the velocities are off."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import DiT
+from engine.models.int8 import Int8Linear
+from engine.models.precision import in_precision, offered
+
+FRAMES = 40
+IDS = torch.arange(FRAMES)[None] % 4
+TIMES = np.array([0.0, 0.4], np.float32)
+
+
+@pytest.fixture(scope="module")
+def backbone() -> DiT:
+    torch.manual_seed(0)
+    made = DiT(BackboneConfig("DiT", 64, 3, 2, dim_head=32, text_dim=8, text_num_embeds=4)).eval().requires_grad_(False)
+    made.fuse()
+    return made
+
+
+def velocity(backbone: DiT) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1)
+    x, prompt = (torch.randn(1, FRAMES, 100, generator=generator) for _ in range(2))
+    return backbone.velocity(x, 1, backbone.begin(prompt, IDS, TIMES, guided=True))
+
+
+@pytest.mark.parametrize(("precision", "error"), [("bfloat16", 0.01), ("float16", 0.002), ("int8", 0.05)])
+def test_velocities_are_off_by_little_but_not_by_nothing(backbone: DiT, precision: str, error: float) -> None:
+    exact = velocity(backbone)
+    off = (velocity(in_precision(backbone, precision)) - exact).abs().mean() / exact.abs().mean()
+    assert 0 < off < error
+    assert torch.equal(velocity(backbone), exact), "the model's own weights are as they were"
+
+
+def test_only_attention_and_feed_forward_are_narrowed(backbone: DiT) -> None:
+    narrowed = in_precision(backbone, "bfloat16")
+    dtypes = {name: one.dtype for name, one in narrowed.named_parameters()}
+    narrow = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
+    assert narrow == {name for name in dtypes if ".attn." in name or ".ff." in name}
+    assert velocity(narrowed).dtype == torch.float32
+
+
+def test_what_stays_is_shared(backbone: DiT) -> None:
+    for precision in ("bfloat16", "int8"):
+        narrowed = in_precision(backbone, precision)
+        assert narrowed.proj_out.weight is backbone.proj_out.weight
+        assert narrowed.block(0).norm.linear.weight is backbone.block(0).norm.linear.weight
+    assert in_precision(backbone, "float32") is backbone
+
+
+def test_layers_remember_in_float32(backbone: DiT) -> None:
+    seen = {}
+    narrowed = in_precision(backbone, "bfloat16")
+    x = torch.zeros(1, FRAMES, 100)
+    run = narrowed.begin(x, IDS, TIMES, guided=True)
+    narrowed.velocity(x, 0, run, look=lambda layer, name, value: seen.update({name: value}))
+    assert {value.dtype for value in seen.values()} == {torch.float32}
+    maps = narrowed.attention_maps(0, seen["attention_input"], run, 512)
+    assert torch.allclose(maps.sum(-1), torch.ones(2, FRAMES), atol=1e-3)
+    assert narrowed.attention_map_inputs(0, seen["attention_input"])[0].shape == (2, FRAMES, 64)
+
+
+def test_what_is_offered_starts_with_float32_and_can_be_made(backbone: DiT) -> None:
+    names = offered(torch.device("cpu"))
+    assert names[0] == "float32"
+    assert "float16" not in names, "it gains nothing on processors"
+    for one in names:
+        assert torch.isfinite(velocity(in_precision(backbone, one))).all()
+
+
+def test_an_int8_layer_is_a_linear_layer_up_to_rounding() -> None:
+    torch.manual_seed(2)
+    layer = torch.nn.Linear(48, 24)
+    x = torch.randn(2, 5, 48)
+    quantised = Int8Linear(layer.weight, layer.bias)(x)
+    assert quantised.shape == (2, 5, 24)
+    # Weights and inputs are rounded to 1/127 and 1/255 of their range: errors of many products average out.
+    assert 0 < (quantised - layer(x)).abs().mean() < 0.01
+    without_bias = Int8Linear(layer.weight, None)(x)
+    assert torch.allclose(without_bias + layer.bias, quantised, atol=1e-5)
+
+
+def test_an_int8_layer_takes_rows_of_zeros() -> None:
+    weight = torch.zeros(3, 4)
+    weight[1] = torch.arange(4.0)
+    assert torch.isfinite(Int8Linear(weight, None)(torch.randn(2, 4))).all()

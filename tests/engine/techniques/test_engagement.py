@@ -1,0 +1,168 @@
+"""Settings resolved on a model: what is in force, what savings it means, and every combination that is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.errors import PlainError, ProfileError, SettingError
+from engine.knobs import NO_VALUES, Values
+from engine.models.base import ModelInfo, OperationCounts, WeightSet
+from engine.models.f5.config import OPTIONS
+from engine.setting import Engaged, Setting
+from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.engagement import NO_GUIDANCE, before_calibration, engage, problem
+
+LAYERS = 3
+HALF, TWO_THIRDS = (WeightSet(f"{w:.2f}", f"{w:.6f}"[2:] * 10, w, "model-guidance") for w in (0.5, 2 / 3))
+OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
+
+
+def info(**changes: object) -> ModelInfo:
+    values = {
+        "id": "small",
+        "title": "Small",
+        "family": "flow",
+        "variant": "small",
+        "checkpoint": "somewhere",
+        "fingerprint": "0" * 64,
+        "licence": "none",
+        "device": "CPU: 2 cores",
+        "precision": "float32",
+        "sample_rate": 24_000,
+        "layers": LAYERS,
+        "branches": 2,
+        "parameters": 1,
+        "text_front_end": "test",
+        "knobs": OPTIONS,
+        "precisions": ("float32", "bfloat16"),
+        "weight_sets": (HALF, TWO_THIRDS),
+    }
+    return ModelInfo(**(values | changes))
+
+
+def setting(*engaged: Engaged, **options: object) -> Setting:
+    return Setting("small", Values(options), engaged)
+
+
+def free(weight: float = 0.5, artefact: str = "") -> Engaged:
+    return Engaged("guidance_free", Values(weight=weight), artefact)
+
+
+def pruned(steps: int = 7, **knobs: object) -> Engaged:
+    return Engaged("steps", Values(knobs, steps=steps))
+
+
+def with_table(of: Setting, *actions: Action, model: ModelInfo | None = None) -> tuple[Setting, StrategyTable]:
+    """``of`` with a table whose layers all take ``actions`` after the first step, and then compute."""
+    belonging = before_calibration(model or info(), of).belonging
+    row = (Action.NONE, *actions, *[Action.NONE] * (belonging.steps - 1 - len(actions)))
+    table = StrategyTable(belonging, (row,) * LAYERS)
+    return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
+
+
+def test_without_techniques_the_options_are_in_force() -> None:
+    found = engage(info(), setting(steps=16))
+    assert found.options == found.reference
+    assert (found.options["steps"], found.options["guidance"]) == (16, 2.0)
+    assert (found.weights, found.precision, found.table, found.notes) == (None, "float32", None, ())
+    assert found.ops_ratio(OPERATIONS) == 1
+
+
+def test_techniques_compose() -> None:
+    of, table = with_table(
+        setting(free(), pruned(), Engaged("precision", Values(precision="bfloat16")), steps=32), Action.TS
+    )
+    found = engage(info(), of, (table,))
+    in_force = {name: found.options[name] for name in ("steps", "spacing", "sway", "guidance")}
+    assert in_force == {"steps": 7, "spacing": "epss", "sway": -1.0, "guidance": 0.0}
+    assert (found.reference["steps"], found.reference["guidance"]) == (32, 2.0)
+    assert (found.weights, found.precision, found.table) == (HALF, "bfloat16", table)
+    assert found.belonging.fingerprint == HALF.fingerprint
+    one_branch = replace(OPERATIONS, branches=1)
+    assert found.ops_ratio(OPERATIONS) == pytest.approx(7 / 64 * table.ops_ratio(one_branch))
+    assert found.ops_ratio(one_branch) == found.ops_ratio(OPERATIONS)
+
+
+def test_two_thirds_need_not_be_typed() -> None:
+    assert engage(info(), setting(free(0.67))).weights == TWO_THIRDS
+
+
+def test_weights_are_chosen_by_fingerprint_where_it_is_given() -> None:
+    twin = replace(HALF, fingerprint="e" * 64, method="distillation")
+    assert engage(info(weight_sets=(HALF, twin)), setting(free(0.5, twin.fingerprint))).weights == twin
+
+
+@pytest.mark.parametrize(
+    ("of", "changes", "words"),
+    [
+        (setting(free(0.6)), {}, r"no CFG-free weights for w = 0.60 \(it has weights for 0.50, 0.67\); train some"),
+        (setting(free()), {"weight_sets": ()}, r"it has none yet\); train some \(paretone train cfg-free --w 0.50\)"),
+        (setting(free(0.5, "f" * 64)), {}, "weights 'ffffffffffff' .* are not among those of Small"),
+        (setting(free()), {"cfg_free_weight": 0.5}, "is CFG-free already"),
+        (setting(free()), {"knobs": OPTIONS[:3]}, "guided in another way than F5-TTS"),
+        (setting(pruned()), {"family": "speech LM"}, "Step pruning is not for models like Small"),
+        (setting(pruned(0)), {}, "Steps must lie between 1 and 128"),
+        (setting(pruned(sway=0.9, spacing="uniform", stepz=1)), {}, "Step pruning has no knob named 'stepz'"),
+        (setting(Engaged("precision", Values(precision="int8"))), {}, "CPU: 2 cores does not compute in int8"),
+        (setting(Engaged("precision", Values(precision="float64"))), {}, "Precision must be one of"),
+        (setting(Engaged("ditreducio")), {}, "no strategy table yet"),
+        (setting(Engaged("ditreducio"), solver="midpoint"), {}, "choose the Euler solver"),
+    ],
+)
+def test_what_cannot_be_engaged_is_refused(of: Setting, changes: dict, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        engage(info(**changes), of)
+    assert problem(info(**changes), of) is not None
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (pruned(7), "number of steps 32, but 7 is in use"),
+        (pruned(32, spacing="uniform"), "step grid 'epss', but 'uniform' is in use"),
+        (pruned(32, sway=0.0), "sway coefficient -1.0, but 0.0 is in use"),
+        (free(), "checkpoint '000000000000', but '500000500000' is in use"),
+    ],
+)
+def test_a_table_of_another_trajectory_is_refused(more: Engaged, words: str) -> None:
+    of, table = with_table(setting(), Action.TS)
+    assert engage(info(), of, (table,)).table == table
+    with pytest.raises(ProfileError, match=words):
+        engage(info(), of.with_technique(more), (table,))
+
+
+def test_a_table_of_another_depth_is_refused() -> None:
+    of, table = with_table(setting(), Action.TS)
+    with pytest.raises(ProfileError, match="has 3 layers, but Small has 5"):
+        engage(info(layers=5), of, (table,))
+
+
+def test_on_one_branch_only_temporal_skipping_remains() -> None:
+    of, table = with_table(setting(free()), Action.TS, Action.BS)
+    found = engage(info(), of, (table,))
+    assert any("3 cells of the strategy table skip branches" in note for note in found.notes)
+    without = replace(table, actions=tuple((*row[:2], Action.NONE, *row[3:]) for row in table.actions))
+    one_branch = replace(OPERATIONS, branches=1)
+    assert table.ops_ratio(one_branch) == without.ops_ratio(one_branch) < 1
+
+
+def test_no_guidance_is_not_sold_as_cfg_free() -> None:
+    assert engage(info(), setting(guidance=0.0)).notes == (NO_GUIDANCE,)
+    assert engage(info(), setting(free())).notes == ()
+
+
+def test_a_cfg_free_checkpoint_runs_one_branch_and_takes_no_guidance() -> None:
+    found = engage(info(cfg_free_weight=0.5, branches=1), setting(guidance=2.0))
+    assert found.options["guidance"] == found.reference["guidance"] == 0.0
+    assert found.ops_ratio(OPERATIONS) == 1
+    assert ["Guidance is left out" in note for note in found.notes] == [True]
+    assert engage(info(cfg_free_weight=0.5, branches=1), setting(guidance=0.0)).notes == ()
+
+
+def test_every_refusal_is_a_plain_error_with_a_sentence() -> None:
+    reason = problem(info(), setting(free(0.3)))
+    assert reason is not None and reason.endswith(".")
+    assert issubclass(ProfileError, PlainError)
+    assert problem(info(), setting(free(0.5))) is None
