@@ -53,7 +53,7 @@ class AlignerConfig:
         """
         try:
             conv = weights["encoder.conv1.weight"].shape
-            return cls(
+            config = cls(
                 bands=conv[1],
                 width=conv[0],
                 layers=sum(name.endswith(".cross_attn.key.weight") for name in weights),
@@ -63,6 +63,12 @@ class AlignerConfig:
             )
         except KeyError as error:
             raise CheckpointError(f"{where} is no MegaTTS 3 aligner: it lacks the weight {error.args[0]}.") from None
+        if config.vocabulary <= TIME_ZERO or config.width % config.heads:
+            raise CheckpointError(
+                f"{where} is no MegaTTS 3 aligner: it has {config.vocabulary} tokens, where more than {TIME_ZERO} are "
+                f"needed, or its width {config.width} is no multiple of {config.heads}."
+            )
+        return config
 
 
 def log_mel(samples: Tensor, bands: int = 80) -> Tensor:

@@ -20,6 +20,7 @@ from engine.models.checkpoints import load_strictly
 from engine.models.layers import sinusoids
 from engine.models.megatts3.config_file import ConfigFile
 from engine.models.megatts3.phone_encoder import PhoneEncoder
+from engine.models.megatts3.phone_table import PHONES, TONES
 
 HEADS = 8
 """Of the decoder; hard-coded upstream."""
@@ -87,7 +88,7 @@ class DurationConfig:
                 f"{file.where}: a duration model with these values of {', '.join(other)} is not supported; "
                 "use the released duration_lm."
             )
-        return cls(
+        config = cls(
             text_width=file.number("dur_txt_hs"),
             width=file.number("dur_model_hidden_size"),
             layers=file.number("dur_model_layers"),
@@ -101,6 +102,16 @@ class DurationConfig:
             regression=kind == REGRESSION,
             bias=file.flag("lm_bias", True),
         )
+        if config.phones < len(PHONES) or config.tones < len(TONES):
+            raise CheckpointError(
+                f"{file.where}: a duration model for {config.phones} phones and {config.tones} tones does not know all "
+                f"{len(PHONES)} and {len(TONES)} of MegaTTS 3."
+            )
+        if config.text_width % config.encoder_heads or config.width % (2 * HEADS):
+            raise CheckpointError(
+                f"{file.where}: dur_txt_hs must be a multiple of num_heads, and dur_model_hidden_size of {2 * HEADS}."
+            )
+        return config
 
 
 @dataclass(frozen=True)

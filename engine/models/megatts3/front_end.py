@@ -24,6 +24,8 @@ from engine.models.megatts3.voices import SUFFIX, prepare_voice
 from engine.models.megatts3.wavvae import WavVAE
 
 REMEMBERED_SEGMENTS = 256
+SHOWN = 40
+"""Characters of a segment that a note shows."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,7 @@ class OfficialFrontEnd:
         self._check = check
         for number, segment in enumerate(read.segments):
             phones = self._read(segment)
-            if not phones.finished:
-                notes.append(f"The model did not finish reading “{segment[:40]}…”; its end may not be spoken.")
+            notes.extend(_doubts(segment, phones))
             codes = self._durations.predict(heard, self._row(phones.phones), self._row(phones.tones), check)
             durations = settled_durations(
                 codes,
@@ -137,3 +138,14 @@ class OfficialFrontEnd:
 
     def _row(self, numbers: tuple[int, ...]) -> Tensor:
         return torch.tensor([numbers], device=self._device)
+
+
+def _doubts(segment: str, read: ReadPhones) -> list[str]:
+    beginning = segment if len(segment) <= SHOWN else f"{segment[:SHOWN]}…"
+    doubts = []
+    if not read.finished:
+        doubts.append(f"The model did not finish reading “{beginning}”; its end may not be spoken.")
+    if read.unknown:
+        sounds = "one sound" if read.unknown == 1 else f"{read.unknown} sounds"
+        doubts.append(f"The model has no phones for {sounds} of “{beginning}”; check how it is spoken.")
+    return doubts

@@ -40,6 +40,11 @@ class ReadPhones:
     finished: bool
     """False when the model had not come to an end after :data:`LONGEST` tokens."""
 
+    @property
+    def unknown(self) -> int:
+        """How many tokens stand for no phone."""
+        return self.phones.count(UNKNOWN)
+
 
 class GraphemeModel:
     """Reads text aloud in phones."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -111,3 +112,9 @@ def test_sizes_come_from_the_weights_and_foreign_weights_are_named() -> None:
     del weights["decoder.out_proj.bias"]
     with pytest.raises(CheckpointError, match=r"decoder\.out_proj\.bias"):
         Aligner.from_official(weights, "small")
+
+
+def test_a_vocabulary_without_times_is_refused() -> None:
+    small = replace(SMALL_ALIGNER, vocabulary=800)
+    with pytest.raises(CheckpointError, match="800 tokens"):
+        Aligner.from_official(random_weights(shapes_of(Aligner(small))), "small")

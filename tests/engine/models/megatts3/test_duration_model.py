@@ -98,6 +98,9 @@ def test_prediction_can_be_cancelled() -> None:
         ({"use_post_ln": True, "use_spk_enc": True}, "use_post_ln, use_spk_enc"),
         ({"ling_labels": ["tone", "prosody"], "ling_label_dict_size": [20, 5]}, "ling_labels"),
         ({"encoder_type": "conformer"}, "encoder_type"),
+        ({"ling_label_dict_size": [10]}, "174 phones and 13 tones"),
+        ({"num_heads": 3}, "multiple of num_heads"),
+        ({"dur_model_hidden_size": 40}, "dur_model_hidden_size of 16"),
     ],
 )
 def test_configurations_that_cannot_be_used_are_named(entries: dict, words: str) -> None:

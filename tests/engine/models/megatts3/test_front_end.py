@@ -14,7 +14,7 @@ from engine.models.megatts3.checkpoint import OfficialFolder
 from engine.models.megatts3.durations import Tempo
 from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassage, Timed
-from tests.engine.models.megatts3.small_grapheme_model import write_folder
+from tests.engine.models.megatts3.small_grapheme_model import FIRST, write_folder
 from tests.engine.models.megatts3.small_release import write_release
 
 pytest.importorskip("transformers")
@@ -120,6 +120,19 @@ def test_segments_and_voices_are_remembered_until_a_file_changes(
 
 def test_what_was_not_read_to_its_end_is_said(front_end: OfficialFrontEnd, voice: Path) -> None:
     assert any("did not finish reading “hello" in note.lower() for note in front_end.passages("Hello.", voice).notes)
+
+
+def test_sounds_without_a_phone_are_counted(front_end: OfficialFrontEnd, voice: Path) -> None:
+    head = front_end._graphemes._model.lm_head.weight
+    with torch.no_grad():  # English phones, and numbers that no phone has, remain likely.
+        head[: FIRST + 101] = 0
+        head[FIRST + 145 : FIRST + 174] = 0
+        head[FIRST + 200 : FIRST + 789] = 0
+        head[FIRST + graphemes.END] = 0
+    read = front_end._graphemes("hello.")
+    notes = front_end.passages("Hello.", voice).notes
+    assert 1 < read.unknown < len(read.phones)
+    assert any(f"no phones for {read.unknown} sounds of “hello.”" in note for note in notes)
 
 
 def test_errors_of_parts_come_through_and_cancelling_works(front_end: OfficialFrontEnd, voice: Path) -> None:
