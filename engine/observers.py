@@ -91,12 +91,16 @@ class SynthesisObserver(JobObserver):
         super().__init__(job, post, cancelled)
         self.memory = PeakMemory(device)
         self.first_audio_seconds: float | None = None
-        """Seconds from the start of the job to its first piece; the wait behind other jobs is not counted."""
+        """Seconds from :meth:`begin` to the first piece."""
         self._started = time.perf_counter()
         self._report: StepReport | None = None
         self._audio_seconds = 0.0
         self._sampled_seconds = 0.0
         """The share of the running chunk's audio that its finished steps stand for."""
+
+    def begin(self) -> None:
+        """Count time from here: neither the wait behind other jobs nor making the model ready is part of it."""
+        self._started = time.perf_counter()
 
     def step(self, report: StepReport) -> None:
         """Tell how far the sampling loop is, how fast, and in how much memory."""

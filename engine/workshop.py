@@ -122,6 +122,8 @@ class Workshop:
 
     def _synthesise(self, command: Synthesise, observer: SynthesisObserver) -> None:
         model = self._model_for(command.setting)
+        model.make_ready(command.setting, observer)
+        observer.begin()
         pieces = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
         synthesis: Synthesis | None = None
         number = 0
