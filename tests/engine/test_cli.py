@@ -475,7 +475,7 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
     arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
     texts = ["--text", "Rice.", "--voice", "slt", "--voice", "rms"]
     outcome = paretone(
-        "calibrate", *texts, "--combine", "mean", "--steps", "3", "--threshold", "0.5", *arguments, "--json"
+        "calibrate", *texts, "--combine", "mean", "--steps", "2", "--threshold", "0.5", *arguments, "--json"
     )
     assert outcome.code == 0, outcome.err
     spoken = [(one["text"], one["voice"]) for one in outcome.data["sentences"]]

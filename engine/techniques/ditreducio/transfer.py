@@ -53,7 +53,7 @@ def measure_transfer(
         observer.status(f"Sentence {len(measured) + 1} of {number}: {utterance.text}")
         (subject,), (sentence,) = prepared(model, [utterance], setting)
         with torch.inference_mode():
-            measured.append(transfer(subject, table, knobs, work, sentence))
+            measured.append(transfer(subject, sentence, table, knobs, work))
     return TransferReport(
         table.fingerprint,
         float(knobs["threshold"]),
@@ -63,10 +63,8 @@ def measure_transfer(
     )
 
 
-def transfer(
-    subject: Subject, table: StrategyTable, knobs: Values, work: Work, sentence: Sentence = Sentence("", "")
-) -> SentenceTransfer:
-    """How ``table`` serves the one sentence ``subject``."""
+def transfer(subject: Subject, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work) -> SentenceTransfer:
+    """How ``table`` serves one sentence: ``subject`` is what runs, ``sentence`` what is said of it."""
     full, skipping = (Trajectory(subject, knobs, work) for _ in range(2))
     nothing = (Action.NONE,) * table.layers
     velocity_errors: list[float] = []

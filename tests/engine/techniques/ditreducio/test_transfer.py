@@ -29,7 +29,7 @@ from tests.engine.techniques.ditreducio.test_calibration import STEPS, knobs, su
 
 
 def measured(one: object, table: StrategyTable, chosen: Values) -> SentenceTransfer:
-    return transfer(one, table, chosen, Work(Recorder(), 10**6), Sentence("", ""))
+    return transfer(one, Sentence("", ""), table, chosen, Work(Recorder(), 10**6))
 
 
 @pytest.mark.parametrize("branch_skip", ["both", "attention"])
