@@ -32,6 +32,8 @@ class CatalogueEntry:
     bundled: bool = False
     vocoder: str = "vocos-mel-24khz"
     """Folder of the vocoder, beside the model's."""
+    loader: str = "f5"
+    """Who reads its files; see :mod:`engine.models.loading`."""
 
     @property
     def folder(self) -> Path:

@@ -1,0 +1,95 @@
+"""From a folder to an F5-TTS or E2-TTS model that speaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from engine import device as devices
+from engine.audio.mel import VOCOS, MelFrontEnd
+from engine.errors import CheckpointError
+from engine.models import weight_sets
+from engine.models.base import ModelInfo, WeightSet
+from engine.models.checkpoints import fingerprint
+from engine.models.diffusion import DiffusionTransformer
+from engine.models.f5.adapter import F5Speech
+from engine.models.f5.characters import CharacterFrontEnd
+from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.config import SAMPLE_RATE
+from engine.models.f5.dit import DiT
+from engine.models.f5.passages import TextFrontEnd
+from engine.models.f5.phones import PhoneFrontEnd
+from engine.models.f5.prompts import PromptReader
+from engine.models.f5.text import Vocabulary
+from engine.models.f5.unett import UNetT
+from engine.models.order import Order
+from engine.models.precision import offered
+
+
+def load_f5(order: Order) -> F5Speech:
+    """Load a checkpoint with its vocoder. Raises :class:`CheckpointError`."""
+    chosen, place, target = order.entry, order.place, order.device
+    # A folder of the user's own is described by its name or sidecar, and only then by the catalogue.
+    own = place != chosen.folder
+    checkpoint = read_f5_checkpoint(place, order.variant or ("" if own else chosen.variant), order.check)
+    if checkpoint.mel_style != VOCOS:
+        raise CheckpointError(
+            f"{checkpoint.path} was made for the {checkpoint.mel_style} vocoder, which Paretone does not have; "
+            "choose a checkpoint for Vocos."
+        )
+    vocoder = order.vocoder()
+    order.status(f"Moving {chosen.title} to {devices.title(target)} …")
+    backbone = _fused(checkpoint, target)
+    order.check()
+    front_end = _front_end(checkpoint)
+    reads_phones = isinstance(front_end, PhoneFrontEnd)
+    digest = fingerprint(checkpoint.path, order.check)
+    trained_weight = weight_sets.cfg_free_weight(checkpoint.path)
+    places = weight_sets.folders(chosen.id, checkpoint.path)
+    info = ModelInfo(
+        id=chosen.id,
+        title=chosen.title,
+        family=chosen.family,
+        variant=checkpoint.variant,
+        checkpoint=str(checkpoint.path),
+        fingerprint=digest,
+        licence=chosen.licence,
+        device=devices.title(target),
+        precision="float32",
+        sample_rate=SAMPLE_RATE,
+        layers=checkpoint.config.depth,
+        branches=2 if trained_weight is None else 1,
+        parameters=sum(one.numel() for one in backbone.parameters()),
+        text_front_end=checkpoint.text_front_end,
+        knobs=chosen.options,
+        precisions=offered(target) if isinstance(backbone, DiffusionTransformer) else ("float32",),
+        weight_sets=weight_sets.find_weight_sets(places, digest, order.check),
+        cfg_free_weight=trained_weight,
+    )
+
+    architecture = replace(checkpoint, weights={})  # The backbone has them: no need to keep them twice.
+
+    def read_weights(one: WeightSet) -> DiT | UNetT:
+        return _fused(architecture.with_weights(Path(one.path)), target)
+
+    prompts = PromptReader(MelFrontEnd(), reads_phones)
+    return F5Speech(info, backbone, vocoder, front_end, prompts, read_weights)
+
+
+def _fused(checkpoint: F5Checkpoint, device: torch.device) -> DiT | UNetT:
+    backbone = checkpoint.build().to(device)
+    backbone.fuse()
+    return backbone
+
+
+def _front_end(checkpoint: F5Checkpoint) -> TextFrontEnd:
+    folder = checkpoint.path.parent
+    if checkpoint.text_front_end == "phones":
+        return PhoneFrontEnd(folder)
+    if checkpoint.tokenizer == "byte":
+        return CharacterFrontEnd(None, "byte")
+    vocabulary = Vocabulary.read(folder / "vocab.txt")
+    vocabulary.require_entries(checkpoint.config.text_num_embeds, str(folder / "vocab.txt"))
+    return CharacterFrontEnd(vocabulary, checkpoint.tokenizer)
