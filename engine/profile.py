@@ -75,17 +75,17 @@ class Profile:
     schema: int = SCHEMA
 
     def __post_init__(self) -> None:
-        engaged = self.setting.engaged(ditreducio.TECHNIQUE.name)
-        if engaged is None and self.table is not None:
-            raise ProfileError("table is there, but setting.techniques does not engage ditreducio.")
-        if engaged is not None:
-            self._check_table(engaged)
         for index, one in enumerate(self.setting.techniques):
             if one.technique == guidance_free.NAME and not _is_fingerprint(one.artefact):
                 raise ProfileError(
                     f"setting.techniques[{index}].artefact must be the SHA-256 of the CFG-free weights, 64 hexadecimal "
                     f"digits, not {one.artefact!r}."
                 )
+        engaged = self.setting.engaged(ditreducio.TECHNIQUE.name)
+        if engaged is None and self.table is not None:
+            raise ProfileError("table is there, but setting.techniques does not engage ditreducio.")
+        if engaged is not None:
+            self._check_table(engaged)
         reason = conflict(self.setting)
         if reason:
             raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")

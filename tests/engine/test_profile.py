@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from engine.errors import AudioError, ProfileError, SettingError
-from engine.knobs import Values, defaults
-from engine.models.base import ModelInfo
+from engine.knobs import NO_VALUES, Values, defaults
+from engine.models.base import ModelInfo, WeightSet
 from engine.models.catalogue import entry
 from engine.profile import SCHEMA, Evidence, Profile
 from engine.setting import Engaged, Setting
 from engine.take import Measurements, Take
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.engagement import before_calibration
 
 STEPS, LAYERS = 4, 2
 CHECKPOINT = "0123456789abcdef" * 4
@@ -365,3 +366,74 @@ def test_the_voice_it_was_measured_with(profile: Profile) -> None:
     assert profile.voice().id == "slt"
     assert replace(profile, evidence=replace(evidence(), voice="rms")).voice().id == "rms"
     assert profile.baseline.voice().id == "slt"
+
+
+# --- Other techniques ------------------------------------------------------------------------------------------------
+WEIGHTS = WeightSet("half.safetensors", "5" * 64, 0.5, "model-guidance")
+
+
+def composed() -> tuple[Setting, StrategyTable]:
+    """CFG-free, step pruning, precision and a table that was made for them."""
+    free = Engaged("guidance_free", Values(weight=0.5))
+    narrow = Engaged("precision", Values(precision="bfloat16"))
+    of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32))
+    of = of.with_technique(free).with_technique(narrow).with_technique(Engaged("steps", Values(steps=7)))
+    made = StrategyTable.computing(before_calibration(capable(), of).belonging, LAYERS).changed(1, 3, Action.TS)
+    return of.with_technique(Engaged("ditreducio", NO_VALUES, made.fingerprint)), made
+
+
+def capable(**changes: object) -> ModelInfo:
+    return info(**{"weight_sets": (WEIGHTS,), "precisions": ("float32", "bfloat16"), **changes})
+
+
+def test_techniques_together_survive_the_round_trip(tmp_path: Path) -> None:
+    of, made = composed()
+    profile = Profile.of(of, capable(), made)
+    assert profile.weights == WEIGHTS.fingerprint
+    assert profile.belonging == made.belonging
+    assert profile.belonging.sampling["steps"] == 7 and profile.belonging.sampling["guidance"] == 0.0
+    profile.save(tmp_path / "profile.json")
+    again = Profile.load(tmp_path / "profile.json")
+    assert again == profile
+    again.check(capable(), before_calibration(capable(), again.setting).belonging)
+
+
+def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
+    of, made = composed()
+    profile = Profile.of(of, capable(), made)
+    twin = replace(WEIGHTS, fingerprint="6" * 64)
+    with pytest.raises(ProfileError, match=r"CFG-free weights '555555555555' .* are not among those of F5 mini"):
+        profile.check(capable(weight_sets=(twin,)))
+    with pytest.raises(ProfileError, match="does not compute in bfloat16"):
+        profile.check(capable(precisions=("float32",)))
+    with pytest.raises(SettingError, match="no CFG-free weights"):
+        Profile.of(of, capable(weight_sets=()), made)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda entries: entries["guidance_free"].update(artefact=""), "artefact must be the SHA-256 of the CFG-free"),
+        (
+            lambda entries: entries["guidance_free"].update(artefact="7" * 64),
+            "table.belonging.fingerprint is '5555",
+        ),
+        (
+            lambda entries: entries["steps"]["knobs"].update(steps=6),
+            "table.belonging.sampling.steps is 7, but this profile's is 6",
+        ),
+        (
+            lambda entries: entries["precision"]["knobs"].update(precision="float8"),
+            "knobs.precision: Precision must be",
+        ),
+        (lambda entries: entries["steps"]["knobs"].pop("sway"), "knobs lacks the field 'sway'"),
+    ],
+)
+def test_techniques_that_do_not_belong_together_are_refused(
+    tmp_path: Path, change: Callable[[dict], object], words: str
+) -> None:
+    of, made = composed()
+    data = Profile.of(of, capable(), made).to_json()
+    change({one["technique"]: one for one in data["setting"]["techniques"]})
+    with pytest.raises(ProfileError, match=words):
+        Profile.from_json(data)
