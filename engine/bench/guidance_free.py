@@ -1,0 +1,171 @@
+"""CFG-free weights beside the guidance that they replace: how much faster one branch is, and whether it speaks as well.
+
+For every weight w: the model under guidance w / (1 - w), its CFG-free weights in one branch, and for comparison the
+model without guidance, which is no way to speak; word error rates of the same sentences, and distances of takes from
+the same noise. The difference of the word error rates is paired sentence by sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from engine.bench import bundled
+from engine.bench.report import Report
+from engine.bench.skipping import sample
+from engine.errors import PlainError
+from engine.knobs import Values
+from engine.measure.fidelity import log_mel_distance
+from engine.measure.intelligibility import WordErrors
+from engine.measure.machine import describe
+from engine.measure.timing import Interval, paired_ratio
+from engine.measure.verdicts import Verdict, Way, verdicts
+from engine.models.base import SpeechModel, WeightSet
+from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.vocos import Vocos
+from engine.setting import Engaged, Setting
+from engine.techniques.guidance_free import NAME as TECHNIQUE
+from engine.techniques.guidance_free import SAME_WEIGHT
+
+NAME = "guidance-free"
+DEFINITION = (
+    "CPU time of the backbone under guidance over its CPU time with CFG-free weights in one branch, median of paired, "
+    "interleaved rounds; for the weights that replace the strongest guidance."
+)
+UNGUIDED = "no guidance"
+DRAWS = 2000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    bundled.add_arguments(parser, steps=16, rounds=9)
+    parser.add_argument("--sentences", type=int, default=30, help="how many of the 30 Harvard sentences (default: all)")
+    parser.add_argument("--weights", type=float, nargs="+", metavar="w", help="which weights (default: all there are)")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Time every weight against guidance in the same rounds, then let the judge listen."""
+    model = bundled.loaded(arguments)
+    chosen = _chosen(model, arguments.weights)
+    baseline = bundled.setting(arguments)
+    speed_up = _timed(model, chosen, baseline, arguments)
+    rows = list(_heard(model, chosen, baseline, speed_up, arguments))
+    rows.append({"speech": "guided, again (A/A)", "backbone speed-up": speed_up[None].median})
+    headline = speed_up[chosen[-1].weight]
+    return Report(NAME, headline.median, (headline.low, headline.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def guided(setting: Setting, strength: float) -> Setting:
+    """``setting`` under guidance of this strength."""
+    return replace(setting, options=setting.options.replace(guidance=strength))
+
+
+def guidance_free(setting: Setting, weights: WeightSet) -> Setting:
+    """``setting`` with CFG-free weights in place of guidance."""
+    engaged = Engaged(TECHNIQUE, Values(weight=round(weights.weight, 2)), weights.fingerprint)
+    return guided(setting, weights.equivalent_guidance).with_technique(engaged)
+
+
+def paired_difference(one: Sequence[WordErrors], other: Sequence[WordErrors]) -> tuple[float, float, float]:
+    """Word error rate of ``other`` minus that of ``one`` on the same sentences, with its 95 % bootstrap interval over
+    sentences."""
+    words = np.concatenate([errors.words for errors in one])
+    more = np.concatenate([errors.edits for errors in other]) - np.concatenate([errors.edits for errors in one])
+    picks = np.random.default_rng(0).integers(0, len(words), (DRAWS, len(words)))
+    low, high = np.percentile(more[picks].sum(1) / words[picks].sum(1), (2.5, 97.5))
+    return float(more.sum() / words.sum()), float(low), float(high)
+
+
+def _chosen(model: SpeechModel, wanted: Sequence[float] | None) -> list[WeightSet]:
+    """The weight sets to compare, the weakest first. Raises :class:`PlainError` when one is not there."""
+    # Of several with one weight, the first.
+    there = list({one.weight: one for one in reversed(model.info.weight_sets)}.values())[::-1]
+    if wanted is None and there:
+        return there
+    found = [next((one for one in there if abs(one.weight - weight) <= SAME_WEIGHT), None) for weight in wanted or ()]
+    if not found or None in found:
+        names = ", ".join(f"{one.weight:.2f}" for one in there) or "none"
+        raise PlainError(
+            f"{model.info.title} has CFG-free weights for these w: {names}; train others with paretone train cfg-free."
+        )
+    return sorted(found, key=lambda one: one.weight)
+
+
+@torch.inference_mode()
+def _timed(
+    model: SpeechModel, chosen: Sequence[WeightSet], baseline: Setting, arguments: argparse.Namespace
+) -> Mapping[float | None, Interval]:
+    """The speed-up of every weight; of guidance over itself under ``None``."""
+    voice = bundled.speaker(arguments)
+    settings = {"guided": guided(baseline, chosen[-1].equivalent_guidance)}
+    settings |= {f"{one.weight:g}": guidance_free(baseline, one) for one in chosen}
+    subjects = {name: model.subject(arguments.text, voice, setting)[0] for name, setting in settings.items()}
+    bundled.say(f"{arguments.rounds} rounds of each …")
+    comparison = paired_ratio(
+        {name: lambda subject=subject: sample(subject, None) for name, subject in subjects.items()},
+        arguments.rounds,
+        device=subjects["guided"].noise.device.type,
+        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
+    )
+    return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}
+
+
+def _heard(
+    model: SpeechModel,
+    chosen: Sequence[WeightSet],
+    baseline: Setting,
+    speed_up: Mapping[float | None, Interval],
+    arguments: argparse.Namespace,
+) -> list[dict[str, object]]:
+    """Rows of what the judge understood, both voices together, and of how far takes are from the guided ones."""
+    ways = [Way(UNGUIDED, guided(baseline, 0.0))]
+    for one in chosen:
+        ways += [
+            Way(_guided_title(one), guided(baseline, one.equivalent_guidance)),
+            Way(_free_title(one), guidance_free(baseline, one)),
+        ]
+    found: dict[str, list[Verdict]] = {}
+    vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+    sentences = harvard_sentences()[: arguments.sentences]
+    for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
+        found.setdefault(verdict.speech, []).append(verdict)
+    rows = [_row(title, found[title]) for title in found if title not in {way.title for way in ways}]
+    for one in chosen:
+        reference = found[_guided_title(one)]
+        free = found[_free_title(one)]
+        rows.append({**_row(_guided_title(one), reference), "branches": 2})
+        faster = {"branches": 1, "backbone speed-up": speed_up[one.weight].median}
+        rows.append({**_row(_free_title(one), free), **faster, **_compared(reference, free)})
+        unguided = found[UNGUIDED]
+        rows.append({**_row(UNGUIDED, unguided), "branches": 1, **_compared(reference, unguided)})
+    return rows
+
+
+def _row(title: str, heard: Sequence[Verdict]) -> dict[str, object]:
+    errors = [one.errors for one in heard]
+    edits, words = (sum(sum(getattr(one, name)) for one in errors) for name in ("edits", "words"))
+    return {"speech": title, "word error rate": edits / words, "errors": edits, "words": words}
+
+
+def _compared(reference: Sequence[Verdict], other: Sequence[Verdict]) -> dict[str, object]:
+    """Paired with the takes of ``reference``: sentence by sentence, voice by voice."""
+    more, low, high = paired_difference([one.errors for one in reference], [one.errors for one in other])
+    pairs = [
+        (first.trace.mel, second.trace.mel)
+        for one, two in zip(reference, other, strict=True)
+        for first, second in zip(one.syntheses, two.syntheses, strict=True)
+    ]
+    distance = float(np.mean([log_mel_distance(first, second) for first, second in pairs]))
+    return {"more errors a word": more, "low": low, "high": high, "log-mel distance": distance}
+
+
+def _guided_title(weights: WeightSet) -> str:
+    return f"guidance {weights.equivalent_guidance:.2g}"
+
+
+def _free_title(weights: WeightSet) -> str:
+    return f"CFG-free, w = {weights.weight:.2f}"
