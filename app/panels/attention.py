@@ -25,8 +25,6 @@ from app.panels.similarity_grid import SimilarityGrid, similarity_map
 from app.theme import Colours, set_look
 from engine.models.base import AttentionCapture
 
-FRAME_SECONDS = 256 / 24000
-"""Length of a mel frame of the flow models: a hop of 256 samples at 24 kHz."""
 PERCENTILES = (100.0, 99.9, 99.0, 95.0, 90.0)
 BRANCH_NAMES = {
     1: ("attention",),
@@ -49,7 +47,6 @@ class AttentionPanel(QWidget):
         self._colours = colours
         self._captured: AttentionCapture | None = None
         self._names: tuple[str, ...] = ()
-        self._frame_seconds = FRAME_SECONDS
         self._cut: float | None = None
         self._plots: list[AttentionPlot] = []
         self._titles: list[QLabel] = []
@@ -138,18 +135,17 @@ class AttentionPanel(QWidget):
         """The flow time of each step, to be shown on the axis."""
         self.grid.set_times(times)
 
-    def set_frame_seconds(self, seconds: float) -> None:
-        """Length of a frame of the model at hand."""
-        self._frame_seconds = seconds
-        self._change_axes()
-
     def begin_capture(self, layer: int, step: int) -> None:
         """A capture runs."""
         self._say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
 
     def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
         """Show the attention of one layer at one step; ``names`` of the branches, when not the usual ones."""
-        same_shape = self._captured is not None and self._captured.frames == captured.frames
+        before = self._captured
+        same_shape = before is not None and (before.frames, before.frame_seconds) == (
+            captured.frames,
+            captured.frame_seconds,
+        )
         self._captured = captured
         branches = len(captured.maps)
         self._names = names or BRANCH_NAMES.get(branches, tuple(f"branch {one + 1}" for one in range(branches)))
@@ -278,7 +274,7 @@ class AttentionPanel(QWidget):
     def _place_maps(self) -> None:
         """Pooled or not, a map covers all frames of the speech."""
         captured = self._captured
-        scale = self._frame_seconds if self.seconds_box.isChecked() else 1.0
+        scale = captured.frame_seconds if self.seconds_box.isChecked() else 1.0
         extent = captured.frames * scale
         for plot, one in zip(self._plots, captured.maps, strict=False):
             plot.extent = extent

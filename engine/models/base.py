@@ -174,6 +174,8 @@ class AttentionCapture:
     """(branches, queries, keys) float32, rows sum to one; queries and keys may be pooled."""
     similarities: tuple[float, ...] = ()
     """The diagonal similarity of each branch."""
+    frame_seconds: float = 256 / 24000
+    """How long one frame is heard."""
 
 
 class ProgressObserver(Observer, Protocol):

@@ -187,8 +187,11 @@ class FlowSpeech(ABC):
         for."""
 
     @abstractmethod
-    def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:
-        """The voice made ready and the text cut into passages. Raises :class:`PlainError`."""
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None] = lambda: None
+    ) -> tuple[Prompt, Passages]:
+        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
+        to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
     def _begin(self, backbone: Backbone, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values) -> Run:
@@ -267,7 +270,7 @@ class FlowSpeech(ABC):
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         started = time.perf_counter()
-        script = self._script(text, voice, setting, engage(self.info, setting, artefacts))
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), observer.check)
         text_seconds = time.perf_counter() - started
         fader = self._fader(script.options)
         spoken, pieces, first_audio_seconds = [], [], 0.0
@@ -294,10 +297,17 @@ class FlowSpeech(ABC):
         )
         return Synthesis(samples, self.info.sample_rate, measurements, self._trace(script, spoken), script.notes)
 
-    def _script(self, text: str, voice: Voice, setting: Setting, engagement: Engagement) -> _Script:
+    def _script(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        engagement: Engagement,
+        check: Callable[[], None] = lambda: None,
+    ) -> _Script:
         """Everything that must be known before the first passage is spoken."""
         options = engagement.options
-        prompt, prepared = self._prepare(text, voice, options)
+        prompt, prepared = self._prepare(text, voice, options, check)
         return _Script(
             engagement,
             self._backbone_of(engagement),
@@ -425,7 +435,7 @@ class FlowSpeech(ABC):
         step: int,
         observer: Observer,
     ) -> AttentionCapture:
-        script = self._script(text, voice, setting, engage(self.info, setting, artefacts))
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), observer.check)
         backbone, passage = self._skippable(script), script.passages[0]
         if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
             raise SettingError(
@@ -456,7 +466,13 @@ class FlowSpeech(ABC):
         query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
         similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
         return AttentionCapture(
-            layer, step, passage.frames, script.prompt.frames, maps.float().cpu().numpy(), similarities
+            layer,
+            step,
+            passage.frames,
+            script.prompt.frames,
+            maps.float().cpu().numpy(),
+            similarities,
+            self._frame_seconds,
         )
 
     def _skippable(self, script: _Script) -> DiffusionTransformer:

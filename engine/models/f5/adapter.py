@@ -49,7 +49,9 @@ class F5Speech(FlowSpeech):
         self._vocoder.decode(backbone.velocity(silence, 0, run)[:1].transpose(1, 2))
         devices.synchronise(self._device)
 
-    def _prepare(self, text: str, voice: Voice, options: Values) -> tuple[Prompt, Passages]:
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None] = lambda: None
+    ) -> tuple[Prompt, Passages]:
         prompt = self._read_prompt(voice)
         return prompt, self._front_end.passages(text, prompt, float(options["speed"]), bool(options["quick_start"]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -9,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
-from app.panels.attention import BRANCH_NAMES, FRAME_SECONDS, AttentionPanel
+from app.panels.attention import BRANCH_NAMES, AttentionPanel
 from app.panels.similarity_grid import similarity_map
 from app.theme import DARK, LIGHT
 from engine.models.base import AttentionCapture
@@ -190,11 +192,12 @@ def test_the_end_of_the_prompt_is_drawn_both_ways(panel: AttentionPanel) -> None
         assert all(line.isVisible() for line in plot.boundaries)
     press(panel.seconds_box, KEY.Key_Space)
     for plot in shown(panel):
-        assert [line.value() for line in plot.boundaries] == pytest.approx([PROMPT * FRAME_SECONDS] * 2)
-        assert plot.viewRange()[0][1] == pytest.approx(FRAMES * FRAME_SECONDS, rel=0.05)
+        assert [line.value() for line in plot.boundaries] == pytest.approx([PROMPT * 256 / 24000] * 2)
+        assert plot.viewRange()[0][1] == pytest.approx(FRAMES * 256 / 24000, rel=0.05)
         assert plot.getAxis("bottom").labelText == "Key, s"
-    panel.set_frame_seconds(0.02)
+    panel.show_capture(replace(capture(2), frame_seconds=0.02))
     assert shown(panel)[0].boundaries[0].value() == pytest.approx(PROMPT * 0.02)
+    assert shown(panel)[0].viewRange()[0][1] == pytest.approx(FRAMES * 0.02, rel=0.05)
 
 
 def test_zoom_and_pan_are_shared_by_the_branches_and_work_from_the_keyboard(panel: AttentionPanel) -> None:
