@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
-from safetensors import SafetensorError, safe_open
 
 from engine import files
 from engine.errors import Cancelled, CheckpointError, TrainingError
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.weight_sets import FOLDER, cfg_free_weight
 from engine.paths import data_folder
 from engine.training import features
 from engine.training.guidance_free import GuidanceFree, GuidanceFreeOptions
@@ -82,7 +82,7 @@ class FineTuned:
 
 def guidance_free_folder(model: str) -> Path:
     """Where the engine looks for CFG-free checkpoints that the user trained."""
-    return data_folder() / "models" / model / "cfg_free"
+    return data_folder() / "models" / model / FOLDER
 
 
 def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTuned:
@@ -116,25 +116,17 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
 
 
 def _checkpoint(job: FineTuning, chosen: CatalogueEntry, check: Callable[[], None]) -> F5Checkpoint:
+    if chosen.loader != "f5":
+        raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
     place = Path(job.folder) if job.folder else chosen.folder
     if not place.exists():
         raise CheckpointError(
             f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
         )
     checkpoint = read_f5_checkpoint(place, job.variant or ("" if job.folder else chosen.variant), check)
-    if _is_guidance_free(checkpoint.path):
+    if cfg_free_weight(checkpoint.path) is not None:
         raise TrainingError(f"{checkpoint.path} is CFG-free already; start from the model that it was made from.")
     return checkpoint
-
-
-def _is_guidance_free(path: Path) -> bool:
-    if path.suffix != ".safetensors":
-        return False
-    try:
-        with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("cfg_free") == "true"
-    except (SafetensorError, OSError):
-        return False
 
 
 def _session(

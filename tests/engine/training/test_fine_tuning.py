@@ -15,7 +15,8 @@ import torch
 from safetensors import safe_open
 
 from engine.errors import Cancelled, CheckpointError, DeviceError, TrainingError
-from engine.training import guidance_free, session
+from engine.models.catalogue import entry
+from engine.training import fine_tuning, guidance_free, session
 from engine.training.fine_tuning import FineTuned, FineTuning, fine_tune, guidance_free_folder
 from engine.training.guidance_free import GuidanceFreeOptions
 from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Milestone, Pace
@@ -200,6 +201,10 @@ def test_what_cannot_be_trained_is_said(job: FineTuning, tmp_path: Path, monkeyp
     done = toy_model(tmp_path / "done", {"cfg_free": "true", "weight": "0.5"})
     with pytest.raises(TrainingError, match="CFG-free already"):
         _run(job, folder=str(done))
+    with monkeypatch.context() as patch:
+        patch.setattr(fine_tuning, "entry", lambda model: replace(entry(model), loader="other"))
+        with pytest.raises(TrainingError, match="only F5-TTS"):
+            _run(job)
     with pytest.raises(TrainingError, match="no manifest"):
         _run(job, manifest=tmp_path / "nowhere.csv")
     if not torch.cuda.is_available():
