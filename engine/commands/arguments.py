@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from engine import models
+from engine.commands.engagement import DITREDUCIO, engaged
 from engine.errors import AudioError, TextError
 from engine.knobs import Choice, Knob, Number, Switch, checked
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Voice
 from engine.profile import Profile
 from engine.setting import Setting
+from engine.techniques import TECHNIQUES
 from engine.terminal import Terminal
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -36,6 +38,19 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
     knobs = {knob.name: knob for model in catalogue.MODELS for knob in model.options}
     add_knobs(parser.add_argument_group("sampler"), knobs.values())
     parser.add_argument("--seed", type=_seed, help="seed of the noise (default: the profile's, else 0)")
+
+
+def add_techniques(group: argparse._ArgumentGroup) -> None:
+    """Which techniques to engage."""
+    names = ", ".join(one.name for one in TECHNIQUES)
+    group.add_argument(
+        "--technique",
+        action="append",
+        default=[],
+        metavar="NAME[:KNOB=VALUE;…]",
+        help=f"technique to engage, with knobs that differ from their defaults; again for another one ({names}; "
+        "'paretone models' lists their knobs)",
+    )
 
 
 def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob]) -> None:
@@ -120,10 +135,14 @@ def load(options: argparse.Namespace, terminal: Terminal, model: str, variant: s
 
 
 def setting(options: argparse.Namespace, model: str) -> Setting:
-    """The setting that the arguments describe, without techniques."""
+    """The setting that the arguments describe, with the techniques that need no file."""
     entry = catalogue.entry(model)
     values = checked(entry.options, entry.options_with(**given(options, entry.options)), entry.title)
-    return Setting(model, values, seed=options.seed or 0)
+    described = Setting(model, values, seed=options.seed or 0)
+    for one in map(engaged, getattr(options, "technique", ())):
+        if one.technique != DITREDUCIO:
+            described = described.with_technique(one)
+    return described
 
 
 def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, object]:

@@ -27,6 +27,7 @@ from engine.take import Take
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import Action
+from engine.techniques.engagement import engage
 from engine.terminal import Terminal
 
 NAME = "calibrate"
@@ -43,6 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     arguments.add_model(parser)
     arguments.add_sampler(parser)
+    arguments.add_techniques(parser.add_argument_group("techniques beside DiTReducio"))
     group = parser.add_argument_group("DiTReducio")
     arguments.add_knobs(group, ditreducio.TECHNIQUE.knobs)
     group.add_argument(
@@ -100,7 +102,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     for one in calibrations:
         setting = _engaged(plain, one)
         _write(one, setting, model)
-        ops_ratio = one.record.table.ops_ratio(operations)
+        ops_ratio = engage(model.info, setting, (one.record.table,)).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
     machine = describe().line
     data = {**found[0], "machine": machine} if options.thresholds is None else {"calibrations": found}
@@ -189,9 +191,10 @@ def _measure(
     terminal.begin()
     terminal.status("Measuring the baseline")
     # The first synthesis of this length also pays for its preparation.
-    whole(model.synthesise(text, voice, plain, (), terminal))
-    baseline = whole(model.synthesise(text, voice, plain, (), terminal))
-    reference = _take(baseline, text, voice, plain)
+    whole(model.synthesise(text, voice, plain.baseline, (), terminal))
+    baseline = whole(model.synthesise(text, voice, plain.baseline, (), terminal))
+    reference = _take(baseline, text, voice, plain.baseline)
+    model.make_ready(plain, terminal)
     for one in calibrations:
         terminal.begin()
         terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")

@@ -10,12 +10,12 @@ from statistics import median
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.engagement import with_table
+from engine.commands.engagement import engaged, number, typed, with_table
 from engine.commands.figures import figures
 from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
 from engine.errors import SettingError
-from engine.knobs import Knob, Number, Switch, checked
+from engine.knobs import checked
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, Interval, interval, paired_ratio
@@ -30,7 +30,8 @@ NAME = "compare"
 SUMMARY = "Synthesise under two settings in turn; print speed and fidelity, write both."
 EPILOGUE = (
     "A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
-    "'steps=16,guidance=1.5', of which table=FILE engages DiTReducio. Figures are medians over the repeats of a text, "
+    "'steps=16,guidance=1.5', of which table=FILE engages DiTReducio and technique=NAME:KNOB=VALUE;KNOB=VALUE another "
+    "technique, as often as need be. Figures are medians over the repeats of a text, "
     "then over the texts."
 )
 SIDES = ("A", "B")
@@ -257,9 +258,9 @@ def _sides_table(sides: tuple[_Side, _Side], medians: list[dict[str, float]]) ->
 
 def _write(place: Path, measured: list[_Measured]) -> list[Path]:
     written = []
-    for number, one in enumerate(measured, start=1):
+    for place_in_list, one in enumerate(measured, start=1):
         for name, synthesis in zip(SIDES, one.last, strict=True):
-            suffix = f"-{number:03d}" if len(measured) > 1 else ""
+            suffix = f"-{place_in_list:03d}" if len(measured) > 1 else ""
             written.append(place / f"{name.lower()}{suffix}.wav")
             write_wav(written[-1], synthesis)
     return written
@@ -283,7 +284,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side:
     if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
         profile = Profile.load(text)
         return _Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
-    given = {}
+    given, techniques = {}, []
     for part in filter(None, text.split(",")):
         name, found, value = part.partition("=")
         if not found:
@@ -291,13 +292,18 @@ def _side(text: str, options: argparse.Namespace) -> _Side:
                 f"{part!r} is no side of a comparison; give a profile (FILE.json), 'baseline', or options such as "
                 "steps=16."
             )
-        given[name.strip()] = value.strip()
+        if name.strip() == "technique":
+            techniques.append(engaged(value))
+        else:
+            given[name.strip()] = value.strip()
     model = given.pop("model", options.model or arguments.DEFAULT_MODEL)
-    seed, table_file = int(_number(given.pop("seed", "0"), "seed")), given.pop("table", "")
+    seed, table_file = int(number(given.pop("seed", "0"), "seed")), given.pop("table", "")
     entry = catalogue.entry(model)
     known = {knob.name: knob for knob in entry.options}
-    values = {name: _value(known[name], value) if name in known else value for name, value in given.items()}
+    values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}
     setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
+    for one in techniques:
+        setting = setting.with_technique(one)
     return _Side(text, setting, options.variant, table_file)
 
 
@@ -309,27 +315,3 @@ def _prepare(side: _Side, model: SpeechModel) -> None:
         side.artefacts = side.profile.artefacts
     elif side.table_file:
         side.setting, side.artefacts = with_table(side.setting, model, side.table_file, {})
-
-
-def _value(knob: Knob, text: str) -> bool | int | float | str:
-    """A knob's value from the text that someone typed."""
-    match knob:
-        case Number():
-            return _number(text, knob.title)
-        case Switch():
-            if text not in ("on", "off", "true", "false"):
-                raise SettingError(f"{knob.title} must be on or off, not {text!r}.")
-            return text in ("on", "true")
-        case _:
-            return text
-
-
-def _number(text: str, title: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise SettingError(f"{title} must be a number, not {text!r}.") from None

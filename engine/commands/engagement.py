@@ -1,4 +1,5 @@
-"""Engaging DiTReducio with a strategy table from a file, Paretone's form or the official one."""
+"""Engaging techniques as arguments name them, and DiTReducio with a strategy table from a file, Paretone's form or the
+official one."""
 
 from __future__ import annotations
 
@@ -6,14 +7,52 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.errors import ProfileError
-from engine.knobs import checked
+from engine.errors import ProfileError, SettingError
+from engine.knobs import Knob, Number, Switch, checked
 from engine.models.base import SpeechModel
 from engine.setting import Engaged, Setting
-from engine.techniques import ditreducio
+from engine.techniques import ditreducio, technique
 from engine.techniques.ditreducio.table import StrategyTable
 
 DITREDUCIO = ditreducio.TECHNIQUE.name
+
+
+def engaged(text: str) -> Engaged:
+    """A technique from what someone typed, ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; knobs that are left out have
+    their defaults. Raises :class:`SettingError`."""
+    name, _, parts = text.partition(":")
+    declared = technique(name.strip())
+    known = {knob.name: knob for knob in declared.knobs}
+    given = {}
+    for part in filter(None, parts.split(";")):
+        knob, found, value = (one.strip() for one in part.partition("="))
+        if not found:
+            raise SettingError(f"{part!r} is no knob of {declared.title}; write KNOB=VALUE, several with ';' between.")
+        given[knob] = typed(known[knob], value) if knob in known else value
+    return Engaged(declared.name, checked(declared.knobs, given, declared.title))
+
+
+def typed(knob: Knob, text: str) -> bool | int | float | str:
+    """A knob's value from the text that someone typed. Raises :class:`SettingError`."""
+    match knob:
+        case Number():
+            return number(text, knob.title)
+        case Switch():
+            if text not in ("on", "off", "true", "false"):
+                raise SettingError(f"{knob.title} must be on or off, not {text!r}.")
+            return text in ("on", "true")
+        case _:
+            return text
+
+
+def number(text: str, title: str) -> int | float:
+    """A number from the text that someone typed. Raises :class:`SettingError`."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise SettingError(f"{title} must be a number, not {text!r}.")
 
 
 def with_table(

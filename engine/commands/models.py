@@ -37,8 +37,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     ]
     voices = [{"id": one.id, "title": one.title, "transcript": one.transcript} for one in catalogue.voices()]
     techniques = [
-        {"name": one.name, "title": one.title, "summary": one.summary, "paper": one.paper.reference}
+        {
+            "name": one.name,
+            "title": one.title,
+            "summary": one.summary,
+            "paper": one.paper.reference,
+            "prepared_by": one.prepared_by,
+            "knobs": [{"name": knob.name, "default": knob.default, "meaning": knob.meaning} for knob in one.knobs],
+        }
         for one in TECHNIQUES
+    ]
+    knobs = [
+        {"knob": f"{one.name}:{knob.name}", "default": knob.default, "what it means": knob.meaning}
+        for one in TECHNIQUES
+        for knob in one.knobs
     ]
     rows = [
         {"model": one.id, "licence": one.licence, "available": _availability(one), "what it is": one.summary}
@@ -48,6 +60,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         table(rows),
         table([{"voice": one["id"], "what it is": one["title"]} for one in voices]),
         table([{"technique": one["name"], "what it does": one["summary"]} for one in techniques]),
+        table(knobs),
     ]
     text = "\n\n".join("\n".join(block) for block in blocks)
     return Result({"models": found, "voices": voices, "techniques": techniques}, text)

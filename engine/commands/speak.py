@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 from engine.commands import arguments
-from engine.commands.engagement import DITREDUCIO, with_table
+from engine.commands.engagement import DITREDUCIO, engaged, with_table
 from engine.commands.figures import figures
 from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
@@ -16,7 +16,7 @@ from engine.models import catalogue
 from engine.models.base import SpeechModel, whole
 from engine.profile import Profile
 from engine.setting import Setting
-from engine.techniques import TECHNIQUES, ditreducio
+from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
 
@@ -29,8 +29,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_model(parser)
     group = parser.add_argument_group("acceleration")
     group.add_argument("--profile", metavar="FILE", help="profile to run; gives model, options and table")
-    group.add_argument("--technique", choices=[each.name for each in TECHNIQUES], help="technique to engage")
-    group.add_argument("--table", metavar="FILE", help="its strategy table, Paretone's or the official form")
+    arguments.add_techniques(group)
+    group.add_argument("--table", metavar="FILE", help="DiTReducio's strategy table, Paretone's or the official form")
     (branch_skip,) = (knob for knob in ditreducio.TECHNIQUE.knobs if knob.name == "branch_skip")
     arguments.add_knobs(group, [branch_skip])
     arguments.add_sampler(parser)
@@ -54,6 +54,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         artefacts = profile.artefacts
     else:
         setting, artefacts = _engaged(arguments.setting(options, model_id), model, options)
+    model.make_ready(setting, terminal)
     terminal.status("Synthesising")
     terminal.begin()
     synthesis = whole(model.synthesise(text, voice, setting, artefacts, terminal))
@@ -88,10 +89,11 @@ def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setti
 def _engaged(
     setting: Setting, model: SpeechModel, options: argparse.Namespace
 ) -> tuple[Setting, tuple[StrategyTable, ...]]:
-    """``setting`` with the technique that the arguments ask for."""
+    """``setting`` with the strategy table that the arguments ask for."""
+    asked = next((one for one in map(engaged, options.technique) if one.technique == DITREDUCIO), None)
     if options.table:
         return with_table(setting, model, options.table, arguments.given(options, ditreducio.TECHNIQUE.knobs))
-    if options.technique == DITREDUCIO:
+    if asked is not None:
         raise SettingError("DiTReducio needs its strategy table: give --table, or --profile instead.")
     if hasattr(options, "branch_skip"):
         raise SettingError("--branch-skip says how an official --table was calibrated; give that too.")

@@ -17,7 +17,9 @@ import soundfile
 
 import engine
 from engine import cli, models
-from engine.errors import CheckpointError, PlainError
+from engine.commands.engagement import engaged
+from engine.errors import CheckpointError, PlainError, SettingError
+from engine.knobs import Values
 from engine.models import catalogue, load_model
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
@@ -122,6 +124,34 @@ def test_every_command_has_help(without_model: Callable[..., Outcome], command: 
     outcome = without_model(command, "--help")
     assert outcome.code == 0
     assert "--json" in outcome.out
+
+
+def test_techniques_are_listed_with_their_knobs(without_model: Callable[..., Outcome]) -> None:
+    listed = without_model("models", "--json").data["techniques"]
+    knobs = {one["name"]: [knob["name"] for knob in one["knobs"]] for one in listed}
+    assert knobs["steps"] == ["steps", "spacing", "sway"]
+    assert knobs["guidance_free"] == ["weight"]
+    assert knobs["precision"] == ["precision"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("magic", "no technique named 'magic'"),
+        ("steps:steps", "'steps' is no knob of Step pruning; write KNOB=VALUE"),
+        ("steps:stepz=7", "Step pruning has no knob named 'stepz'"),
+        ("steps:steps=seven", "Steps must be a number, not 'seven'"),
+        ("precision:precision=float8", "Precision must be one of"),
+    ],
+)
+def test_techniques_that_cannot_be_read_are_refused(typed: str, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        engaged(typed)
+
+
+def test_techniques_are_read_from_arguments() -> None:
+    assert engaged("steps:steps=6; spacing=uniform").knobs == Values(steps=6, spacing="uniform", sway=-1.0)
+    assert engaged("precision") == Engaged("precision", Values(precision="bfloat16"))
 
 
 def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Callable[..., Outcome]) -> None:
@@ -527,3 +557,58 @@ def test_ctrl_c_cancels_cleanly(calibrating: subprocess.Popen, tmp_path: Path) -
     assert json.loads(out) == {"error": "Cancelled.", "kind": "Cancelled", "exit_code": 130}
     assert "Traceback" not in err
     assert os.listdir(tmp_path) == []
+
+
+# --- Techniques that need no file -------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_techniques_are_engaged_by_name(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+    pruned = ("--technique", "steps:steps=2;spacing=uniform")
+    outcome = paretone("speak", "--json", "--text", TEXT, "--out", tmp_path / "a.wav", "--steps", "4", *pruned)
+    assert outcome.code == 0, outcome.err
+    (entry,) = outcome.data["setting"]["techniques"]
+    assert (entry["technique"], entry["knobs"]["steps"]) == ("steps", 2)
+    assert outcome.data["ops_ratio"] == pytest.approx(0.5)
+    refused = paretone(
+        "speak", "--json", "--text", TEXT, "--out", tmp_path / "b.wav", "--technique", "guidance_free:weight=0.31"
+    )
+    assert refused.code == 2
+    assert "paretone train cfg-free --w 0.31" in refused.err
+
+
+@pytest.mark.slow
+def test_a_side_of_a_comparison_names_its_techniques(paretone: Callable[..., Outcome]) -> None:
+    outcome = paretone(
+        "compare", "--json", "baseline", "steps=4,technique=steps:steps=2", "--text", TEXT, "--repeats", "1"
+    )
+    assert outcome.code == 0, outcome.err
+    assert [one["what"] for one in outcome.data["differences"]] == ["steps"]
+    assert outcome.data["b"]["ops_ratio"] == pytest.approx(0.5)
+    assert outcome.data["a"]["ops_ratio"] == 1
+
+
+@pytest.mark.slow
+def test_tables_are_calibrated_for_what_else_is_engaged(
+    paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.json"
+    outcome = paretone(
+        *(
+            "calibrate",
+            "--json",
+            "--text",
+            "Oh.",
+            "--profile",
+            path,
+            "--steps",
+            "4",
+            "--threshold",
+            "0.5",
+            "--no-evidence",
+        ),
+        *("--technique", "steps:steps=2;spacing=uniform"),
+    )
+    assert outcome.code == 0, outcome.err
+    saved = Profile.load(path)
+    assert saved.table.steps == 2
+    assert outcome.data["ops_ratio"] <= 0.5
+    saved.check(model.info, model.belonging(saved.setting))
