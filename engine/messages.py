@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.explore.figure import Figure
+from engine.knobs import NO_VALUES, Values
 from engine.models.base import AttentionCapture, ModelInfo, OperationCounts, Utterance, Voice
 from engine.setting import Setting
 from engine.take import Take
@@ -120,6 +122,18 @@ class TrainGuidanceFree(Command):
     folder: str = ""
     variant: str = ""
     device: str = "auto"
+
+
+@dataclass(frozen=True)
+class ComputeView(Command):
+    """Compute the view called ``view`` (see :data:`engine.explore.VIEWS`) on ``utterance`` under ``setting``, with
+    ``knobs`` of its own. A calibration at hand, ``record``, may spare one."""
+
+    view: str
+    utterance: Utterance
+    setting: Setting
+    knobs: Values = NO_VALUES
+    record: CalibrationRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -279,6 +293,13 @@ class TransferMeasured(Event):
 
     report: TransferReport
     seconds: float
+
+
+@dataclass(frozen=True)
+class ViewComputed(Event):
+    """A view's figure."""
+
+    figure: Figure
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from engine.messages import (
     Cancel,
     CaptureAttention,
     Command,
+    ComputeView,
     DownloadModel,
     EngineStatus,
     EngineStopped,
@@ -52,6 +53,7 @@ ACTIVITIES: dict[type[Command], str] = {
     MeasureTransfer: "measuring the transfer",
     CaptureAttention: "capturing attention",
     TrainGuidanceFree: "training",
+    ComputeView: "computing the view",
 }
 """What each kind of job does, as failures name it."""
 

@@ -20,6 +20,8 @@ import torch
 
 from engine import device
 from engine.errors import PlainError, SettingError
+from engine.explore.computing import compute_view
+from engine.explore.view import Task
 from engine.measure.machine import describe
 from engine.messages import (
     AttentionCaptured,
@@ -28,6 +30,7 @@ from engine.messages import (
     CalibrationReady,
     CaptureAttention,
     Command,
+    ComputeView,
     DownloadModel,
     EngineReady,
     LoadModel,
@@ -39,6 +42,7 @@ from engine.messages import (
     TrainingDone,
     TransferMeasured,
     UnloadModel,
+    ViewComputed,
 )
 from engine.models.base import SpeechModel, Synthesis
 from engine.models.downloads import download
@@ -84,6 +88,8 @@ class Workshop:
                 self._measure_transfer(command, JobObserver(command.job, post, cancelled))
             case CaptureAttention():
                 self._capture_attention(command, JobObserver(command.job, post, cancelled))
+            case ComputeView():
+                self._compute_view(command, JobObserver(command.job, post, cancelled))
             case TrainGuidanceFree():
                 self._train_guidance_free(command, TrainingObserver(command.job, post, cancelled))
 
@@ -198,6 +204,11 @@ class Workshop:
         if not np.isfinite(found.maps).all():
             raise PlainError(self._invalid(f"the attention of layer {found.layer + 1}", command.setting))
         observer.post(AttentionCaptured(command.job, found))
+
+    def _compute_view(self, command: ComputeView, observer: JobObserver) -> None:
+        model = self._model_for(command.setting)
+        task = Task(model, command.utterance, command.setting, command.knobs, observer, command.record)
+        observer.post(ViewComputed(command.job, compute_view(command.view, task)))
 
     @staticmethod
     def _train_guidance_free(command: TrainGuidanceFree, observer: TrainingObserver) -> None:

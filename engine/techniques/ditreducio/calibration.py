@@ -19,6 +19,7 @@ pre-calibration is on the trajectory of the check pass, whose states are kept.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
@@ -45,14 +46,17 @@ def calibrate(
     observer: CalibrationObserver,
     combine: str = "worst",
     side_by_side: bool | None = None,
+    candidates: Sequence[Action] = (Action.TS, Action.BS),
+    pre_calibrates: bool = True,
 ) -> CalibrationRecord:
     """Run the three passes on ``subjects``, sentences of one model under one setting.
 
     ``knobs`` are those that the technique declares, checked; ``combine`` is one of
     :data:`engine.techniques.ditreducio.COMBINATIONS`. With ``side_by_side`` both candidates of a cell pass the
     remaining layers in one batch: that wins where a small batch leaves the device idle (a GPU), and loses where twice
-    the work takes twice the time (a CPU), hence the default. Raises :class:`SettingError` for sentences that do not
-    belong together.
+    the work takes twice the time (a CPU), hence the default. The third pass tries ``candidates`` in their order, and
+    the second one is left out unless ``pre_calibrates``: studies take parts away. Raises :class:`SettingError` for
+    sentences that do not belong together.
     """
     if not subjects:
         raise SettingError("There is no sentence to calibrate on; give at least one.")
@@ -65,14 +69,16 @@ def calibrate(
             raise SettingError(f"Sentences 1 and {number} cannot be calibrated together: {mismatch}.")
     if side_by_side is None:
         side_by_side = subjects[0].noise.device.type != "cpu"
-    passes = _Passes(subjects, knobs, observer, combine, side_by_side)
+    passes = _Passes(subjects, knobs, observer, combine, side_by_side, candidates)
     similarities, cut = passes.check()
+    if not pre_calibrates:
+        cut = math.inf
     marked = similarities >= cut
     pre_table, pre_trials = passes.pre_calibrate(marked)
     table, trials = passes.calibrate(pre_table)
     words = origin("calibrated", passes.threshold, len(subjects), combine)
     return CalibrationRecord(
-        StrategyTable(belonging, table, str(knobs["branch_skip"]), words),
+        StrategyTable(belonging, table, str(knobs["branch_skip"]), words, str(knobs["temporal"])),
         knobs,
         cut,
         (*pre_trials, *trials),
@@ -91,11 +97,13 @@ class _Passes:
         observer: CalibrationObserver,
         combine: str,
         side_by_side: bool,
+        candidates: Sequence[Action],
     ) -> None:
         self.layers, self.steps = subjects[0].backbone.layers, subjects[0].steps
         self.threshold = float(knobs["threshold"])
         self.marked_share = float(knobs["marked"])
-        self.candidates = (Action.TS, Action.BS) if subjects[0].branches > 1 else (Action.TS,)
+        branches = subjects[0].branches
+        self.candidates = tuple(one for one in candidates if one is not Action.BS or branches > 1)
         self.combine = combine
         self.observer = observer
         # In layer evaluations; a generous estimate, for what is accepted is not known beforehand.
@@ -127,7 +135,7 @@ class _Passes:
         for step in range(1, last + 1):
             if not diverged and not asked[step]:
                 for trajectory in self.trajectories:
-                    trajectory.pass_by(step, remember=asked[step + 1])
+                    trajectory.pass_by(step, any(asked[step + 1 : step + 1 + trajectory.reaches_back]))
                 continue
             candidates = [(Action.TS,) if marked[layer, step] else () for layer in range(self.layers)]
             decided = self._try_step(step, nothing, candidates, PRE_CALIBRATION, trials)
