@@ -10,6 +10,8 @@ from engine.errors import SettingError
 from engine.knobs import NO_VALUES, Knob, Values
 from engine.models.base import Voice
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
+from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
+from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
 from engine.paths import data_folder, resource
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
@@ -34,6 +36,10 @@ class CatalogueEntry:
     """Folder of the vocoder, beside the model's."""
     loader: str = "f5"
     """Who reads its files; see :mod:`engine.models.loading`."""
+    weights: str = ""
+    """Folder of the weights that it cannot do without, within its own."""
+    released_voices: bool = False
+    """Whether it speaks only in voices whose latents were released: pairs of ``name.wav`` and ``name.npy``."""
 
     @property
     def folder(self) -> Path:
@@ -48,7 +54,8 @@ class CatalogueEntry:
     @property
     def available(self) -> bool:
         """Whether its files are there."""
-        return any(self.folder.glob("*.safetensors")) or any(self.folder.glob("*.pt"))
+        folder = self.folder / self.weights
+        return any(next(folder.glob(f"*{suffix}"), None) for suffix in (".safetensors", ".pt", ".ckpt"))
 
     def options_with(self, **changes: object) -> Values:
         """All option values: the knobs' defaults, this model's own, then ``changes``."""
@@ -88,6 +95,31 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "E2-TTS Base",
         "333 million parameters, a plain U-Net transformer without text encoder.",
     ),
+    CatalogueEntry(
+        "megatts3-mini",
+        "MegaTTS 3 mini",
+        "8 million parameters in the official layout, two voices, English; ships with Paretone.",
+        "flow",
+        "Apache-2.0",
+        "megatts3-mini",
+        MEGATTS3_MINI_OPTIONS,
+        bundled=True,
+        vocoder="vocos-mini",
+        loader="megatts3",
+        weights="diffusion_transformer",
+    ),
+    CatalogueEntry(
+        "MegaTTS3",
+        "MegaTTS 3",
+        "459 million parameters, English and Chinese; speaks only in voices whose latents were released.",
+        "flow",
+        "Apache-2.0",
+        "MegaTTS3",
+        MEGATTS3_OPTIONS,
+        loader="megatts3",
+        weights="diffusion_transformer",
+        released_voices=True,
+    ),
 )
 
 
@@ -102,11 +134,21 @@ def entry(model: str) -> CatalogueEntry:
 OWN_VOICE = "own:"
 """Ids of the user's own voices begin with this and end with the recording's path."""
 VOICE_TITLES = {"slt": "SLT (female, US English)", "rms": "RMS (male, US English)"}
+VOICES = "voices"
+LATENTS = ".npy"
+"""How the file of a released voice's latents ends; but for that, it is called as the recording."""
 
 
-def voices() -> tuple[Voice, ...]:
-    """The voices that ship with Paretone; every model can use them, being recordings with transcripts."""
-    return tuple(read_voice(resource("models", "f5-mini", "voices"), name) for name in VOICE_TITLES)
+def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
+    """The voices that come with ``model``, whose files lie in ``folder`` if given.
+
+    Those that ship with Paretone are recordings with transcripts, which nearly every model can use; MegaTTS 3 can use
+    only released ones, which the user puts into ``voices`` in its folder.
+    """
+    chosen = entry(model)
+    if chosen.released_voices:
+        return _released_voices((Path(folder) if folder else chosen.folder) / VOICES)
+    return tuple(read_voice(resource("models", "f5-mini", VOICES), name) for name in VOICE_TITLES)
 
 
 def read_voice(folder: Path, name: str) -> Voice:
@@ -116,13 +158,28 @@ def read_voice(folder: Path, name: str) -> Voice:
     return Voice(name, VOICE_TITLES.get(name, name), str(folder / f"{name}.wav"), data["text"], phones)
 
 
-def voice(name: str) -> Voice:
-    """The shipped voice called ``name``. Raises :class:`SettingError` that lists the known ones."""
-    for one in voices():
-        if one.id == name:
+def _released_voices(folder: Path) -> tuple[Voice, ...]:
+    pairs = (path for path in sorted(folder.glob("*.wav")) if path.with_suffix(LATENTS).is_file())
+    return tuple(Voice(path.stem, path.stem.replace("_", " "), str(path), "") for path in pairs)
+
+
+def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
+    """The voice of ``model`` called ``name``, by default its first. Raises :class:`SettingError` that lists the known
+    ones."""
+    known = voices(model, folder)
+    for one in known:
+        if name in ("", one.id):
             return one
+    if entry(model).released_voices:
+        place = (Path(folder) if folder else entry(model).folder) / VOICES
+        listed = f"known voices: {', '.join(one.id for one in known)}" if known else "there is none yet"
+        raise SettingError(
+            f"{entry(model).title} has no voice{f' named {name!r}' if name else ''} ({listed}): its public release can "
+            f"only speak in released voices. Put a recording and its latents (name.wav and name.npy) into {place}, or "
+            "choose the recording itself, with the latents beside it."
+        )
     raise SettingError(
-        f"There is no voice named {name!r}; known voices: {', '.join(VOICE_TITLES)}. "
+        f"There is no voice named {name!r}; known voices: {', '.join(one.id for one in known)}. "
         "Use a recording of your own together with its transcript."
     )
 

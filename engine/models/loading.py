@@ -13,9 +13,10 @@ from engine.models.base import SpeechModel
 from engine.models.catalogue import entry
 from engine.models.f5.loading import load_f5
 from engine.models.flow import FlowSpeech
+from engine.models.megatts3.loading import load_megatts3
 from engine.models.order import Order
 
-LOADERS: Mapping[str, Callable[[Order], FlowSpeech]] = {"f5": load_f5}
+LOADERS: Mapping[str, Callable[[Order], FlowSpeech]] = {"f5": load_f5, "megatts3": load_megatts3}
 """By what the catalogue calls ``loader``."""
 
 

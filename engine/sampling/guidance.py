@@ -1,8 +1,11 @@
-"""Classifier-free guidance of the flow family, with one condition (F5) and with two (MegaTTS 3)."""
+"""Classifier-free guidance of the flow family, with one condition (F5) and with two (MegaTTS 3). Torch-free."""
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SMALLEST_GUIDANCE = 1e-5
 """Below this strength the official code runs the conditional branch only (``CFM.sample``)."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from engine.errors import PlainError, ProfileError, SettingError
 from engine.knobs import Values, checked
 from engine.models.base import ModelInfo, OperationCounts, WeightSet
+from engine.sampling.guidance import needed_branches
 from engine.setting import Setting
 from engine.techniques import conflict, ditreducio, guidance_free, knobs_of, precision, reshaped, technique
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
@@ -99,6 +100,8 @@ def _evaluations(options: Values) -> int:
 
 
 def _branches(info: ModelInfo, options: Values) -> int:
+    if "intelligibility" in options:
+        return len(needed_branches(options["intelligibility"], options["similarity"]))
     return 1 if _is_unguided(options) else info.branches
 
 
@@ -157,10 +160,9 @@ def _notes(
             f"Guidance is left out: {info.title} is CFG-free (w = {trained:.2f}) and speaks as if guided by "
             f"{trained / (1 - trained):.2g} already; more on top would be too much."
         )
-    single_branch = _is_unguided(options)
-    if single_branch and weights is None and trained is None:
+    if _is_unguided(options) and weights is None and trained is None:
         yield NO_GUIDANCE
-    if single_branch and table is not None and table.count(Action.BS):
+    if _branches(info, options) == 1 and table is not None and table.count(Action.BS):
         yield (
             f"{table.count(Action.BS)} cells of the strategy table skip branches; with one branch there is none to "
             "skip, so they compute and only temporal skipping saves."

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import CheckpointError
 from engine.knobs import Number
-from engine.sampling.options import CROSS_FADE, SPACING, SPEED, STEPS, SWAY
+from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
 
 HEAD_WIDTH = 64
 LATENT_STRIDE = 4
@@ -127,3 +127,6 @@ OPTIONS = (
     replace(CROSS_FADE, default=0.16),
 )
 """The sampler options of this family, as knobs, with the official command line's defaults."""
+
+BUNDLED_OPTIONS = (*OPTIONS, QUICK_START)
+"""Those of the bundled model."""

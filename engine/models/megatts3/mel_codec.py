@@ -21,6 +21,8 @@ from engine.models.vocos import ConvNeXtBlock
 
 CONFIG_FILE = "config.yaml"
 WEIGHT_FILE = "mel_codec.safetensors"
+BLOCK_REACH = 3
+"""Positions on either side that a ConvNeXt block's output depends on."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,21 @@ class MelCodec(nn.Module):
             x = self.encoder[name](x)
         return x.transpose(1, 2)
 
-    def decode(self, latents: Tensor) -> Tensor:
-        """Latents (B, n, latent) to log mel (B, n · stride, bands)."""
-        x = latents.transpose(1, 2)
+    @property
+    def margin(self) -> int:
+        """Latents before a latent that the frames from it on depend on."""
+        config = self.config
+        enter = self.decoder["enter"].kernel_size[0] // 2
+        return enter + BLOCK_REACH * config.latent_layers - (-BLOCK_REACH * config.frame_layers // config.stride)
+
+    def decode(self, latents: Tensor, prompt_frames: int = 0) -> Tensor:
+        """Latents (B, n, latent) to log mel (B, n · stride, bands), without that of the first ``prompt_frames``
+        latents, which are not decoded either unless what follows depends on them."""
+        first = max(prompt_frames - self.margin, 0)
+        x = latents[:, first:].transpose(1, 2)
         for name in ("enter", "latents", "spread", "frames", "leave"):
             x = self.decoder[name](x)
+        x = x[..., (prompt_frames - first) * self.config.stride :]
         return x.transpose(1, 2) * self.mel_scale + self.mel_mean
 
     @classmethod

@@ -72,16 +72,16 @@ def read_text(text: str) -> ReadText:
     return ReadText(language, tuple(segments), notes)
 
 
-def language_of(text: str) -> str:
+def language_of(text: str, able: str = "MegaTTS 3 speaks only English and Chinese") -> str:
     """:data:`CHINESE` for a text with Chinese characters, otherwise :data:`ENGLISH`.
 
-    Raises :class:`TextError` for other scripts, and for texts in Latin letters whose frequent words are of another
-    language.
+    Raises :class:`TextError`, which says what the model is ``able`` to do, for other scripts, and for texts in Latin
+    letters whose frequent words are of another language.
     """
     scripts = Counter(map(_script, filter(str.isalpha, text)))
     foreign = Counter({name: count for name, count in scripts.items() if name not in ("LATIN", "CJK", "GREEK")})
     if foreign.total() > FOREIGN_SHARE * scripts.total():
-        raise _unsupported(f"is written in {foreign.most_common(1)[0][0].capitalize()} script")
+        raise _unsupported(f"is written in {foreign.most_common(1)[0][0].capitalize()} script", able)
     if _HAN.search(text):
         return CHINESE
     words = [word.lower() for word in _WORD.findall(text)]
@@ -92,7 +92,7 @@ def language_of(text: str) -> str:
         }
         likeliest = max(counts, key=counts.__getitem__)
         if counts[likeliest] >= max(2, 2 * counts["English"]) and likeliest != "English":
-            raise _unsupported(f"looks like {likeliest}")
+            raise _unsupported(f"looks like {likeliest}", able)
     return ENGLISH
 
 
@@ -100,10 +100,8 @@ def _script(letter: str) -> str:
     return unicodedata.name(letter, "UNKNOWN").split()[0]
 
 
-def _unsupported(what: str) -> TextError:
-    return TextError(
-        f"The text {what}, but MegaTTS 3 speaks only English and Chinese; type one of these, or choose another model."
-    )
+def _unsupported(what: str, able: str) -> TextError:
+    return TextError(f"The text {what}, but {able}; type another text, or choose another model.")
 
 
 def _normalised(text: str, language: str) -> tuple[str, tuple[str, ...]]:

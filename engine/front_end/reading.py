@@ -1,0 +1,79 @@
+"""How the bundled models read: a text in pieces that they can speak, as phones with durations from a table; and when
+each phone of a voice's recording sounds."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.front_end.alignment import Alignment, align
+from engine.front_end.chunking import chunks
+from engine.front_end.durations import DurationTable
+from engine.front_end.phonemiser import Phonemiser
+from engine.front_end.phones import PAUSE
+
+PIECE_SECONDS = 6.0
+"""New speech in one piece; the models were trained on up to ten seconds, prompt included."""
+FIRST_PIECE_SECONDS = 3.5
+ESTIMATED = (
+    "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well; to "
+    "have it measured, install pocketsphinx and check that the transcript has exactly the words of the recording."
+)
+"""A note for the user."""
+
+
+@dataclass(frozen=True)
+class SpokenPiece:
+    """A piece of text as it will be spoken."""
+
+    text: str
+    phones: tuple[str, ...]
+    """With a pause at every seam to another piece: pieces fade into each other there, and a sentence has ended."""
+    seconds: np.ndarray = field(repr=False)
+    """How long each of them sounds, without the tail that follows."""
+
+
+class PhoneReader:
+    """Reads English with the lexicon and a table of durations."""
+
+    def __init__(self, durations: DurationTable) -> None:
+        self._durations = durations
+        self._phonemise = Phonemiser()
+        self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
+
+    def pieces(
+        self, text: str, voice: str, speed: float, quick_start: bool
+    ) -> tuple[tuple[SpokenPiece, ...], tuple[str, ...]]:
+        """``text`` in pieces, with the durations of ``voice``, and what the user should know. With ``quick_start`` the
+        first piece is shorter, so that it is heard sooner.
+
+        Raises :class:`engine.errors.TextError`.
+        """
+        whole = self._phonemise(text)
+        found = chunks(
+            text,
+            lambda piece: self._total(piece, voice, speed),
+            PIECE_SECONDS,
+            FIRST_PIECE_SECONDS if quick_start else None,
+        )
+        spoken = [piece for piece in found if self._read(piece).phones]
+        pieces = []
+        for number, piece in enumerate(spoken):
+            before = (PAUSE,) if number else ()
+            after = (PAUSE,) if number < len(spoken) - 1 else ()
+            phones = (*before, *self._read(piece).phones, *after)
+            pieces.append(SpokenPiece(piece, phones, self._durations.seconds(phones, voice, speed)))
+        return tuple(pieces), whole.notes
+
+    def _total(self, piece: str, voice: str, speed: float) -> float:
+        phones = self._read(piece).phones
+        return self._durations.total(phones, voice, speed) if phones else 0.0
+
+    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
+        """The phones of a recording (n,) at ``rate`` Hz.
+
+        Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.
+        """
+        return align(samples, rate, self._phonemise(transcript), self._durations)

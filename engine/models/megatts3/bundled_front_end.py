@@ -1,0 +1,78 @@
+"""How the bundled MegaTTS 3 reads: any recording with its transcript through the mel codec's encoder, texts by our own
+phones and a table of durations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from engine.front_end.alignment import TABLE
+from engine.front_end.durations import DurationTable, TimedPhone, timed
+from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.knobs import Values
+from engine.measure.loudness import integrated_loudness
+from engine.models.base import Voice
+from engine.models.f5.config import HOP, SAMPLE_RATE
+from engine.models.f5.passages import Prompt
+from engine.models.f5.prompts import PromptReader
+from engine.models.megatts3.mel_codec import MelCodec
+from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
+from engine.models.megatts3.phone_table import durations_of_phones
+from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
+from engine.models.megatts3.text import language_of
+
+
+class BundledFrontEnd:
+    """Makes voices and texts ready. The clock of durations is that of the mel frames."""
+
+    def __init__(self, codec: MelCodec, read_prompt: PromptReader, durations: DurationTable) -> None:
+        self._codec = codec
+        self._read_prompt = read_prompt
+        self._reader = PhoneReader(durations)
+        self._last: tuple[Prompt, MegaPrompt] | None = None
+
+    def __call__(self, text: str, voice: Voice, options: Values, check: object) -> tuple[MegaPrompt, MegaPassages]:
+        """See :class:`engine.models.megatts3.adapter.FrontEnd`; nothing here takes long enough to be cancelled."""
+        language_of(text, "the bundled model speaks only English")
+        prompt = self._prompt(voice)
+        pieces, notes = self._reader.pieces(text, voice.id, options["speed"], options["quick_start"])
+        passages = tuple(
+            MegaPassage.of(piece.text, prompt.spoken, self._timed(timed(piece.phones, piece.seconds)))
+            for piece in pieces
+        )
+        return prompt, MegaPassages(passages, notes)
+
+    def _prompt(self, voice: Voice) -> MegaPrompt:
+        read = self._read_prompt(voice)
+        if self._last is None or self._last[0] is not read:
+            self._last = read, self._encoded(read)
+        return self._last[1]
+
+    @torch.inference_mode()
+    def _encoded(self, read: Prompt) -> MegaPrompt:
+        stride = self._codec.config.stride
+        latents = read.frames // stride
+        mel = read.mel[:, : latents * stride].to(self._codec.mel_mean.device)
+        phones, notes = read.voice.phones, read.notes
+        if not phones:
+            heard = self._reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)
+            phones, notes = heard.phones, (*notes, *((ESTIMATED,) if heard.method == TABLE else ()))
+        own = read.level.restored(read.samples).numpy()
+        return MegaPrompt(
+            self._codec.encode(mel).cpu(),
+            self._timed(phones, latents),
+            integrated_loudness(own, SAMPLE_RATE).lufs,
+            read.seconds,
+            notes,
+        )
+
+    def _timed(self, phones: Sequence[TimedPhone], latents: int | None = None) -> Timed:
+        """``phones`` under their official numbers, over so many latents, by default as many as they fill in part."""
+        stride = self._codec.config.stride
+        if latents is None:
+            latents = -(-round(phones[-1][2] * SAMPLE_RATE / HOP) // stride)
+        places = phones_of_frames(phones, latents * stride, SAMPLE_RATE, HOP)
+        durations = durations_of_phones(places, len(phones))
+        ids = phone_ids(name for name, _, _ in phones)
+        return Timed(tuple(ids.tolist()), (ENGLISH_TONE,) * len(phones), tuple(durations.tolist()))

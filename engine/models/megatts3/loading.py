@@ -1,0 +1,103 @@
+"""From a folder to a MegaTTS 3 that speaks: the official release, or the bundled model, which lies in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine import device as devices
+from engine.audio.mel import MelFrontEnd
+from engine.errors import CheckpointError
+from engine.knobs import Values
+from engine.models.base import ModelInfo, Voice
+from engine.models.checkpoints import fingerprint
+from engine.models.f5.prompts import PromptReader
+from engine.models.megatts3.adapter import FrontEnd, MegaSpeech
+from engine.models.megatts3.bundled import BundledFolder
+from engine.models.megatts3.bundled_front_end import BundledFrontEnd
+from engine.models.megatts3.checkpoint import OfficialFolder
+from engine.models.megatts3.decoding import LatentDecoder, MelDecoder, WavDecoder
+from engine.models.megatts3.dit import BRANCHES, MegaDiT
+from engine.models.megatts3.durations import Tempo
+from engine.models.megatts3.front_end import OfficialFrontEnd
+from engine.models.megatts3.passages import MegaPassages, MegaPrompt
+from engine.models.order import Order
+from engine.models.precision import offered
+
+PHONES, OFFICIAL = "phones", "official"
+"""Names of the text front ends."""
+
+
+def load_megatts3(order: Order) -> MegaSpeech:
+    """Load all parts. Raises :class:`CheckpointError`."""
+    if not order.place.is_dir():
+        raise CheckpointError(
+            f"{order.place} is a file, but MegaTTS 3 is a folder of several models; choose the folder that holds "
+            "diffusion_transformer and the others."
+        )
+    return _bundled(order) if BundledFolder.is_at(order.place) else _official(order)
+
+
+def _bundled(order: Order) -> MegaSpeech:
+    folder = BundledFolder(order.place, order.check)
+    codec = folder.codec(order.device)
+    decoder = MelDecoder(codec, order.vocoder())
+    front_end = BundledFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.durations())
+    return _speech(order, folder.backbone_path, folder.backbone(), decoder, front_end, PHONES)
+
+
+def _official(order: Order) -> MegaSpeech:
+    folder = OfficialFolder(order.place, order.check)
+    folder.require_parts()
+    wavvae = folder.wavvae().to(order.device)
+    order.status("Reading what hears voices and reads texts …")
+    front_end = OfficialReading(OfficialFrontEnd.load(folder, wavvae, order.device))
+    order.status(f"Reading the transformer of {order.entry.title} …")
+    return _speech(order, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)
+
+
+class OfficialReading:
+    """The official front end as :class:`MegaSpeech` asks. Remembers the last text: it is asked for again and again."""
+
+    def __init__(self, front_end: OfficialFrontEnd) -> None:
+        self._front_end = front_end
+        self._last: tuple[tuple[MegaPrompt, str, float], MegaPassages] | None = None
+
+    def __call__(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+    ) -> tuple[MegaPrompt, MegaPassages]:
+        audio, speed = Path(voice.audio), float(options["speed"])
+        prompt = self._front_end.prompt(audio, check=check)
+        # The same recording gives the same object as long as it is not changed.
+        if self._last is None or self._last[0][0] is not prompt or self._last[0][1:] != (text, speed):
+            passages = self._front_end.passages(text, audio, Tempo(stretch=1 / speed), check=check)
+            self._last = (prompt, text, speed), passages
+        return prompt, self._last[1]
+
+
+def _speech(
+    order: Order, path: Path, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd, reads: str
+) -> MegaSpeech:
+    chosen, device = order.entry, order.device
+    order.status(f"Moving {chosen.title} to {devices.title(device)} …")
+    backbone = backbone.to(device)
+    backbone.fuse()
+    info = ModelInfo(
+        id=chosen.id,
+        title=chosen.title,
+        family=chosen.family,
+        variant=order.variant or chosen.variant,
+        checkpoint=str(path),
+        fingerprint=fingerprint(path, order.check),
+        licence=chosen.licence,
+        device=devices.title(device),
+        precision="float32",
+        sample_rate=decoder.sample_rate,
+        layers=backbone.layers,
+        branches=len(BRANCHES),
+        parameters=sum(one.numel() for one in backbone.parameters()),
+        text_front_end=reads,
+        knobs=chosen.options,
+        precisions=offered(device),
+    )
+    return MegaSpeech(info, backbone, decoder, front_end)
