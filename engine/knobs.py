@@ -20,6 +20,7 @@ class Effect(Enum):
     NEXT_SYNTHESIS = "at the next synthesis"
     AFTER_CALIBRATION = "after the next calibration"
     AFTER_TRAINING = "after training"
+    NEXT_VIEW = "the next time the view is computed"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from engine.knobs import Choice, Effect, Knob, Number, Switch
 
 _FAR = 2**31 - 1
-_MARKS = {Effect.NEXT_SYNTHESIS: "", Effect.AFTER_CALIBRATION: "↻", Effect.AFTER_TRAINING: "⚒"}
+_MARKS = {Effect.NEXT_SYNTHESIS: "", Effect.AFTER_CALIBRATION: "↻", Effect.AFTER_TRAINING: "⚒", Effect.NEXT_VIEW: ""}
 
 
 def decimals(step: float) -> int:

@@ -18,7 +18,8 @@ from engine.commands import (
     speak,
     train,
     transfer,
+    view,
 )
 
-COMMANDS = (models, download, speak, calibrate, transfer, compare, export, export_table, import_table, train)
+COMMANDS = (models, download, speak, calibrate, transfer, compare, export, export_table, import_table, train, view)
 """In the order in which the help lists them."""

@@ -22,7 +22,7 @@ from engine.explore.thresholds import (
     with_table,
 )
 from engine.explore.view import Findings, Task, View
-from engine.knobs import Knob, Number
+from engine.knobs import Effect, Knob, Number
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import Action
@@ -57,6 +57,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             default=3,
             minimum=1,
             maximum=30,
+            effect=Effect.NEXT_VIEW,
             whole=True,
         ),
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from engine.explore.figure import Axis, Bars, BarSeries, HeatMap
 from engine.explore.view import Findings, Task, View
-from engine.knobs import Knob, Number, defaults
+from engine.knobs import Effect, Knob, Number, defaults
 from engine.measure.proportions import wilson_interval
 
 
@@ -26,6 +26,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             symbol="R",
             maximum=1.0,
             minimum=0.0,
+            effect=Effect.NEXT_VIEW,
             step=0.01,
         ),
         Number(
@@ -35,6 +36,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             default=0.02,
             minimum=0.01,
             maximum=0.5,
+            effect=Effect.NEXT_VIEW,
             step=0.01,
         ),
     )
@@ -44,11 +46,12 @@ def compute(task: Task) -> Findings:
     """One run measures the similarities, another one every layer's temporal skip at every step."""
     import torch
 
+    from engine.explore.outputs import subject_of
     from engine.techniques import ditreducio
     from engine.techniques.ditreducio.table import Action
     from engine.techniques.ditreducio.trajectory import Trajectory, Work
 
-    subject, _ = task.model.subject(task.utterance.text, task.utterance.voice, task.setting)
+    subject = subject_of(task)
     layers, steps = subject.backbone.layers, subject.steps
     work = Work(task.observer, steps * layers * 2 + (steps - 1) * layers * (layers + 1) // 2)
     trajectory = Trajectory(subject, defaults(ditreducio.TECHNIQUE.knobs), work)

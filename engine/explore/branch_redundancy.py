@@ -18,9 +18,9 @@ def compute(task: Task) -> Findings:
     """One sampling run; the first branch's output is compared with each other one's, layer by layer."""
     import torch
 
-    from engine.explore.outputs import MODULES, cosine_similarity, run_through
+    from engine.explore.outputs import MODULES, cosine_similarity, run_through, subject_of
 
-    subject, _ = task.model.subject(task.utterance.text, task.utterance.voice, task.setting)
+    subject = subject_of(task)
     if subject.branches == 1:
         raise SettingError(
             "Only one branch runs under this setting, so there is nothing to compare it with; choose a guidance above "

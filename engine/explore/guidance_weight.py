@@ -13,7 +13,7 @@ from engine.errors import SettingError
 from engine.explore.figure import Axis, Curve, Lines
 from engine.explore.stages import Stages
 from engine.explore.view import Findings, Task, View
-from engine.knobs import Knob, Number, Values
+from engine.knobs import Effect, Knob, Number, Values
 from engine.models.base import ModelInfo, WeightSet
 from engine.setting import Engaged
 from engine.techniques import guidance_free
@@ -33,6 +33,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             default=6,
             minimum=1,
             maximum=30,
+            effect=Effect.NEXT_VIEW,
             whole=True,
         ),
     )

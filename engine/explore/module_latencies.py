@@ -17,7 +17,7 @@ from engine.explore.thresholds import (
     threshold_knobs,
 )
 from engine.explore.view import Findings, Task, View
-from engine.knobs import Knob, Number
+from engine.knobs import Effect, Knob, Number
 from engine.measure.timing import clock_name, interval, running_order
 
 BASELINE = "baseline"
@@ -36,6 +36,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             default=7,
             minimum=3,
             maximum=51,
+            effect=Effect.NEXT_VIEW,
             whole=True,
         ),
     )
@@ -46,14 +47,14 @@ def compute(task: Task) -> Findings:
     import torch
 
     from engine.explore.module_clock import ModuleClock
-    from engine.explore.outputs import MODULES, run_through
+    from engine.explore.outputs import MODULES, run_through, subject_of
 
     layers, steps = task.model.info.layers, task.model.belonging(task.setting).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
     runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
-    subject, _ = task.model.subject(task.utterance.text, task.utterance.voice, task.setting)
+    subject = subject_of(task)
     variants = {BASELINE: None} | {f"δ = {threshold:g}": table for threshold, table in found.tables.items()}
     latencies = {name: {module: [] for module in MODULES} for name in variants}
     with torch.inference_mode(), ModuleClock(subject.backbone, subject.noise.device) as clock:

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from engine.explore.stages import Stages
+from engine.explore.view import Task
 from engine.sampling.skipping import COMPUTE, LayerMemory, SkipPlan
+from engine.techniques.ditreducio.preparation import knobs_of
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -17,6 +19,14 @@ MODULES = {"attention": "Attention", "feed_forward": "Feed-forward"}
 
 See = Callable[[int, int, str, Tensor], None]
 """Called with step, layer, one of :data:`MODULES` and its output before the gate, (branches·items, frames, width)."""
+
+
+def subject_of(task: Task) -> Subject:
+    """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` where the model or
+    the solver takes no single steps."""
+    knobs_of(task.setting)
+    subject, _ = task.model.subject(task.utterance.text, task.utterance.voice, task.setting)
+    return subject
 
 
 def run_through(subject: Subject, work: Stages, see: See | None = None, table: StrategyTable | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.explore.figure import Axis, HeatMap
 from engine.explore.stages import Stages
 from engine.explore.view import Findings, Task, View
-from engine.knobs import Knob, Number
+from engine.knobs import Effect, Knob, Number
 
 DEPTHS = (0.45, 0.90)
 """The paper looks at layers 10 and 20 of F5-TTS's 22, and at 10 and 22 of MegaTTS 3's 24."""
@@ -22,6 +22,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             default=max(1, round(depth * layers)),
             minimum=1,
             maximum=layers,
+            effect=Effect.NEXT_VIEW,
             whole=True,
         )
         for (name, title), depth in zip(titles.items(), DEPTHS, strict=True)
@@ -32,9 +33,9 @@ def compute(task: Task) -> Findings:
     """One sampling run; the first branch's outputs of the chosen layers are kept and compared."""
     import torch
 
-    from engine.explore.outputs import MODULES, run_through
+    from engine.explore.outputs import MODULES, run_through, subject_of
 
-    subject, _ = task.model.subject(task.utterance.text, task.utterance.voice, task.setting)
+    subject = subject_of(task)
     layers = sorted({int(task.knobs["first_layer"]), int(task.knobs["second_layer"])})
     kept: dict[tuple[int, str], list[torch.Tensor]] = {(layer, name): [] for layer in layers for name in MODULES}
     items = len(subject.noise)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.explore.stages import Stage, Stages
 from engine.explore.view import Task
-from engine.knobs import Choice, Knob, Number, Values
+from engine.knobs import Choice, Effect, Knob, Number, Values
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -26,14 +26,25 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
             symbol="δ",
             minimum=0.01,
             maximum=2.0,
+            effect=Effect.NEXT_VIEW,
             step=0.05,
         ),
-        Number("count", "Thresholds", "How many.", default=count, minimum=1, maximum=12, whole=True),
+        Number(
+            "count",
+            "Thresholds",
+            "How many.",
+            default=count,
+            effect=Effect.NEXT_VIEW,
+            minimum=1,
+            maximum=12,
+            whole=True,
+        ),
         Choice(
             "tables",
             "Tables",
             "Calibrate at every threshold, or once at the smallest and predict the others: quicker, and less exact.",
             default=tables,
+            effect=Effect.NEXT_VIEW,
             values=(CALIBRATED, PREDICTED),
             titles=("Calibrate each", "Predict from one"),
         ),

@@ -1,0 +1,108 @@
+"""``paretone view``: compute a view and print its figure as text, JSON or a table for other programs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from engine import files
+from engine.bench.report import table as table_lines
+from engine.commands import arguments
+from engine.commands.output import writable
+from engine.commands.result import Result
+from engine.errors import PlainError
+from engine.explore import VIEWS
+from engine.explore.figure import Bars, Figure, HeatMap, Panel
+from engine.knobs import Values
+from engine.models.base import Utterance
+from engine.setting import Engaged
+from engine.techniques import ditreducio
+from engine.terminal import Terminal
+
+NAME = "view"
+SUMMARY = "Compute a view: a question about a model, answered by real runs as a figure."
+NOMINAL_LAYERS = 999
+"""Knobs depend on the number of layers, which only the loaded model knows; their names do not."""
+MOST_COLUMNS = 16
+"""Wider heat maps are printed as every second, third … column."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments: a command of its own for every view."""
+    names = parser.add_subparsers(title="views", metavar="NAME", required=True)
+    for view in VIEWS:
+        one = names.add_parser(view.name, help=view.question, description=f"{view.question} Source: {view.source}.")
+        # What stands before the view's name must not be reset by what does not stand after it.
+        for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
+            one.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
+        one.set_defaults(view=view)
+        knobs = view.knobs(NOMINAL_LAYERS)
+        if knobs:
+            arguments.add_knobs(one.add_argument_group("the view"), knobs)
+        one.add_argument("--csv", metavar="FILE", help="write all values as one long table")
+        arguments.add_text(one, required=False)
+        arguments.add_model(one)
+        arguments.add_sampler(one)
+        own = [knob for knob in ditreducio.TECHNIQUE.knobs if knob.name != "threshold"]
+        arguments.add_knobs(one.add_argument_group("DiTReducio, where the view calibrates"), own)
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Compute the view, write its table where one is wanted."""
+    view = options.view
+    table = None if options.csv is None else writable(options.csv)
+    model_id = options.model or arguments.DEFAULT_MODEL
+    plain, utterance = (
+        arguments.setting(options, model_id),
+        Utterance(arguments.text(options), arguments.voice(options)),
+    )
+    model = arguments.load(options, terminal, model_id, options.variant)
+    from engine.explore.computing import compute_view
+    from engine.explore.view import Task
+
+    knobs = Values(arguments.given(options, view.knobs(model.info.layers)))
+    calibrating = Values(arguments.given(options, ditreducio.TECHNIQUE.knobs))
+    if calibrating:
+        plain = plain.with_technique(Engaged(ditreducio.TECHNIQUE.name, calibrating))
+    terminal.begin()
+    figure = compute_view(view.name, Task(model, utterance, plain, knobs, terminal))
+    if table is not None:
+        try:
+            files.write_atomically(table, figure.to_csv().encode())
+        except OSError as error:
+            raise PlainError(f"{table} could not be written: {files.reason(error)}.") from error
+    return Result(figure.to_json(), "\n".join(_shown(figure, table)))
+
+
+def _shown(figure: Figure, table: Path | None) -> list[str]:
+    lines = [f"{figure.title}: {figure.question}", f"Source: {figure.source}", ""]
+    for panel in figure.panels:
+        lines += [f"{panel.title} ({_axes(panel)})", *table_lines(_rows(panel)), ""]
+    lines += [figure.caption, "", f"Made with {figure.provenance.line}; {figure.provenance.machine}."]
+    return [*lines, f"Wrote {table}."] if table else lines
+
+
+def _axes(panel: Panel) -> str:
+    if isinstance(panel, HeatMap):
+        return f"{panel.colour.label}; {panel.y.label} down, {panel.x.label} to the right"
+    return f"{panel.y.label} by {panel.x.label}"
+
+
+def _rows(panel: Panel) -> list[dict[str, object]]:
+    if isinstance(panel, HeatMap):
+        stride = -(-len(panel.columns) // MOST_COLUMNS)
+        return [
+            {panel.y.title: f"{y:g}"}
+            | {
+                f"{x:g}": panel.categories[int(value)] if panel.categories else round(value, 3)
+                for x, value in list(zip(panel.columns, row, strict=True))[::stride]
+            }
+            for y, row in zip(panel.rows, panel.values, strict=True)
+        ]
+    bars = isinstance(panel, Bars)
+    return [
+        {"series": series, panel.x.title: x if bars else round(x, 4), panel.y.title: round(value, 4)}
+        | ({"low": round(low, 4), "high": round(high, 4)} if low != "" else {})
+        | ({"note": note} if note else {})
+        for series, x, _, value, low, high, note in panel.lines()
+    ]
