@@ -271,7 +271,8 @@ class TrainingProgress(Event):
     """By name; empty after a validation."""
     validation: Mapping[str, float]
     """By name; empty after a step. ``guided t=0.05`` and so on: mean squared error to the guided velocity at a time;
-    ``gap``: their sum as a share of what it is without training."""
+    ``gap``: their sum as a share of what it is without training; ``learnt``: the share of the guidance that one branch
+    has taken on, 0 to about 1."""
 
 
 @dataclass(frozen=True)
@@ -285,6 +286,8 @@ class TrainingDone(Event):
     steps: int
     seconds: float
     validation: Mapping[str, float]
+    info: ModelInfo | None = None
+    """The loaded model, where it is the one that was trained: it has the new weights now."""
 
 
 @dataclass(frozen=True)

@@ -210,8 +210,7 @@ class Workshop:
         task = Task(model, command.utterance, command.setting, command.knobs, observer, command.record)
         observer.post(ViewComputed(command.job, compute_view(command.view, task)))
 
-    @staticmethod
-    def _train_guidance_free(command: TrainGuidanceFree, observer: TrainingObserver) -> None:
+    def _train_guidance_free(self, command: TrainGuidanceFree, observer: TrainingObserver) -> None:
         # Imported on use: few sessions train.
         from engine.training.fine_tuning import FineTuning, fine_tune
         from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
@@ -240,8 +239,12 @@ class Workshop:
                 tuned.steps,
                 tuned.seconds,
                 tuned.validation,
+                self._model.look_for_weights(observer.check) if self._is_loaded(command.model) else None,
             )
         )
+
+    def _is_loaded(self, model: str) -> bool:
+        return self._model is not None and self._model.info.id == model
 
     def _model_for(self, setting: Setting) -> SpeechModel:
         if self._model is None:

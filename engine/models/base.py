@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -199,6 +199,9 @@ class SpeechModel(Protocol):
     """A loaded model, ready to speak. Used by one thread at a time."""
 
     info: ModelInfo
+
+    def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
+        """Take note of CFG-free weights that have come since the model was loaded, and return the new ``info``."""
 
     def make_ready(self, setting: Setting, observer: Observer) -> None:
         """Read and warm up what ``setting`` needs beside the model itself, such as other weights. :meth:`synthesise`

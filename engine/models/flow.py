@@ -22,10 +22,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -34,6 +33,7 @@ from torch import Tensor
 from engine import device as devices
 from engine.errors import PlainError, SettingError
 from engine.knobs import Values
+from engine.models.backbones import Backbone, Backbones, Run
 from engine.models.base import (
     AttentionCapture,
     ModelInfo,
@@ -47,8 +47,9 @@ from engine.models.base import (
 )
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.f5.chunks import CrossFader
-from engine.models.precision import in_precision
-from engine.sampling.flow import Follow, Velocity, integrate, sampling_grid
+from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler
+from engine.models.weight_sets import find_weight_sets, folders
+from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.setting import Setting
 from engine.take import Measurements, Trace
@@ -57,71 +58,8 @@ from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
 from engine.techniques.engagement import Engagement, before_calibration, engage
 
-MOST_KEPT = 3
-"""How many backbones with other weights or in other precisions are kept beside the model's own."""
 LARGEST_MAP = 512
 """Captured attention maps are pooled to at most this many queries and keys."""
-
-
-class Prompt(Protocol):
-    """A voice made ready."""
-
-    frames: int
-    """Frames that it takes in front of the new speech."""
-    notes: tuple[str, ...]
-
-
-class Passage(Protocol):
-    """One piece of text, ready for the sampler."""
-
-    text: str
-    frames: int
-    """Frames to sample, those of the prompt included."""
-
-
-class Passages(Protocol):
-    """A whole text, and what the user should know about it."""
-
-    passages: tuple[Passage, ...]
-    notes: tuple[str, ...]
-
-
-class Run(Protocol):
-    """What the evaluations of one passage share: what a backbone's ``begin`` returns."""
-
-    branches: int
-
-
-class Backbone(Protocol):
-    """What speaking needs of a backbone; calibration and attention views need a :class:`DiffusionTransformer`."""
-
-    def velocity(
-        self,
-        x: Tensor,
-        evaluation: int,
-        run: Run,
-        duties: Sequence | None = None,
-        memory: Sequence[LayerMemory] | None = None,
-    ) -> Tensor: ...
-
-
-@dataclass(frozen=True)
-class Sampler:
-    """All that is random about one passage, drawn beforehand, and what is done with it."""
-
-    noise: Tensor
-    """The state at time 0, (1, frames, bands), float32."""
-    follow: Follow
-    """The single step. Equal arguments give equal states, always: a stochastic sampler replays its noise."""
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """A passage as it is heard."""
-
-    samples: np.ndarray = field(repr=False)
-    mel: np.ndarray | None = field(default=None, repr=False)
-    """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +112,7 @@ class FlowSpeech(ABC):
         of ``info.weight_sets``, ready for inference on ``device``."""
         self.info = info
         self._backbone = backbone
-        self._read_weights = read_weights
-        self._others: OrderedDict[tuple[str, str], Backbone] = OrderedDict()
-        """Backbones with other weights or in other precisions, by both; the one used last comes last."""
+        self._backbones = Backbones(backbone, read_weights, self._warm_up)
         self._device = device
         self._frame_seconds = frame_seconds
 
@@ -241,24 +177,15 @@ class FlowSpeech(ABC):
         """Run everything once."""
         self._warm_up(self._backbone)
 
-    def make_ready(self, setting: Setting, observer: Observer) -> None:
-        self._backbone_of(before_calibration(self.info, setting), observer.status)
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """Take note of CFG-free weights that have come, such as from a training; ``check`` may raise to cancel."""
+        places = folders(self.info.id, Path(self.info.checkpoint))
+        found = find_weight_sets(places, self.info.fingerprint, check)
+        self.info = replace(self.info, weight_sets=found)
+        return self.info
 
-    def _backbone_of(self, engagement: Engagement, status: Callable[[str], None] = lambda text: None) -> Backbone:
-        """The backbone with the weights and in the precision that are engaged, made when it is first asked for."""
-        weights, precision = engagement.weights, engagement.precision
-        if weights is None and precision == "float32":
-            return self._backbone
-        key = weights.fingerprint if weights else "", precision
-        if key not in self._others:
-            status("Preparing other weights …")
-            plain = self._read_weights(weights) if weights else self._backbone
-            self._others[key] = in_precision(plain, precision)
-            while len(self._others) > MOST_KEPT:
-                self._others.popitem(last=False)
-            self._warm_up(self._others[key])
-        self._others.move_to_end(key)
-        return self._others[key]
+    def make_ready(self, setting: Setting, observer: Observer) -> None:
+        self._backbones.of(before_calibration(self.info, setting), observer.status)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def synthesise(
@@ -310,7 +237,7 @@ class FlowSpeech(ABC):
         prompt, prepared = self._prepare(text, voice, options, check)
         return _Script(
             engagement,
-            self._backbone_of(engagement),
+            self._backbones.of(engagement),
             prompt,
             prepared.passages,
             (*engagement.notes, *prompt.notes, *prepared.notes),

@@ -138,18 +138,18 @@ def test_the_baseline_is_not_touched_by_what_was_engaged_before(model: F5Speech)
     assert np.corrcoef(narrow, before)[0, 1] > 0.99, "fewer bits are close to all of them"
 
 
-def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, tmp_path: Path) -> None:
+def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, seen: Seen, tmp_path: Path) -> None:
     of = engaging(plain(steps=1), FREE)
     speak(model, of)
-    (prepared,) = model._others.values()
+    prepared = seen.backbones[-1]
     speak(model, of)
-    assert list(model._others.values()) == [prepared], "made once"
+    assert seen.backbones[-1] is prepared, "made once"
     for number in range(5):
         save_cfg_free(tmp_path / f"{number}.safetensors", 0.6 + number / 20)
     again = small_speech.load("small", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
     for number in range(5):
         speak(again, engaging(plain(steps=1), Engaged("guidance_free", Values(weight=0.6 + number / 20))))
-    assert len(again._others) == 3
+    assert len(again._backbones) == 4
 
 
 def test_calibration_is_for_what_runs(model: F5Speech) -> None:
@@ -190,3 +190,17 @@ def test_weights_that_vanished_are_named(model: F5Speech, tmp_path: Path) -> Non
     (tmp_path / "half.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"half\.safetensors is missing"):
         speak(model, engaging(plain(steps=1), FREE))
+
+
+def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    with pytest.raises(SettingError, match="none yet"):
+        speak(model, engaging(plain(steps=1), FREE))
+    place = tmp_path / "models" / "small" / "cfg_free"
+    place.mkdir(parents=True)
+    save_cfg_free(place / "trained.safetensors", 0.5)
+    info = model.look_for_weights()
+    assert [one.weight for one in info.weight_sets] == [0.5]
+    assert model.info is info
+    assert speak(model, engaging(plain(steps=1), FREE)).notes == ("Read by the test.",)

@@ -1,0 +1,53 @@
+"""What a family of the flow kind makes of a text and a voice, and what becomes of a passage on its way to audio."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from engine.sampling.flow import Follow
+
+
+class Prompt(Protocol):
+    """A voice made ready."""
+
+    frames: int
+    """Frames that it takes in front of the new speech."""
+    notes: tuple[str, ...]
+
+
+class Passage(Protocol):
+    """One piece of text, ready for the sampler."""
+
+    text: str
+    frames: int
+    """Frames to sample, those of the prompt included."""
+
+
+class Passages(Protocol):
+    """A whole text, and what the user should know about it."""
+
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """All that is random about one passage, drawn beforehand, and what is done with it."""
+
+    noise: Tensor
+    """The state at time 0, (1, frames, bands), float32."""
+    follow: Follow
+    """The single step. Equal arguments give equal states, always: a stochastic sampler replays its noise."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A passage as it is heard."""
+
+    samples: np.ndarray = field(repr=False)
+    mel: np.ndarray | None = field(default=None, repr=False)
+    """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
