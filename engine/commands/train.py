@@ -136,7 +136,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
         f"{tuned.steps} steps by {options.method}.\n"
-        f"On held-out speech, its error to the guided model is {tuned.validation['gap']:.0%} of the unguided model's."
+        f"On held-out speech, one branch has taken on {tuned.validation['learnt']:.0%} of the guidance."
     )
     return Result(data, text)
 

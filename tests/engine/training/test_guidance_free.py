@@ -197,12 +197,28 @@ def test_distillation_closes_the_gap_on_held_out_speech(checkpoint: F5Checkpoint
     recipe = _recipe(checkpoint, examples, method=DISTILLATION, half_precision=half, weight_warm_up=0.0)
     before = recipe.validate()
     assert before["gap"] == pytest.approx(1.0, rel=1e-5)
-    assert list(before)[:-1] == [f"guided t={time:.2f}" for time in VALIDATION_TIMES]
+    assert before["learnt"] == pytest.approx(0.0, abs=1e-5)
+    assert list(before) == [*(f"guided t={time:.2f}" for time in VALIDATION_TIMES), "gap", "learnt"]
     assert before == recipe.validate()
     for number in range(1, 61):
         recipe.step(number, number / 61)
-    assert recipe.validate()["gap"] < 0.9
+    after = recipe.validate()
+    assert after["gap"] < 0.9
+    assert 0.05 < after["learnt"] < 1.2
     assert all(one.dtype == torch.float32 for one in recipe.model.parameters())
+
+
+def test_validation_compares_with_the_guided_model_that_was_started_from(checkpoint: F5Checkpoint, examples: Examples):
+    recipe = _recipe(checkpoint, examples, weight=2 / 3)
+    teacher = checkpoint.build()
+    for one in recipe._validation_problems:
+        conditional, unconditional = _branches(teacher, one.batch.ids, one.problem)
+        torch.testing.assert_close(one.conditional, conditional)
+        torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
+    halfway = replace(one, conditional=2 * conditional - one.target)
+    look = recipe._looked_at(halfway)
+    assert look.progress == pytest.approx(look.goal / 2, rel=1e-4)
+    assert look.error == pytest.approx(look.goal / 4, rel=1e-4)
 
 
 def test_all_weights_learn_and_those_started_from_stay(checkpoint: F5Checkpoint, examples: Examples):

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import PlainError
+from engine.errors import Cancelled, PlainError
 from engine.models.vocos import VocosConfig
 from engine.training import session as session_module
 from engine.training.f5_mini import ARCHITECTURE, F5Mini, F5Options
-from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Pace, Recipe, Session
+from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Milestone, Pace, Recipe, Session
 from engine.training.vocos_mini import VocosMini, VocosOptions
 from tests.engine.training.toy_corpus import toy_corpus
 
@@ -175,6 +175,54 @@ def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, mon
     assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 3
     assert signal.getsignal(signal.SIGINT) is handler
     assert _run(f5(), tmp_path, steps=5, resume=True).number == 5
+
+
+def test_every_step_and_validation_is_told(tmp_path: Path):
+    told: list[Milestone] = []
+    pace = replace(PACE, validates_first=True)
+    session = Session(f5(), tmp_path, Budget(steps=5), pace, report=lambda line: None, follow=told.append)
+    session.begin(resume=False)
+    session.run()
+    assert [(one.step, bool(one.losses), bool(one.validation)) for one in told] == [
+        (0, False, True),
+        *((step, True, False) for step in (1, 2, 3, 4)),
+        (4, False, True),
+        (5, True, False),
+        (5, False, True),
+    ]
+    assert [one.share for one in told if one.losses] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert told[0].seconds_left is None
+    assert all(one.seconds_left >= 0 for one in told[1:])
+    assert told[-1].validation == session.validation
+
+
+@pytest.mark.parametrize("channel", ["follow", "report"])
+def test_whoever_follows_can_stop_it_within_a_step(channel: str, tmp_path: Path):
+    def stop(told: object) -> None:
+        raise Cancelled
+
+    callbacks = {"report": lambda line: None, channel: stop}
+    session = Session(f5(), tmp_path, Budget(steps=50), PACE, **callbacks)
+    session.begin(resume=False)
+    assert session.run() is False
+    assert session.number == (1 if channel == "follow" else PACE.log_steps)
+    assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == session.number
+
+
+def test_of_several_processes_one_writes_and_all_stop_together(tmp_path: Path):
+    class Second:
+        is_first = False
+
+        def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
+            return 0.25, session.number == 3
+
+    told: list[object] = []
+    session = Session(f5(), tmp_path, Budget(steps=9), PACE, told.append, told.append, Second())
+    session.begin(resume=False)
+    assert session.run() is False
+    assert session.number == 3
+    assert told == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_outside_the_main_thread_leaves_signals_alone(tmp_path: Path):
