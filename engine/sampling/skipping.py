@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from engine.models.base import OperationCounts
+from engine.sampling.forecasting import reaches
 from engine.techniques.ditreducio.table import Action, StrategyTable
 
 
@@ -23,6 +25,10 @@ class Duty:
     action: Action = Action.NONE
     keep_output: bool = False
     keep_residual: bool = False
+    keep_change: bool = False
+    """Whether a later step forecasts from how far the output has come since it was last kept."""
+    reach: float = 0.0
+    """How much further a skipped output is taken to have come, in units of that change; 0 reuses it as it is."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,20 @@ COMPUTE = LayerDuty()
 @dataclass
 class ModuleMemory:
     """What one module keeps between steps. ``output`` is (branches·batch, frames, width), branch-major; ``residual``
-    holds the branches after the first, less the first."""
+    holds the branches after the first, less the first; ``change`` is the output less the one kept before it."""
 
     output: Tensor | None = None
     residual: Tensor | None = None
+    change: Tensor | None = None
+
+    def keep(self, output: Tensor, with_change: bool) -> None:
+        """Keep a new output."""
+        self.change = output - self.output if with_change else None
+        self.output = output
+
+    def recalled(self, reach: float) -> Tensor:
+        """The output as a skip takes it to be by now."""
+        return torch.add(self.output, self.change, alpha=reach) if reach else self.output
 
 
 @dataclass
@@ -55,34 +71,66 @@ class LayerMemory:
 
 
 class SkipPlan:
-    """A strategy table made ready: for every step and layer its duty, with no write that nothing reads."""
+    """For every step and layer its duty, with no write that nothing reads."""
 
     def __init__(self, table: StrategyTable) -> None:
+        """The plan of a strategy table."""
+        forecasts = table.temporal == "forecast"
         layers = []
         for row in table.actions:
-            attention = feed_forward = _duties(row)
+            attention = feed_forward = _duties(row, reaches(row, table.times) if forecasts else None)
             if table.branch_skip == "attention":
-                feed_forward = _duties([Action.NONE if action is Action.BS else action for action in row])
+                spared = [Action.NONE if action is Action.BS else action for action in row]
+                feed_forward = _duties(spared, reaches(spared, table.times) if forecasts else None)
             layers.append([LayerDuty(*pair) for pair in zip(attention, feed_forward, strict=True)])
         self._duties = tuple(zip(*layers, strict=True))
+
+    @classmethod
+    def by_module(cls, attention: Sequence[Action], feed_forward: Sequence[Action], layers: int) -> SkipPlan:
+        """The plan in which all layers do the same and the two modules differ: one action a step for each."""
+        plan = cls.__new__(cls)
+        columns = zip(_duties(attention), _duties(feed_forward), strict=True)
+        plan._duties = tuple((LayerDuty(*pair),) * layers for pair in columns)
+        return plan
 
     def at(self, step: int) -> tuple[LayerDuty, ...]:
         """The duties of all layers at ``step``."""
         return self._duties[step]
 
+    def operations(self, step: int, counts: OperationCounts) -> float:
+        """What the evaluation at ``step`` costs under the plan, where a whole one costs ``counts``."""
+        spent = counts.branches * counts.fixed
+        for duty in self._duties[step]:
+            spent += _rows(duty.attention, counts.branches) * counts.attention
+            spent += _rows(duty.feed_forward, counts.branches) * counts.feed_forward
+        return spent
 
-def _duties(row: Sequence[Action]) -> tuple[Duty, ...]:
-    duties = []
-    for step, action in enumerate(row):
-        later = row[step + 1 :]
+
+def _rows(duty: Duty, branches: int) -> int:
+    """For how many branches a module is computed."""
+    return {Action.NONE: branches, Action.BS: 1, Action.TS: 0}[duty.action]
+
+
+def _duties(row: Sequence[Action], reach: Sequence[float] | None = None) -> tuple[Duty, ...]:
+    """``reach`` is that of every skip, where skips forecast."""
+    duties: list[Duty] = []
+    keep_next = False
+    for step in reversed(range(len(row))):
+        action, later = row[step], row[step + 1 :]
         keeps_residual = False
         for following in later:
             if following is Action.NONE:
                 break
             keeps_residual |= following is Action.BS
-        keeps_output = bool(later) and later[0] is Action.TS and action is not Action.TS
-        duties.append(Duty(action, keeps_output, keeps_residual and action is Action.NONE))
-    return tuple(duties)
+        reused = bool(later) and later[0] is Action.TS and action is not Action.TS
+        keeps_change = reused and reach is not None and reach[step + 1] != 0
+        # What a change is counted from must have been kept as well.
+        keeps_output = action is not Action.TS and (reused or keep_next)
+        if action is not Action.TS:
+            keep_next = keeps_change
+        further = reach[step] if reach is not None and action is Action.TS else 0.0
+        duties.append(Duty(action, keeps_output, keeps_residual and action is Action.NONE, keeps_change, further))
+    return tuple(reversed(duties))
 
 
 def residual(output: Tensor, branches: int) -> Tensor:
@@ -106,23 +154,24 @@ def advance(
     any number of its leading rows. The memory of a step that keeps nothing is left as it was.
     """
     if duty.action is Action.TS:
-        output = memory.output
+        output = memory.recalled(duty.reach)
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     if duty.action is Action.NONE or branches == 1:
         output = module(hidden)
         if duty.keep_residual:
             memory.residual = residual(output, branches)
         if duty.keep_output:
-            memory.output = output
+            memory.keep(output, duty.keep_change)
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     first = module(hidden[: len(hidden) // branches])
     result = hidden if in_place else hidden.clone()
     if duty.keep_output:
-        memory.output = first.new_empty(result.shape)
-        outputs = memory.output.unflatten(0, (branches, -1))
+        output = first.new_empty(result.shape)
+        outputs = output.unflatten(0, (branches, -1))
         outputs[0] = first
         torch.add(first, memory.residual, out=outputs[1:])
-        return result.addcmul_(gate, memory.output)
+        memory.keep(output, duty.keep_change)
+        return result.addcmul_(gate, output)
     rows = result.unflatten(0, (branches, -1))
     rows.addcmul_(gate, first)
     rows[1:].addcmul_(gate, memory.residual)

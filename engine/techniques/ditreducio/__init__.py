@@ -11,6 +11,7 @@ from engine.knobs import Choice, Effect, Number, Values
 from engine.setting import Setting
 from engine.techniques.base import Paper, Technique
 from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
+from engine.techniques.forecast import TEMPORAL
 
 METRICS = ("mae", "relative")
 UNITS = {"mae": "log-mel units per unit time", "relative": "relative, clipped at 10"}
@@ -106,5 +107,6 @@ TECHNIQUE = Technique(
                 "Attention only (official F5 code)",
             ),
         ),
+        TEMPORAL,
     ),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -133,7 +133,7 @@ class CalibrationRecord:
         unmeasured = sum(cell not in decided and action is Action.TS for cell, action in tried_last.items())
         how = "calibrated" if differs_at is None else "predicted"
         words = origin(how, threshold, len(self.sentences), self.combine)
-        table = StrategyTable(self.table.belonging, tuple(map(tuple, rows)), self.table.branch_skip, words)
+        table = replace(self.table, actions=tuple(map(tuple, rows)), origin=words)
         return Derivation(table, differs_at is None, differs_at, unmeasured)
 
     @property

@@ -14,6 +14,8 @@ from enum import IntEnum
 from engine.errors import ProfileError
 from engine.knobs import Knob, Values
 from engine.models.base import OperationCounts
+from engine.sampling.schedules import time_grid
+from engine.techniques.forecast import TEMPORAL_VARIANTS
 
 
 class Action(IntEnum):
@@ -89,6 +91,9 @@ class StrategyTable:
     branch_skip: str = "both"
     origin: str = ""
     """How the table came about, in words: calibrated at which threshold, edited by hand, imported from a file."""
+    temporal: str = TEMPORAL_VARIANTS[0]
+    """What temporal skipping takes a module's output to be: one of :data:`engine.techniques.forecast.TEMPORAL_VARIANTS`.
+    """
 
     def __post_init__(self) -> None:
         steps = self.belonging.steps
@@ -96,6 +101,10 @@ class StrategyTable:
             raise ProfileError(
                 f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, "
                 f"not {self.branch_skip!r}."
+            )
+        if self.temporal not in TEMPORAL_VARIANTS:
+            raise ProfileError(
+                f"The strategy table's temporal must be one of {', '.join(TEMPORAL_VARIANTS)}, not {self.temporal!r}."
             )
         if not self.actions:
             raise ProfileError("The strategy table has no layers.")
@@ -110,13 +119,16 @@ class StrategyTable:
                 )
 
     @classmethod
-    def computing(cls, belonging: Belonging, layers: int, branch_skip: str = "both") -> StrategyTable:
+    def computing(
+        cls, belonging: Belonging, layers: int, branch_skip: str = "both", temporal: str = TEMPORAL_VARIANTS[0]
+    ) -> StrategyTable:
         """The table that skips nothing."""
         return cls(
             belonging,
             ((Action.NONE,) * belonging.steps,) * layers,
             branch_skip,
             "nothing skipped",
+            temporal,
         )
 
     @property
@@ -128,6 +140,12 @@ class StrategyTable:
     def steps(self) -> int:
         """Number of steps."""
         return self.belonging.steps
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The grid, ``steps + 1`` values."""
+        shape = {name: self.belonging.sampling[name] for name in ("spacing", "sway") if name in self.belonging.sampling}
+        return tuple(time_grid(self.steps, **shape).tolist())
 
     def at(self, step: int) -> tuple[Action, ...]:
         """The actions of all layers at ``step``."""
@@ -177,7 +195,8 @@ class StrategyTable:
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
+        """Plain JSON values; :meth:`from_json` reads them back. What the paper knows nothing of is written only where
+        it is in use, so that all other tables keep their fingerprints."""
         return {
             "belonging": {
                 "model": self.belonging.model,
@@ -186,6 +205,7 @@ class StrategyTable:
                 "sampling": dict(self.belonging.sampling),
             },
             "branch_skip": self.branch_skip,
+            **({"temporal": self.temporal} if self.temporal != TEMPORAL_VARIANTS[0] else {}),
             "origin": self.origin,
             "actions": [[action.name for action in row] for row in self.actions],
         }
@@ -195,7 +215,7 @@ class StrategyTable:
         """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
         if not isinstance(data, dict):
             raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
-        unknown = sorted(set(data) - {"belonging", "branch_skip", "origin", "actions"})
+        unknown = sorted(set(data) - {"belonging", "branch_skip", "temporal", "origin", "actions"})
         if unknown:
             raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
         for name in ("belonging", "branch_skip", "actions"):
@@ -206,10 +226,17 @@ class StrategyTable:
             read_actions(data["actions"], f"{where}.actions"),
             str(data["branch_skip"]),
             str(data.get("origin", "")),
+            str(data.get("temporal", TEMPORAL_VARIANTS[0])),
         )
 
     def to_official(self) -> dict:
-        """The official code's own form: ``methods[layer][step]`` and where module outputs must be cached."""
+        """The official code's own form: ``methods[layer][step]`` and where module outputs must be cached. Raises
+        :class:`ProfileError` for a table that forecasts, which the official code cannot."""
+        if self.temporal != TEMPORAL_VARIANTS[0]:
+            raise ProfileError(
+                "The strategy table was calibrated with forecasts, which the official code does not know; calibrate "
+                "with reuse for it."
+            )
         return {
             "methods": [[action.name for action in row] for row in self.actions],
             "need_cached_output": [_needed_outputs(row) for row in self.actions],

@@ -21,6 +21,7 @@ from torch import Tensor
 from engine.errors import PlainError
 from engine.knobs import Values
 from engine.models.base import ProgressObserver
+from engine.sampling.forecasting import reach
 from engine.sampling.skipping import COMPUTE, Duty, LayerDuty, LayerMemory, ModuleMemory, residual
 from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
 from engine.techniques.ditreducio.subject import Subject
@@ -88,6 +89,7 @@ class Trajectory:
         self._error = ERRORS[str(knobs["metric"])]
         self._guided = knobs["compare"] == "guided"
         self._branch_skip = str(knobs["branch_skip"])
+        self._forecasts = knobs["temporal"] == "forecast"
         self._work = work
         self._side_by_side = side_by_side
         self._states = [subject.noise]
@@ -96,6 +98,10 @@ class Trajectory:
         """What the layers remember after step 0, at which nothing is ever skipped."""
         self.state = subject.noise
         self._memories: list[LayerMemory] = [LayerMemory() for _ in range(self._layers)]
+        self._kept_at: list[tuple[int | None, int | None]] = [(None, None)] * self._layers
+        """The steps at which each layer's memory was kept, and the one kept before it."""
+        self._recalled = self._memories
+        """The memories as skips at the present step take them to be."""
         self._nothing = (Action.NONE,) * self._layers
 
     # --- Without skips ------------------------------------------------------------------------------------------------
@@ -115,7 +121,7 @@ class Trajectory:
             duty = COMPUTE if step else COMPUTING
             hidden = self._backbone.layer(layer, hidden, step, self.subject.run, duty, memory, look)
             if step == 0:
-                self._first_memories.append(self._settled(memory))
+                self._first_memories.append(self._settled(memory, LayerMemory()))
             self._work.done(1)
         output = self._backbone.leave(hidden, entered, step, self.subject.run)
         self._states.append(self._stepped(self._states[-1], step, output))
@@ -124,19 +130,28 @@ class Trajectory:
     def restart(self) -> None:
         """Go back to the state after step 0."""
         self.state, self._memories = self._states[1], list(self._first_memories)
+        self._kept_at = [(0, None)] * self._layers
+
+    @property
+    def reaches_back(self) -> int:
+        """How many computed steps a skip takes into account."""
+        return 2 if self._forecasts else 1
 
     def pass_by(self, step: int, remember: bool) -> None:
         """Take ``step`` as :meth:`explore` did, which must be where this sentence still is. With ``remember``, the
-        layers keep what they compute, so that the next step may skip."""
+        layers keep what they compute, so that the next step may skip; the steps before it that a skip takes into
+        account must have been remembered as well."""
         if remember:
             self.begin(step, self._nothing)
-            self._memories = [self._settled(memory) for memory in self._path.memories]
+            for layer in range(self._layers):
+                self.settle(layer, Action.NONE)
         self.state = self._states[step + 1]
 
     # --- With skips ---------------------------------------------------------------------------------------------------
     def begin(self, step: int, given: Sequence[Action]) -> None:
         """Compute ``step`` with the ``given`` actions in force."""
         self._step, self._given = step, given
+        self._recalled = [self._recall(layer) for layer in range(self._layers)]
         self._entered = self._backbone.enter(self.state, self.subject.run)
         self._path = self._walk(0, self._entered, self._entered)
         self._baseline = self._compared(self._path.output)
@@ -188,8 +203,14 @@ class Trajectory:
 
     def settle(self, layer: int, action: Action) -> None:
         """``layer`` does ``action`` at this step: from now on it remembers what that leaves."""
+        if action is Action.TS:
+            return
         memory = self._path.memories[layer]
-        self._memories[layer] = self._settled(memory) if action is Action.NONE else memory
+        if action is Action.NONE or self._forecasts:
+            residuals = None if action is Action.NONE else memory
+            memory = self._settled(memory, self._memories[layer], residuals)
+        self._memories[layer] = memory
+        self._kept_at[layer] = self._step, self._kept_at[layer][0]
 
     def finish(self) -> None:
         """Take the step with all that was accepted."""
@@ -198,7 +219,7 @@ class Trajectory:
     # --- Parts --------------------------------------------------------------------------------------------------------
     def _start(self, layer: int, hidden: Tensor, action: Action) -> tuple[Tensor, LayerMemory]:
         """The tried layer itself: its output, for branch skipping without the first branch, and what it remembers."""
-        before = self._memories[layer]
+        before = self._recalled[layer]
         if action is Action.TS:
             return self._backbone.layer(layer, hidden, self._step, self.subject.run, REUSING, before), before
         # The first branch does what it does anyway; the others follow it at the distance that was remembered.
@@ -228,7 +249,7 @@ class Trajectory:
         for layer in range(first, self._layers):
             inputs.append(hidden)
             if self._given[layer] is Action.TS:
-                memory = self._memories[layer]
+                memory = self._recalled[layer]
                 kept.append(memory)
                 duty, memory = REUSING, _chosen(memory, rows)
             else:
@@ -244,16 +265,28 @@ class Trajectory:
         above = replace(outcome.above, output=torch.cat([output[:missing], outcome.above.output]))
         return replace(outcome, above=above) if missing else outcome
 
-    def _settled(self, memory: LayerMemory) -> LayerMemory:
-        """The memory of a layer that computed everything, with the residuals that branch skipping starts from."""
-        if self.subject.branches == 1:
+    def _recall(self, layer: int) -> LayerMemory:
+        """A layer's memory as a skip at the present step takes it to be."""
+        memory, further = self._memories[layer], reach(self.subject.times, self._step, *self._kept_at[layer])
+        if not self._forecasts or not further:
             return memory
         return LayerMemory(
-            *(
-                ModuleMemory(module.output, residual(module.output, self.subject.branches))
-                for module in (memory.attention, memory.feed_forward)
-            )
+            *(ModuleMemory(one.recalled(further), one.residual) for one in (memory.attention, memory.feed_forward))
         )
+
+    def _settled(self, memory: LayerMemory, before: LayerMemory, skipped: LayerMemory | None = None) -> LayerMemory:
+        """What a layer remembers that computed everything: with the residuals that branch skipping starts from, those
+        of ``skipped`` where it skipped branches, and the changes since ``before`` that forecasts start from."""
+        modules = []
+        for name in ("attention", "feed_forward"):
+            output, earlier = getattr(memory, name).output, getattr(before, name).output
+            if skipped is not None:
+                distance = getattr(skipped, name).residual
+            else:
+                distance = residual(output, self.subject.branches) if self.subject.branches > 1 else None
+            change = output - earlier if self._forecasts and earlier is not None else None
+            modules.append(ModuleMemory(output, distance, change))
+        return LayerMemory(*modules)
 
     def _stepped(self, state: Tensor, step: int, velocities: Tensor) -> Tensor:
         return self.subject.follow(state, self.subject.guide(velocities), step)

@@ -38,7 +38,7 @@ def measure_transfer(
     Errors are measured as DiTReducio's knobs in ``setting`` say, and held against its threshold. Raises
     :class:`ProfileError` for a table of another model or sampling, and :class:`engine.errors.Cancelled`.
     """
-    knobs = knobs_of(setting).replace(branch_skip=table.branch_skip)
+    knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
     mismatch = table.belonging.mismatch(model.belonging(setting))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")

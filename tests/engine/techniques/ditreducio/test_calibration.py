@@ -37,7 +37,7 @@ def subject(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: int = FRAMES
     times = sampling_grid(STEPS, "uniform")
     run = dit.begin(prompt, ids, times[:-1], guidance > 0)
     noise = torch.randn(1, frames, 20, generator=generator)
-    belonging = Belonging("small", "", "small", Values(steps=STEPS, guidance=guidance))
+    belonging = Belonging("small", "", "small", Values(steps=STEPS, spacing="uniform", guidance=guidance))
     return Subject(
         dit,
         run,

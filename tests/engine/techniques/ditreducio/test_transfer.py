@@ -34,9 +34,12 @@ def measured(one: object, table: StrategyTable, chosen: Values) -> SentenceTrans
 
 @pytest.mark.parametrize("branch_skip", ["both", "attention"])
 @pytest.mark.parametrize("guidance", [2.0, 0.0])
-def test_distance_is_that_of_two_runs(branch_skip: str, guidance: float) -> None:
-    one, chosen = subject(small_dit(depth=4), guidance), knobs(threshold=0.3, branch_skip=branch_skip)
+@pytest.mark.parametrize("temporal", ["reuse", "forecast"])
+def test_distance_is_that_of_two_runs(branch_skip: str, guidance: float, temporal: str) -> None:
+    one = subject(small_dit(depth=4), guidance)
+    chosen = knobs(threshold=0.3, branch_skip=branch_skip, temporal=temporal)
     table = calibrate([subject(small_dit(depth=4), guidance, seed=1)], chosen, Recorder()).table
+    assert table.temporal == temporal
     assert table.count(Action.TS) and (table.count(Action.BS) or not guidance)
     mels = [sample(one, which)[0, one.prompt_frames :].numpy() for which in (None, table)]
     found = measured(one, table, chosen)

@@ -1,0 +1,35 @@
+"""Forecasting what a skipped module would have returned, where a strategy table says so.
+
+Ours, after TaylorSeer (Liu et al., arXiv 2503.06923) of order one and the two-step Adams–Bashforth rule: a skipped
+output is not the last one again, but that one moved on at the rate at which the last two computed ones differ. What
+differs from TaylorSeer: the step lengths of the grid are taken into account (an EPSS grid is uneven), which modules are
+skipped is a calibrated table's choice instead of every so many steps, and that table was calibrated with forecasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.techniques.ditreducio.table import Action
+
+
+def reaches(row: Sequence[Action], times: Sequence[float]) -> list[float]:
+    """How far every temporal skip of one layer reaches: the time since the last computed step over the time between
+    that and the one computed before; 0 where only one has been computed, and at steps that are not skipped.
+
+    ``times`` has at least one value for each step of ``row``.
+    """
+    found, last, before = [], 0, None
+    for step, action in enumerate(row):
+        if action is Action.TS:
+            found.append(reach(times, step, last, before))
+            continue
+        found.append(0.0)
+        last, before = step, (last if step else None)
+    return found
+
+
+def reach(times: Sequence[float], step: int, last: int | None, before: int | None) -> float:
+    """How far a skip at ``step`` reaches past the ``last`` computed step, in units of the way from the one ``before``
+    it; 0 where there was none."""
+    return 0.0 if before is None else float((times[step] - times[last]) / (times[last] - times[before]))

@@ -1,0 +1,26 @@
+"""Forecast: DiTReducio's temporal skipping with the skipped output extrapolated instead of reused.
+
+No technique of its own but a way of DiTReducio's: which modules are skipped stands in a strategy table, and a table is
+calibrated for the one way or for the other. What it does and how it differs from its sources:
+:mod:`engine.sampling.forecasting`.
+"""
+
+from __future__ import annotations
+
+from engine.knobs import Choice, Effect
+
+TEMPORAL_VARIANTS = ("reuse", "forecast")
+"""What temporal skipping takes a module's output to be: what it was at the last computed step (the paper), or that
+moved on at the rate at which the last two computed ones differ (ours)."""
+
+TEMPORAL = Choice(
+    "temporal",
+    "Skipped output",
+    "What a temporal skip takes a module's output to be: the last one again, or a first-order forecast from the last "
+    "two, after TaylorSeer (arXiv 2503.06923) and Adams–Bashforth.",
+    default="reuse",
+    effect=Effect.AFTER_CALIBRATION,
+    values=TEMPORAL_VARIANTS,
+    titles=("Reuse (paper)", "Forecast (ours, after TaylorSeer)"),
+)
+"""The knob of DiTReducio that chooses."""
