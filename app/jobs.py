@@ -21,6 +21,7 @@ class Kind(Enum):
     ACCELERATED = "Synthesising with techniques"
     CALIBRATE = "Calibrating"
     ATTENTION = "Capturing attention"
+    VIEW = "Computing the view"
 
 
 class Outcome(Enum):

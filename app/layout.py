@@ -43,6 +43,7 @@ PLACES = (
     Place("listen", "Listen", Region.BELOW),
     Place("takes", "Takes", Region.BELOW),
     Place("log", "Log", Region.BELOW),
+    Place("views", "Views", Region.CENTRE),
 )
 """All panels, in the order of their shortcuts Alt+1, Alt+2, …"""
 

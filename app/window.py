@@ -26,6 +26,7 @@ from app.desks.models import ModelDesk
 from app.desks.profiles import ProfileDesk
 from app.desks.strategy import StrategyDesk
 from app.desks.synthesis import SynthesisDesk
+from app.desks.views import ViewsDesk
 from app.guide import Guide, main_job
 from app.jobs import Jobs, Kind
 from app.layout import Docks, add_bar
@@ -116,12 +117,14 @@ class MainWindow(QMainWindow):
         self.synthesis = SynthesisDesk(self, state, action, self.status, theme)
         self.strategy = StrategyDesk(self, state, action, docks, notices, theme)
         self.listening = ListeningDesk(self, state, open_library(takes), action, docks, notices, theme)
+        self.views = ViewsDesk(self, state, action, notices, theme)
         self.profiles = ProfileDesk(self, state, action, notices)
         self._desks: tuple[Desk, ...] = (
             self.models,
             self.synthesis,
             self.strategy,
             self.listening,
+            self.views,
             self.profiles,
             GuideDesk(self.guide, state, self.listening, self.profiles),
         )
@@ -130,6 +133,7 @@ class MainWindow(QMainWindow):
         state, bridge, action, notices = self.state, self.bridge, self.action, self.notices
         bridge.happened.connect(self._handle)
         bridge.progress.connect(self.status.show_progress)
+        bridge.progress.connect(self.views.show_progress)
         bridge.telemetry.connect(self.synthesis.show_telemetry)
         bridge.trials.connect(self.strategy.show_trials)
         bridge.similarity.connect(self.strategy.show_similarity)
@@ -234,6 +238,7 @@ class MainWindow(QMainWindow):
         """Tell everyone in turn: first who shows an event, then the state, then who asks what to do about it."""
         self.notices.record(event)
         self.listening.follow(event)
+        self.views.follow(event)
         job = self.jobs.find(event.job)
         self.state.handle(event)
         self.jobs.handle(event)

@@ -137,12 +137,15 @@ def _caption(pairs: Sequence[tuple[float, float]], redundant_from: float) -> str
     ordered = sorted(range(len(pairs)), key=lambda index: pairs[index][0])
     half = len(ordered) // 2
     if half and 0 < sum(redundant) < len(pairs):
-        low, high = (sum(redundant[index] for index in part) / len(part) for part in (ordered[:half], ordered[half:]))
-        trend = "more redundant, as in the paper" if high > low else "not more redundant, unlike in the paper"
-        words += (
-            f" Of the half with the more diagonal attention {high:.0%} are, of the other {low:.0%}: diagonal layers "
-            f"are {trend}."
-        )
+        parts = [[redundant[index] for index in part] for part in (ordered[:half], ordered[half:])]
+        low, high = (sum(part) / len(part) for part in parts)
+        less, more = (wilson_interval(sum(part), len(part)) for part in parts)
+        trend = "no clear difference"
+        if more[0] > less[1]:
+            trend = "diagonal layers are more redundant, as in the paper"
+        elif more[1] < less[0]:
+            trend = "diagonal layers are less redundant, unlike in the paper"
+        words += f" Of the half with the more diagonal attention {high:.0%} are, of the other {low:.0%}: {trend}."
     return f"{words} Bars: 95 % intervals (Wilson), as if pairs were independent."
 
 

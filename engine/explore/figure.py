@@ -156,8 +156,8 @@ class Provenance:
     def line(self) -> str:
         """All of it but the machine, in one line."""
         spoken = self.utterances[0]
-        options = ", ".join(f"{name} {_plain(value)}" for name, value in self.setting.options.items())
-        knobs = "; ".join(f"{name} {_plain(value)}" for name, value in self.knobs.items())
+        options = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.setting.options.items())
+        knobs = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.knobs.items())
         parts = [
             f"{self.model} ({self.fingerprint[:12]}) on {self.device}",
             options,
@@ -249,7 +249,13 @@ def _missing(value: object) -> bool:
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _more(

@@ -1,0 +1,115 @@
+"""The views desk: figures about the loaded model, computed and written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app import file_dialogs
+from app.actions import Actions
+from app.jobs import Job, Kind, Outcome
+from app.notices import Notices
+from app.state import DITREDUCIO, AppState
+from app.theme import Theme
+from engine.errors import PlainError
+from engine.explore.figure import Figure
+from engine.knobs import Values
+from engine.messages import ComputeView, Event, Progress, ViewComputed
+from engine.models.base import Utterance
+from engine.setting import Engaged
+
+if TYPE_CHECKING:
+    from app.panels.views import ViewsPanel
+
+_KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
+
+
+class ViewsDesk(QObject):
+    """Owns Views."""
+
+    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._actions = actions
+        self._notices = notices
+        self._theme = theme
+        self._job = 0
+        self.views: ViewsPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"views": self._build_views}
+        state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        """As :class:`app.desks.desk.Desk` says."""
+        if self.views is None:
+            return
+        state = self._state
+        waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
+        self.views.set_layers(state.info.layers if state.ready and state.info is not None else 0)
+        self.views.set_reason(state.why_not_synthesise() or waiting)
+
+    def follow(self, event: Event) -> None:
+        """Show a figure that was computed."""
+        if isinstance(event, ViewComputed) and self.views is not None:
+            self.views.show_figure(event.figure)
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far the view is."""
+        if self.views is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
+            self.views.show_progress(event.done, event.total, event.seconds_left)
+
+    def _build_views(self) -> QWidget:
+        from app.panels.views import ViewsPanel
+
+        self.views = ViewsPanel(self._theme.colours)
+        self.views.compute_wanted.connect(lambda name, knobs: self._actions.attempt(lambda: self.compute(name, knobs)))
+        self.views.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.views.export_wanted.connect(self._ask_where_to_write)
+        self.refresh()
+        return self.views
+
+    def compute(self, name: str, knobs: Values) -> None:
+        """Compute the view called ``name`` as things are selected. Raises :class:`PlainError` when it cannot be
+        done."""
+        state = self._state
+        problem = state.why_not_synthesise()
+        if problem:
+            raise PlainError(problem)
+        calibrating = Engaged(DITREDUCIO, state.knobs(DITREDUCIO))
+        setting, record = state.baseline_setting.with_technique(calibrating), state.record
+        utterance = Utterance(state.text, state.voice)
+        self.views.begin(name)
+        job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, record))
+        self._job = job.number
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.VIEW and self.views is not None:
+            said = {Outcome.CANCELLED: "Cancelled; nothing was kept of it.", Outcome.FAILED: sentence}
+            self.views.end(said.get(outcome, ""))
+
+    # --- Files ------------------------------------------------------------------------------------------------------
+    @Slot(str)
+    def _ask_where_to_write(self, ending: str) -> None:
+        figure = self.views.figure
+        if figure is not None:
+            file_dialogs.ask_where_to_write(
+                self._window,
+                f"Figure as {ending.upper()}",
+                _KINDS[ending],
+                f"{figure.view}-{figure.provenance.setting.model}.{ending}",
+                lambda path: self._actions.attempt(lambda: self.write(figure, path)),
+            )
+
+    def write(self, figure: Figure, path: Path) -> None:
+        """Write ``figure`` in the form that the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
+        written."""
+        from app.figures import paper
+
+        paper.write(figure, path)
+        self._notices.note(f"Wrote {path}")

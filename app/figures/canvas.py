@@ -1,0 +1,178 @@
+"""A figure on the screen: its panels, and a mark that the mouse and the arrow keys move from point to point."""
+
+from __future__ import annotations
+
+import math
+
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent
+from PySide6.QtWidgets import QWidget
+
+from app.figures import reading
+from app.figures.plots import colour_scale, draw, ends_of, legend_text
+from app.theme import Colours
+from engine.explore.figure import Figure, HeatMap, Panel
+
+_MOVES = {
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+}
+
+
+class FigureCanvas(pg.GraphicsLayoutWidget):
+    """Arrow keys go from point to point, Page Up and Page Down from panel to panel."""
+
+    read = Signal(str)
+    """What stands where the mark is, in words."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._figure: Figure | None = None
+        self._plots: list[pg.PlotItem] = []
+        self._mark: pg.ScatterPlotItem | None = None
+        self._at = (0, 0, 0)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Figure")
+        self.scene().sigMouseMoved.connect(self._hover)
+        self.setBackground(QColor(colours.base))
+
+    @property
+    def figure(self) -> Figure | None:
+        """What is shown."""
+        return self._figure
+
+    @property
+    def plots(self) -> tuple[pg.PlotItem, ...]:
+        """One for each panel."""
+        return tuple(self._plots)
+
+    @property
+    def cursor_at(self) -> tuple[int, int, int]:
+        """Panel, row and column of the mark."""
+        return self._at
+
+    def show_figure(self, figure: Figure | None, title: str = "", foot: str = "") -> None:
+        """Show ``figure``, or nothing; between ``title`` and ``foot``, where it has to stand by itself."""
+        self._figure, self._at = figure, (0, 0, 0)
+        self._redraw(title, foot)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.setBackground(QColor(colours.base))
+        self._redraw()
+
+    # --- Drawing -----------------------------------------------------------------------------------------------------
+    def _redraw(self, title: str = "", foot: str = "") -> None:
+        self._mark = None
+        self._plots = []
+        self.clear()
+        figure = self._figure
+        if figure is None:
+            return
+        self.setAccessibleDescription(figure.caption)
+        across = min(figure.across, len(figure.panels))
+        ends = ends_of(figure.panels)
+        shared = len(ends) == 1 and all(isinstance(panel, HeatMap) for panel in figure.panels)
+        first = 0
+        if title:
+            self.addLabel(title, row=0, col=0, colspan=across + shared, justify="left", color=self._colours.text)
+            first = 1
+        for index, panel in enumerate(figure.panels):
+            plot = self.addPlot(row=first + index // across, col=index % across)
+            bounds = ends.get(panel.colour.label, (0.0, 1.0)) if isinstance(panel, HeatMap) else (0.0, 1.0)
+            draw(plot, panel, self._colours, bounds)
+            if isinstance(panel, HeatMap) and not panel.categories and not shared:
+                self._add_scale(plot, panel, bounds)
+            self._plots.append(plot)
+        for column in range(across):
+            # Labels of different widths must not make panels of different widths.
+            self.ci.layout.setColumnPreferredWidth(column, 1000)
+            self.ci.layout.setColumnStretchFactor(column, 1)
+        last = first + -(-len(figure.panels) // across)
+        if shared:
+            name, bounds = next(iter(ends.items()))
+            self.addItem(colour_scale(name, bounds, self._colours), row=first, col=across, rowspan=last - first)
+        kinds = [panel.categories for panel in figure.panels if isinstance(panel, HeatMap) and panel.categories]
+        if kinds:
+            self.addLabel(legend_text(kinds[0], self._colours), row=last, col=0, colspan=across)
+            last += 1
+        if foot:
+            self.addLabel(foot, row=last, col=0, colspan=across + shared, justify="left", color=self._colours.muted)
+        self._adopt_menus()
+
+    def _add_scale(self, plot: pg.PlotItem, panel: HeatMap, ends: tuple[float, float]) -> None:
+        bar = colour_scale(panel.colour.label, ends, self._colours)
+        # The place that pyqtgraph itself gives a bar beside a plot.
+        plot.layout.addItem(bar, 2, 5)
+        plot.layout.setColumnFixedWidth(4, 5)
+
+    def _adopt_menus(self) -> None:
+        """See :mod:`app.plot_menus`: panels drawn later have menus too."""
+        from app.plot_menus import adopt_menus_of
+
+        adopt_menus_of(self)
+
+    # --- The mark ----------------------------------------------------------------------------------------------------
+    def go_to(self, panel: int, row: int, column: int) -> None:
+        """Put the mark on a point, or the nearest one that there is, and say what stands there."""
+        if self._figure is None:
+            return
+        panel = min(max(panel, 0), len(self._figure.panels) - 1)
+        shown = self._figure.panels[panel]
+        row, column = reading.within(shown, row, column)
+        self._at = panel, row, column
+        self._show_mark(shown)
+        self.read.emit(reading.words(shown, row, column))
+
+    def _show_mark(self, panel: Panel) -> None:
+        if self._mark is not None and self._mark.scene() is not None:
+            self._mark.getViewBox().removeItem(self._mark)
+        x, y = reading.position(panel, *self._at[1:])
+        symbol = "s" if isinstance(panel, HeatMap) else "o"
+        self._mark = pg.ScatterPlotItem(
+            symbol=symbol, size=13, pen=pg.mkPen(self._colours.danger, width=2), brush=None, pxMode=True
+        )
+        if math.isfinite(x) and math.isfinite(y):
+            self._mark.setData([x], [y])
+        self._plots[self._at[0]].addItem(self._mark, ignoreBounds=True)
+
+    def _hover(self, place: QPointF) -> None:
+        if self._figure is None:
+            return
+        for index, plot in enumerate(self._plots):
+            view = plot.getViewBox()
+            if view.sceneBoundingRect().contains(place):
+                point = view.mapSceneToView(place)
+                (left, right), (top, bottom) = view.viewRange()
+                panel = self._figure.panels[index]
+                found = reading.nearest(panel, point.x(), point.y(), right - left, bottom - top)
+                if (index, *found) != self._at or self._mark is None:
+                    self.go_to(index, *found)
+                return
+
+    def event(self, event: QEvent) -> bool:
+        own = (*_MOVES, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+        if event.type() is QEvent.Type.ShortcutOverride and event.key() in own and not event.modifiers():
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        panel, row, column = self._at
+        key = Qt.Key(event.key())
+        if self._figure is None:
+            super().keyPressEvent(event)
+        elif self._mark is None and key in _MOVES:
+            self.go_to(panel, row, column)
+        elif key in _MOVES:
+            down, right = _MOVES[key]
+            self.go_to(panel, row + down, column + right)
+        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            self.go_to(panel + (1 if key == Qt.Key.Key_PageDown else -1), row, column)
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,190 @@
+"""Drawing the panels of a figure as pyqtgraph plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+
+from app.figures.cells import Cells
+from app.figures.palette import DASHES, MARKS, category_colours, magnitude_map, series_colour
+from app.figures.reading import GROUP_WIDTH, bar_centre
+from app.theme import Colours, style_plot
+from engine.explore.figure import Bars, HeatMap, Lines, Panel
+
+_MOST_TICKS = 12
+_SHADES = 256
+
+Ends = tuple[float, float]
+
+
+def draw(plot: pg.PlotItem, panel: Panel, colours: Colours, ends: Ends) -> None:
+    """Draw ``panel`` in the empty ``plot``. The colours of a heat map go from one of ``ends`` to the other."""
+    style_plot(plot, colours)
+    plot.setMenuEnabled(False)
+    plot.hideButtons()
+    plot.setMouseEnabled(x=False, y=False)
+    plot.setTitle(panel.title, color=colours.text, size="10pt")
+    for side, axis in (("bottom", panel.x), ("left", panel.y)):
+        plot.getAxis(side).enableAutoSIPrefix(False)
+        plot.setLabel(side, axis.label, color=colours.muted)
+    match panel:
+        case HeatMap():
+            _draw_heat_map(plot, panel, colours, ends)
+        case Lines():
+            _draw_lines(plot, panel, colours)
+        case Bars():
+            _draw_bars(plot, panel, colours)
+
+
+def ends_of(panels: Sequence[Panel]) -> dict[str, Ends]:
+    """The least and the greatest value of all heat maps whose colours mean the same, by that meaning."""
+    values: dict[str, list[float]] = {}
+    for panel in panels:
+        if isinstance(panel, HeatMap) and not panel.categories:
+            found = [value for row in panel.values for value in row if math.isfinite(value)]
+            values.setdefault(panel.colour.label, []).extend(found)
+    return {name: (min(found), max(found)) for name, found in values.items() if found}
+
+
+def colour_scale(name: str, ends: Ends, colours: Colours) -> pg.ColorBarItem:
+    """A bar that says what the colours of heat maps mean."""
+    low, high = _apart(ends)
+    bar = pg.ColorBarItem(
+        values=(low, high), width=12, colorMap=magnitude_map(colours), interactive=False, rounding=1e-6
+    )
+    bar.axis.setPen(QColor(colours.border))
+    bar.axis.setTextPen(QColor(colours.muted))
+    bar.axis.enableAutoSIPrefix(False)
+    bar.setLabel("right", name, color=colours.muted)
+    return bar
+
+
+def legend_text(names: Sequence[str], colours: Colours) -> str:
+    """A legend of kinds as rich text."""
+    fills = category_colours(colours, len(names))
+    return "&nbsp;&nbsp;&nbsp;".join(
+        f'<span style="color:{fill}">■</span> <span style="color:{colours.text}">{name}</span>'
+        for name, fill in zip(names, fills, strict=True)
+    )
+
+
+def _draw_heat_map(plot: pg.PlotItem, panel: HeatMap, colours: Colours, ends: Ends) -> None:
+    cells = Cells(panel.columns, panel.rows, panel.values, _shades(panel, colours, ends))
+    plot.addItem(cells)
+    view = plot.getViewBox()
+    view.invertY(True)
+    bounds = cells.boundingRect()
+    view.setRange(bounds, padding=0)
+    view.setLimits(xMin=bounds.left(), xMax=bounds.right(), yMin=bounds.top(), yMax=bounds.bottom())
+    plot.getAxis("bottom").setTicks([_whole_ticks(panel.columns)])
+    plot.getAxis("left").setTicks([_whole_ticks(panel.rows)])
+
+
+def _shades(panel: HeatMap, colours: Colours, ends: Ends) -> Callable[[float], QColor]:
+    if panel.categories:
+        fills = [QColor(one) for one in category_colours(colours, len(panel.categories))]
+        return lambda value: fills[int(value)]
+    table = magnitude_map(colours).getLookupTable(nPts=_SHADES, alpha=False)
+    low, high = _apart(ends)
+    return lambda value: QColor(*map(int, table[round((value - low) / (high - low) * (_SHADES - 1))]))
+
+
+def _draw_lines(plot: pg.PlotItem, panel: Lines, colours: Colours) -> None:
+    legend = _legend(plot, colours)
+    for index, curve in enumerate(panel.curves):
+        colour = colours.muted if curve.reference else series_colour(colours, index)
+        dash = Qt.PenStyle.DotLine if curve.reference else DASHES[index % len(DASHES)]
+        if curve.low and any(map(math.isfinite, curve.low)):
+            plot.addItem(_intervals(curve.x, curve.y, curve.low, curve.high, colour, _span(panel) / 60))
+        item = plot.plot(
+            np.array(curve.x),
+            np.array(curve.y),
+            pen=pg.mkPen(colour, width=2, style=dash),
+            symbol=None if curve.reference and not curve.notes else MARKS[index % len(MARKS)],
+            symbolSize=9,
+            symbolPen=pg.mkPen(colours.base, width=1),
+            symbolBrush=colour,
+        )
+        legend.addItem(item, curve.name)
+    plot.showGrid(x=True, y=True, alpha=0.2)
+    view = plot.getViewBox()
+    view.enableAutoRange()
+    view.setDefaultPadding(0.08)
+
+
+def _draw_bars(plot: pg.PlotItem, panel: Bars, colours: Colours) -> None:
+    legend = _legend(plot, colours) if len(panel.series) > 1 else None
+    width = GROUP_WIDTH / len(panel.series)
+    for row, one in enumerate(panel.series):
+        colour = series_colour(colours, row)
+        shown = [column for column, value in enumerate(one.values) if math.isfinite(value)]
+        places = [bar_centre(panel, row, column) for column in shown]
+        heights = [one.values[column] for column in shown]
+        brush = pg.mkBrush(colour) if row % 2 == 0 else _hatched(colour)
+        bars = pg.BarGraphItem(x=places, height=heights, width=width * 0.92, brush=brush, pen=pg.mkPen(colour, width=1))
+        plot.addItem(bars)
+        if one.low:
+            low, high = ([part[column] for column in shown] for part in (one.low, one.high))
+            plot.addItem(_intervals(places, heights, low, high, colours.text, width / 4))
+        if legend is not None:
+            legend.addItem(bars, one.name)
+    plot.getAxis("bottom").setTicks([_spread(list(enumerate(panel.groups)))])
+    plot.showGrid(y=True, alpha=0.2)
+    tops = [value for one in panel.series for value in (*one.values, *one.high) if math.isfinite(value)]
+    # Room for the legend above the bars.
+    plot.getViewBox().setRange(
+        xRange=(-0.6, len(panel.groups) - 0.4),
+        yRange=(0, max(tops, default=1.0) * (1.25 if legend is not None else 1.05) or 1.0),
+        padding=0,
+    )
+
+
+def _hatched(colour: str) -> object:
+    brush = pg.mkBrush(colour)
+    brush.setStyle(Qt.BrushStyle.Dense4Pattern)
+    return brush
+
+
+def _legend(plot: pg.PlotItem, colours: Colours) -> pg.LegendItem:
+    ground = QColor(colours.base)
+    ground.setAlpha(200)
+    return plot.addLegend(
+        offset=(-8, 8), labelTextColor=colours.text, brush=pg.mkBrush(ground), pen=pg.mkPen(colours.border)
+    )
+
+
+def _intervals(
+    x: Sequence[float], y: Sequence[float], low: Sequence[float], high: Sequence[float], colour: str, beam: float
+) -> pg.ErrorBarItem:
+    places, centres = np.array(x, float), np.array(y, float)
+    return pg.ErrorBarItem(
+        x=places,
+        y=centres,
+        top=np.array(high, float) - centres,
+        bottom=centres - np.array(low, float),
+        beam=beam,
+        pen=pg.mkPen(colour, width=1.5),
+    )
+
+
+def _span(panel: Lines) -> float:
+    places = [x for curve in panel.curves for x in curve.x]
+    return (max(places) - min(places)) or 1.0
+
+
+def _apart(ends: Ends) -> Ends:
+    low, high = ends
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _whole_ticks(places: Sequence[float]) -> list[tuple[float, str]]:
+    return _spread([(place, f"{place:g}") for place in places])
+
+
+def _spread(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    return ticks[:: -(-len(ticks) // _MOST_TICKS)]
