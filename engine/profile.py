@@ -197,26 +197,28 @@ class Profile:
         holds the checkpoint where it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
         """
         if not isinstance(voice, Voice):
-            voice = catalogue.voice(voice) if voice else self.voice()
+            voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
         self.check(model.info, model.belonging(self.setting) if self.table else None)
         return whole(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
 
-    def voice(self) -> Voice:
-        """The voice that the profile was measured with, or the first one shipped where it says none.
+    def voice(self, folder: str = "") -> Voice:
+        """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
+        model's, where that is not where the catalogue has it.
 
         Raises :class:`AudioError` for a user's own recording: a profile holds neither its sound nor its transcript.
         """
-        shipped = {one.id: one for one in catalogue.voices()}
+        shipped = {one.id: one for one in catalogue.voices(self.setting.model, folder)}
         name = self.evidence.voice
         if not name:
-            return next(iter(shipped.values()))
+            return catalogue.voice("", self.setting.model, folder)
         if name not in shipped:
             own = name.startswith(catalogue.OWN_VOICE)
             shown = f"the recording {name.removeprefix(catalogue.OWN_VOICE)}" if own else f"the voice {name!r}"
+            others = f", or one that the model comes with ({', '.join(shipped)})" if shipped else ""
             raise AudioError(
                 f"The profile was measured with {shown}, which is not part of it; give a voice: that recording and its "
-                f"transcript (--voice and --transcript), or one that ships with Paretone ({', '.join(shipped)})."
+                f"transcript (--voice and --transcript){others}."
             )
         return shipped[name]
 

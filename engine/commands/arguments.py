@@ -183,29 +183,30 @@ def _read(file: str) -> str:
         raise TextError(f"The text {file} is not UTF-8 ({error}); save it as UTF-8.") from error
 
 
-def voice(options: argparse.Namespace, profile: Profile | None = None) -> Voice:
-    """The voice that the arguments name, else the profile's, else the first one shipped."""
+def voice(options: argparse.Namespace, model: str, profile: Profile | None = None) -> Voice:
+    """The voice that the arguments name, else the profile's, else the model's first."""
     if options.voice is None:
         if options.transcript:
             raise AudioError("--transcript belongs to a recording; give that with --voice.")
-        return profile.voice() if profile else catalogue.voice(DEFAULT_VOICE)
-    return _voice(options.voice, iter([options.transcript]))
+        return profile.voice(options.folder) if profile else catalogue.voice("", model, options.folder)
+    return _voice(options.voice, iter([options.transcript]), model, options.folder)
 
 
-def several_voices(options: argparse.Namespace) -> tuple[Voice, ...]:
+def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]:
     """The voices of :func:`add_utterances`; none where none is given."""
     transcripts = iter(options.transcript or ())
-    voices = tuple(_voice(name, transcripts) for name in options.voice or ())
+    voices = tuple(_voice(name, transcripts, model, options.folder) for name in options.voice or ())
     if next(transcripts, None) is not None:
         raise AudioError("--transcript belongs to a recording, and there are more of them than recordings.")
     return voices
 
 
-def _voice(name: str, transcripts: Iterator[str]) -> Voice:
-    """A shipped voice, or a recording with the next of the ``transcripts``."""
+def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Voice:
+    """A voice of the model, or a recording with the next of the ``transcripts``."""
     recording = Path(name)
-    if name in catalogue.VOICE_TITLES or (not recording.exists() and not recording.suffix):
-        return catalogue.voice(name)
+    known = {one.id for one in catalogue.voices(model, folder)}
+    if name in known or (not recording.exists() and not recording.suffix):
+        return catalogue.voice(name, model, folder)
     if not recording.is_file():
         raise AudioError(f"There is no recording {recording}; check the path.")
     return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), next(transcripts, ""))

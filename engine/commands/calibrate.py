@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Calibrate, measure what it gives, write what was asked for."""
     calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
-    utterances = _utterances(options)
+    utterances = _utterances(options, model_id)
     plain = arguments.setting(options, model_id)
     model = arguments.load(options, terminal, model_id, options.variant)
     for number, one in enumerate(calibrations):
@@ -111,10 +111,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     return Result(data, _shown(calibrations, found))
 
 
-def _utterances(options: argparse.Namespace) -> list[Utterance]:
+def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
     """Every sentence and every voice at least once, in turn."""
     texts = arguments.several_texts(options) or catalogue.sentences()[:1]
-    voices = arguments.several_voices(options) or (catalogue.voice(arguments.DEFAULT_VOICE),)
+    voices = arguments.several_voices(options, model) or (catalogue.voice("", model, options.folder),)
     turns = range(max(len(texts), len(voices)))
     return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 

@@ -99,7 +99,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     place = None if options.out is None else folder(options.out)
     texts = arguments.texts(options)
     sides = _sides(options)
-    voice = arguments.voice(options, next((side.profile for side in sides if side.profile), None))
+    profile = next((side.profile for side in sides if side.profile), None)
+    voice = arguments.voice(options, (profile or sides[0]).setting.model, profile)
     loaded: dict[tuple[str, str], SpeechModel] = {}
     for side in sides:
         key = side.setting.model, side.variant

@@ -14,6 +14,11 @@ from engine.terminal import Terminal
 
 NAME = "download"
 SUMMARY = "Fetch an official checkpoint and its vocoder, after showing their licences."
+RELEASED_VOICES = (
+    "It speaks only in voices whose latents were released, which are no part of the download: put name.wav and "
+    "name.npy into {}. https://github.com/bytedance/MegaTTS3 says where they are."
+)
+"""What the user must do first."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +64,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         "bytes": sum(path.stat().st_size for path in found),
     }
     place = "" if folder == entry.folder else f' --folder "{folder}"'
-    if folder.name != entry.variant:
+    if folder.name != entry.variant and entry.loader == "f5":
         # Two of the architectures have the same weight names, so a folder of another name says too little.
         place += f" --variant {entry.variant}"
     lines = [
@@ -67,6 +72,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         *map(str, found),
         f'Try it: paretone speak --model {entry.id}{place} --text "Good morning." --out morning.wav',
     ]
+    if entry.released_voices:
+        lines.insert(-1, RELEASED_VOICES.format(folder / catalogue.VOICES))
     return Result(data, "\n".join(lines))
 
 

@@ -7,6 +7,7 @@ import argparse
 from engine.bench.report import table
 from engine.commands.result import Result
 from engine.models import catalogue
+from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
 from engine.models.downloads import RELEASES
 from engine.techniques import TECHNIQUES
@@ -35,7 +36,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         }
         for one in catalogue.MODELS
     ]
-    voices = [{"id": one.id, "title": one.title, "transcript": one.transcript} for one in catalogue.voices()]
+    voices = [
+        {"id": one.id, "title": one.title, "transcript": one.transcript, "models": list(models)}
+        for one, models in _voices().items()
+    ]
     techniques = [
         {
             "name": one.name,
@@ -58,12 +62,21 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     ]
     blocks = [
         table(rows),
-        table([{"voice": one["id"], "what it is": one["title"]} for one in voices]),
+        table([{"voice": one["id"], "what it is": one["title"], "of": ", ".join(one["models"])} for one in voices]),
         table([{"technique": one["name"], "what it does": one["summary"]} for one in techniques]),
         table(knobs),
     ]
     text = "\n\n".join("\n".join(block) for block in blocks)
     return Result({"models": found, "voices": voices, "techniques": techniques}, text)
+
+
+def _voices() -> dict[Voice, list[str]]:
+    """Every voice, and the models that can use it."""
+    found: dict[Voice, list[str]] = {}
+    for model in catalogue.MODELS:
+        for one in catalogue.voices(model.id):
+            found.setdefault(one, []).append(model.id)
+    return found
 
 
 def _availability(one: CatalogueEntry) -> str:

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
-    voice = arguments.voice(options, profile)
+    voice = arguments.voice(options, model_id, profile)
     model = arguments.load(options, terminal, model_id, variant)
     if profile is not None:
         setting = _changed(profile.setting, options, model_id)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         artefacts = profile.artefacts
     else:
         setting, artefacts = _engaged(arguments.setting(options, model_id), model, options)
-    model.make_ready(setting, terminal)
+    model.make_ready(setting, terminal, voice)
     terminal.status("Synthesising")
     terminal.begin()
     synthesis = whole(model.synthesise(text, voice, setting, artefacts, terminal))

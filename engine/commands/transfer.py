@@ -57,17 +57,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Measure the table on every text in every voice."""
     texts = arguments.several_texts(options) or catalogue.harvard_sentences()[:SENTENCES]
-    voices = arguments.several_voices(options) or catalogue.voices()
-    unseen = [Utterance(text, voice) for voice, text in product(voices, texts)]
     profile = Profile.load(options.profile) if options.profile else None
-    calibrated = _own(options, profile)
+    plain = _plain(options) if profile is None else profile.setting
+    voices = arguments.several_voices(options, plain.model) or catalogue.voices(plain.model, options.folder)
+    unseen = [Utterance(text, voice) for voice, text in product(voices, texts)]
+    calibrated = _own(options, plain.model, profile)
     if profile is None:
-        plain = _plain(options)
         model = arguments.load(options, terminal, plain.model, options.variant)
         knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
         setting, (table,) = with_table(plain, model, options.table, knobs)
     else:
-        model = arguments.load(options, terminal, profile.setting.model, options.variant or profile.named_variant)
+        model = arguments.load(options, terminal, plain.model, options.variant or profile.named_variant)
         setting, table = _of(profile, options.profile, model)
     from engine.techniques.ditreducio.transfer import measure_transfer
 
@@ -78,13 +78,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     return Result(data, "\n".join(_shown(report, table, ops_ratio)))
 
 
-def _own(options: argparse.Namespace, profile: Profile | None) -> list[Utterance]:
+def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> list[Utterance]:
     """What the table was calibrated on, as far as it is known; voices take turns."""
     if not options.own_text:
         evidence = profile.evidence if profile else None
-        return [Utterance(evidence.text, profile.voice())] if evidence and evidence.text else []
-    voices: list[Voice] = [catalogue.voice(name) for name in options.own_voice or ()]
-    voices = voices or [profile.voice() if profile else catalogue.voice(arguments.DEFAULT_VOICE)]
+        return [Utterance(evidence.text, profile.voice(options.folder))] if evidence and evidence.text else []
+    place = model, options.folder
+    voices: list[Voice] = [catalogue.voice(name, *place) for name in options.own_voice or ()]
+    voices = voices or [profile.voice(options.folder) if profile else catalogue.voice("", *place)]
     return [Utterance(text, voices[turn % len(voices)]) for turn, text in enumerate(options.own_text)]
 
 

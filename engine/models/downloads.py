@@ -23,6 +23,7 @@ from engine.files import reason
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
 MIT = "MIT"
+APACHE = "Apache-2.0"
 BLOCK = 1 << 20
 """Bytes between two looks at whether the user has cancelled."""
 ATTEMPTS = 5
@@ -44,6 +45,9 @@ LICENCES: Mapping[str, Licence] = {
         "https://creativecommons.org/licenses/by-nc/4.0/",
     ),
     MIT: Licence("use for any purpose; keep the copyright notice.", "https://opensource.org/license/mit"),
+    APACHE: Licence(
+        "use for any purpose; keep the notices and say what was changed.", "https://www.apache.org/licenses/LICENSE-2.0"
+    ),
 }
 """By their SPDX identifier."""
 
@@ -89,10 +93,36 @@ def _official(repository: str, weights: str, vocabulary: str) -> Release:
     )
 
 
+_MEGATTS3 = tuple(
+    RemoteFile("ByteDance/MegaTTS3", name, name, APACHE)
+    for name in (
+        *(f"{part}/config.yaml" for part in ("diffusion_transformer", "aligner_lm", "duration_lm", "wavvae")),
+        *(
+            f"g2p/{name}.json"
+            for name in (
+                "added_tokens",
+                "config",
+                "generation_config",
+                "special_tokens_map",
+                "tokenizer",
+                "tokenizer_config",
+                "vocab",
+            )
+        ),
+        "g2p/merges.txt",
+        *(f"{part}/model_only_last.ckpt" for part in ("aligner_lm", "duration_lm")),
+        "wavvae/decoder.ckpt",
+        "g2p/model.safetensors",
+        "diffusion_transformer/model_only_last.ckpt",
+    )
+)
+"""All of the release but its training logs. It has no encoder: ``wavvae/model_only_last.ckpt`` was never published."""
+
 RELEASES: Mapping[str, Release] = {
     "F5TTS_v1_Base": _official("SWivid/F5-TTS", "F5TTS_v1_Base/model_1250000.safetensors", "F5TTS_v1_Base/vocab.txt"),
     "F5TTS_Base": _official("SWivid/F5-TTS", "F5TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
     "E2TTS_Base": _official("SWivid/E2-TTS", "E2TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
+    "MegaTTS3": Release(APACHE, _MEGATTS3),
 }
 """The official models by their name in the catalogue. Small files first, so that a wrong address shows at once."""
 
@@ -167,7 +197,9 @@ def download(
     done = sum(one.present for one in transfers)
     _require_space(folder, total - done)
     for one in transfers:
-        text = f"Downloading {one.destination.name}"
+        inside = one.destination.is_relative_to(os.path.normpath(folder))
+        name = one.destination.relative_to(os.path.normpath(folder)).as_posix() if inside else one.destination.name
+        text = f"Downloading {name}"
         progress(done, total, text)
         for change in _fetch(hub, one, check):
             done += change

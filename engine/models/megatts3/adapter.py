@@ -18,13 +18,14 @@ from engine import device as devices
 from engine.knobs import Values
 from engine.models.base import ModelInfo, OperationCounts, Voice
 from engine.models.f5.chunks import CrossFader
-from engine.models.flow import Decoded, FlowSpeech, Sampler
+from engine.models.flow import FlowSpeech
 from engine.models.megatts3.config import LATENT_STRIDE
 from engine.models.megatts3.decoding import LatentDecoder
 from engine.models.megatts3.dit import MegaConditioning, MegaDiT
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt
 from engine.models.megatts3.phones import ENGLISH_TONE, SILENCE
 from engine.models.megatts3.segments import hann_fade, level_matched
+from engine.models.passages import Decoded, Sampler
 from engine.sampling.flow import sampling_grid
 from engine.sampling.guidance import needed_branches, three_branch_velocity
 from engine.sampling.overshoot import OvershootNoise, overshoot_steps

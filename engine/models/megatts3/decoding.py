@@ -6,7 +6,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from engine.models.flow import Decoded
+from engine.audio.mel import MelFrontEnd
+from engine.models.passages import Decoded
 from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.megatts3.wavvae import WavVAE
 from engine.models.vocos import Vocos
@@ -23,15 +24,17 @@ class LatentDecoder(Protocol):
 
 
 class WavDecoder:
-    """Latents to audio at once, as officially."""
+    """Latents to audio at once, as officially; the mel is that of the audio."""
 
     def __init__(self, wavvae: WavVAE) -> None:
         self._wavvae = wavvae
+        self._mel = MelFrontEnd()
         self.sample_rate = wavvae.config.sample_rate
         self.samples_per_latent = wavvae.config.samples_per_latent
 
     def __call__(self, latents: Tensor, prompt_frames: int) -> Decoded:
-        return Decoded(self._wavvae.decode(latents, prompt_frames)[0].cpu().numpy())
+        samples = self._wavvae.decode(latents, prompt_frames)[0]
+        return Decoded(samples.cpu().numpy(), self._mel(samples)[0].cpu().numpy())
 
 
 class MelDecoder:

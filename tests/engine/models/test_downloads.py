@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Cancelled, PlainError
-from engine.models import downloads
+from engine.models import catalogue, downloads
 from engine.models.downloads import LICENCES, NON_COMMERCIAL, RELEASES, download, extent
+from engine.models.megatts3.checkpoint import OfficialFolder
 from tests.engine.models.hub import CONTENT, WEIGHTS, Hub, assert_complete
 
 pytest.importorskip("huggingface_hub")
@@ -33,7 +34,7 @@ class Watcher:
 
 def fetch(hub: Hub, folder: Path, watcher: Watcher | None = None, model: str = "F5TTS_v1_Base") -> Watcher:
     watcher = watcher or Watcher()
-    download(model, folder, NON_COMMERCIAL, watcher.progress, watcher.check, hub.address)
+    download(model, folder, RELEASES[model].licence, watcher.progress, watcher.check, hub.address)
     return watcher
 
 
@@ -46,12 +47,22 @@ def sizes(model: str) -> list[tuple[str, int]]:
 def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -> None:
     watcher = fetch(hub, tmp_path / "models" / model, model=model)
     assert_complete(tmp_path / "models" / model, model)
-    assert (tmp_path / "models" / "vocos-mel-24khz" / "config.yaml").is_file()
+    vocoder = tmp_path / "models" / "vocos-mel-24khz" / "config.yaml"
+    assert vocoder.is_file() == (model != "MegaTTS3")  # Its latents are decoded to audio at once.
     done = [entry[0] for entry in watcher.seen]
     total = sum(size for _, size in sizes(model))
     assert done == sorted(done) and done[0] == 0 and done[-1] == total
     assert {entry[1] for entry in watcher.seen} == {total}
     assert len(done) > 20
+
+
+def test_a_release_of_several_parts_is_laid_out_in_their_folders(hub: Hub, tmp_path: Path) -> None:
+    watcher = fetch(hub, tmp_path / "m", model="MegaTTS3")
+    OfficialFolder(tmp_path / "m").require_parts()
+    assert catalogue.entry("MegaTTS3").licence == "Apache-2.0"
+    assert "Downloading aligner_lm/model_only_last.ckpt" in {text for _, _, text in watcher.seen}
+    # The encoder was withheld: nothing of that name must be looked for.
+    assert not [path for _, path, _ in hub.requests if path.endswith("wavvae/model_only_last.ckpt")]
 
 
 def test_how_much_there_is_to_fetch(hub: Hub, tmp_path: Path) -> None:
