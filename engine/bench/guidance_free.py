@@ -2,7 +2,8 @@
 
 For every weight w: the model under guidance w / (1 - w), its CFG-free weights in one branch, and for comparison the
 model without guidance, which is no way to speak; word error rates of the same sentences, and distances of takes from
-the same noise. The difference of the word error rates is paired sentence by sentence.
+the same noise. The difference of the word error rates is paired sentence by sentence. What distance equally good takes
+have is seen where the strongest guidance speaks from another noise.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ DEFINITION = (
     "interleaved rounds; for the weights that replace the strongest guidance."
 )
 UNGUIDED = "no guidance"
+OTHER_NOISE = "other noise"
 DRAWS = 2000
 
 
@@ -122,7 +124,8 @@ def _heard(
     arguments: argparse.Namespace,
 ) -> list[dict[str, object]]:
     """Rows of what the judge understood, both voices together, and of how far takes are from the guided ones."""
-    ways = [Way(UNGUIDED, guided(baseline, 0.0))]
+    strongest = guided(baseline, chosen[-1].equivalent_guidance)
+    ways = [Way(UNGUIDED, guided(baseline, 0.0)), Way(OTHER_NOISE, replace(strongest, seed=strongest.seed + 1))]
     for one in chosen:
         ways += [
             Way(_guided_title(one), guided(baseline, one.equivalent_guidance)),
@@ -142,6 +145,8 @@ def _heard(
         rows.append({**_row(_free_title(one), free), **faster, **_compared(reference, free)})
         unguided = found[UNGUIDED]
         rows.append({**_row(UNGUIDED, unguided), "branches": 1, **_compared(reference, unguided)})
+    again = found[OTHER_NOISE]
+    rows.append({**_row(f"{_guided_title(one)}, {OTHER_NOISE}", again), "branches": 2, **_compared(reference, again)})
     return rows
 
 

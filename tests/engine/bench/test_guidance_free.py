@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from engine import bench
+from engine.bench.guidance_free import guidance_free, guided, paired_difference
+from engine.errors import PlainError
+from engine.measure.intelligibility import WordErrors
+from engine.models.base import WeightSet
+from engine.models.catalogue import entry
+from engine.setting import Setting
+
+MODEL = "f5-mini"
+
+
+def _errors(*edits: int) -> WordErrors:
+    return WordErrors(edits, (8,) * len(edits), ("",) * len(edits))
+
+
+def test_the_difference_is_paired_by_sentence():
+    one, other = [_errors(0, 1, 0), _errors(2, 0)], [_errors(1, 1, 0), _errors(2, 1)]
+    more, low, high = paired_difference(one, other)
+    assert more == pytest.approx(2 / 40)
+    assert 0 <= low <= more <= high
+    assert paired_difference(one, one) == (0, 0, 0)
+
+
+def test_both_settings_start_from_the_same_noise_and_differ_in_their_branches():
+    baseline = Setting(MODEL, entry(MODEL).options_with(steps=7), seed=3)
+    weights = WeightSet("w-0.67.safetensors", "f" * 64, 0.666667, "model-guidance")
+    two = guided(baseline, weights.equivalent_guidance)
+    assert two.options["guidance"] == pytest.approx(2, abs=1e-4)
+    one = guidance_free(baseline, weights)
+    assert (one.seed, one.options) == (two.seed, two.options)
+    (engaged,) = one.techniques
+    assert engaged.artefact == weights.fingerprint
+    assert engaged.knobs["weight"] == 0.67
+
+
+def test_weights_that_are_not_there_are_said():
+    with pytest.raises(PlainError, match=r"has CFG-free weights for these w: .*paretone train cfg-free"):
+        bench.main(["guidance-free", "--weights", "0.11"])
+
+
+@pytest.mark.slow
+def test_one_branch_is_faster_and_is_understood(capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("pocketsphinx")
+    pytest.importorskip("jiwer")
+    command = ["guidance-free", "--sentences", "1", "--rounds", "2", "--steps", "5", "--weights", "0.5", "--json"]
+    assert bench.main(command) == 0
+    data = json.loads(capsys.readouterr().out)
+    rows = {row["speech"]: row for row in data["rows"]}
+    assert rows["CFG-free, w = 0.50"]["branches"] == 1
+    assert rows["guidance 1"]["branches"] == 2
+    assert rows["CFG-free, w = 0.50"]["word error rate"] < 0.3
+    assert 0 < rows["CFG-free, w = 0.50"]["log-mel distance"] < 1
+    assert data["headline"] == rows["CFG-free, w = 0.50"]["backbone speed-up"]
