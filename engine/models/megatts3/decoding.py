@@ -7,9 +7,9 @@ from typing import Protocol
 from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
-from engine.models.passages import Decoded
 from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.megatts3.wavvae import WavVAE
+from engine.models.passages import Decoded
 from engine.models.vocos import Vocos
 
 
