@@ -18,24 +18,25 @@ from safetensors.torch import save
 from engine.audio.mel import MelFrontEnd
 from engine.files import write_atomically
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
+from engine.models.catalogue import LATENTS, VOICES
+from engine.models.megatts3.bundled import DURATIONS, WEIGHTS
+from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec
 from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
 from engine.training.durations import ABOUT, duration_table
 from engine.training.export import export_voice
 
-DIT, CODEC, VOICES, DURATIONS = "diffusion_transformer", "wavvae", "voices", "durations.json"
-DIT_WEIGHTS = "model.safetensors"
 PHONES = (PAUSE, *sorted(VOWELS | CONSONANTS))
 
 
 def export_mega(folder: Path, model: MegaDiT, codec_folder: Path, corpus: Corpus) -> None:
     """Write ``diffusion_transformer/`` (float16, official keys), ``wavvae/``, ``durations.json`` and ``voices/``."""
     codec = MelCodec.load(codec_folder)
-    _export_dit(folder / DIT, model, codec.config.stride)
-    (folder / CODEC).mkdir(parents=True, exist_ok=True)
+    _export_dit(folder / TRANSFORMER, model, codec.config.stride)
+    (folder / WAVVAE).mkdir(parents=True, exist_ok=True)
     for name in (CONFIG_FILE, WEIGHT_FILE):
-        (folder / CODEC / name).write_bytes((codec_folder / name).read_bytes())
+        (folder / WAVVAE / name).write_bytes((codec_folder / name).read_bytes())
     voices = sorted({clip.voice for clip in corpus.training})
     tables = {
         voice: duration_table((clip for clip in corpus.training if clip.voice == voice), PHONES) for voice in voices
@@ -50,7 +51,7 @@ def export_mega(folder: Path, model: MegaDiT, codec_folder: Path, corpus: Corpus
 def _export_dit(folder: Path, model: MegaDiT, stride: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.cpu().contiguous().half() for name, value in model.state_dict().items()}
-    write_atomically(folder / DIT_WEIGHTS, save(weights))
+    write_atomically(folder / WEIGHTS, save(weights))
     content = {"audio_sample_rate": SAMPLE_RATE, "hop_size": HOP, "win_size": 1024, "frames_multiple": stride}
     (folder / CONFIG_FILE).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
@@ -60,4 +61,4 @@ def _export_voice(folder: Path, voice: str, codec: MelCodec) -> None:
     clip = export_voice(folder, voice)
     frames = clip.frames - clip.frames % codec.config.stride
     mel = MelFrontEnd()(torch.from_numpy(clip.samples))[:, :frames]
-    np.save(folder / f"{voice}.npy", codec.encode(mel).numpy())
+    np.save(folder / f"{voice}{LATENTS}", codec.encode(mel).numpy())

@@ -42,6 +42,8 @@ from engine.training.session import require_finite
 ARCHITECTURE = DiTConfig(
     dim=192, layers=10, heads=3, ff_hidden=512, local_cond=128, phone_layers=2, phone_heads=4, phone_ff_hidden=384
 )
+FRAMES_ENCODED = 4_000
+"""Mel frames that the codec encodes at a time."""
 _ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
 """Attention in plain products: items here are so short that the fused kernel's backward pass costs a tenth more of a
 step on processors."""
@@ -89,21 +91,15 @@ class LatentClip:
         return len(self.latents)
 
 
-@torch.inference_mode()
 def latent_clips(clips: Sequence[Clip], codec: MelCodec, cache: Path) -> tuple[LatentClip, ...]:
     """All ``clips``, each cut to whole latents, through ``codec``. The latents are kept in the file ``cache``, which
     must belong to this codec and these clips."""
     stride = codec.config.stride
     lengths = [clip.frames // stride for clip in clips]
     if not cache.exists():
-        device = codec.mel_mean.device
-        encoded = []
-        for clip, length in zip(clips, lengths, strict=True):
-            mel = torch.from_numpy(clip.mel[: length * stride].astype(np.float32))[None].to(device)
-            encoded.append(codec.encode(mel)[0].half().cpu().numpy())
         cache.parent.mkdir(parents=True, exist_ok=True)
         unfinished = cache.with_suffix(".part.npy")
-        np.save(unfinished, np.concatenate(encoded))
+        np.save(unfinished, np.concatenate(_encoded(clips, lengths, codec)))
         unfinished.replace(cache)
     every = np.load(cache, mmap_mode="r")
     starts = np.cumsum([0, *lengths])
@@ -116,6 +112,26 @@ def latent_clips(clips: Sequence[Clip], codec: MelCodec, cache: Path) -> tuple[L
         )
         for clip, start, length in zip(clips, starts, lengths, strict=False)
     )
+
+
+@torch.inference_mode()
+def _encoded(clips: Sequence[Clip], lengths: Sequence[int], codec: MelCodec) -> list[np.ndarray]:
+    """The latents (n, latent) of every clip, float16. Clips of one length go through the encoder together: no padding,
+    which convolutions would see."""
+    stride, device = codec.config.stride, codec.mel_mean.device
+    encoded: list[np.ndarray] = [np.empty(0)] * len(clips)
+    of_length: dict[int, list[int]] = {}
+    for number, length in enumerate(lengths):
+        of_length.setdefault(length, []).append(number)
+    for length, numbers in of_length.items():
+        together = max(1, FRAMES_ENCODED // (length * stride))
+        for first in range(0, len(numbers), together):
+            some = numbers[first : first + together]
+            mels = np.stack([clips[number].mel[: length * stride] for number in some]).astype(np.float32)
+            latents = codec.encode(torch.from_numpy(mels).to(device)).half().cpu().numpy()
+            for number, one in zip(some, latents, strict=True):
+                encoded[number] = one
+    return encoded
 
 
 class MegaMini:
