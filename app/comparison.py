@@ -5,10 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.knobs import Choice, Knob
 from engine.library import TakeSummary
 from engine.measure.fidelity import log_mel_distance
-from engine.setting import Difference
+from engine.setting import Difference, Setting
 from engine.take import Take
+from engine.techniques import technique
+
+
+def technique_text(setting: Setting) -> str:
+    """The engaged techniques with their first knob, for example ``DiTReducio δ 0.1 + Step pruning: 7 steps``;
+    ``baseline`` without any."""
+    parts = []
+    for one in setting.techniques:
+        declared = technique(one.technique)
+        knob = declared.knobs[0] if declared.knobs else None
+        parts.append(declared.title + (_value(knob, one.knobs[knob.name]) if knob and knob.name in one.knobs else ""))
+    return " + ".join(parts) or "baseline"
+
+
+def _value(knob: Knob, value: object) -> str:
+    if isinstance(knob, Choice):
+        return f": {value}"
+    if knob.symbol:
+        return f" {knob.symbol} {value:g}"
+    return f": {value:g} {knob.title.lower()}"
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:

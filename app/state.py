@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app.calibrations import CalibrationStore
-from app.comparison import differences, measured_against
+from app.comparison import differences, measured_against, technique_text
 from app.jobs import Job, Jobs, Kind, Outcome
 from engine.errors import PlainError, SettingError
 from engine.knobs import Knob, Values, checked, defaults
@@ -39,7 +39,7 @@ from engine.profile import Evidence, Profile
 from engine.sampling.schedules import time_grid
 from engine.setting import Difference, Engaged, Setting
 from engine.take import Take
-from engine.techniques import TECHNIQUES, conflict, technique
+from engine.techniques import TECHNIQUES, conflict, guidance_free, reshaped, technique
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
@@ -272,6 +272,7 @@ class AppState(QObject):
         """Switch a technique on or off for accelerated takes."""
         if self._engaged[name] != on:
             self._engaged[name] = on
+            self._find_table()
             self.selection_changed.emit()
 
     def knobs(self, name: str) -> Values:
@@ -286,8 +287,7 @@ class AppState(QObject):
             self.set_threshold(float(value))
             return
         self._knobs[name] = checked(technique(name).knobs, self._knobs[name].replace(**{knob: value}), name)
-        if name == DITREDUCIO:
-            self._find_table()
+        self._find_table()
         self.selection_changed.emit()
 
     @property
@@ -325,14 +325,14 @@ class AppState(QObject):
         self.selection_changed.emit()
 
     @property
+    def options_in_force(self) -> Values:
+        """The sampler options of accelerated takes: those selected, as the engaged techniques change them."""
+        return reshaped(self.setting, self.options)
+
+    @property
     def step_times(self) -> tuple[float, ...]:
-        """The flow time at which each step begins, as selected; empty where the options make no grid."""
-        options = self.options
-        try:
-            times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
-        except (KeyError, SettingError):
-            return ()
-        return tuple(float(time) for time in times[:-1])
+        """The flow time at which each step of an accelerated take begins; empty where the options make no grid."""
+        return grid_times(self.options_in_force)[:-1]
 
     # --- What can be done, and why not ------------------------------------------------------------------------------
     def why_not_synthesise(self) -> str:
@@ -356,6 +356,64 @@ class AppState(QObject):
         if not self.setting.techniques:
             return "Engage at least one technique first."
         return self.why_not_synthesise() or conflict(self.setting) or self.table_problem() or self._problem() or ""
+
+    def technique_problem(self, name: str) -> str:
+        """Why the technique cannot be used as things are selected, whatever others do, as a sentence, or ``""``."""
+        if not self.is_engaged(name):
+            return ""
+        setting = self.setting
+        reason = technique(name).conflict(replace(setting, options=self.options_in_force))
+        if reason or name == DITREDUCIO:
+            return reason or self.table_problem()
+        entry = setting.engaged(name)
+        # Beside nothing else, so that each technique is blamed for what it cannot do only.
+        return (problem(self.info, self.baseline_setting.with_technique(entry)) or "") if self.info is not None else ""
+
+    def technique_remarks(self, name: str) -> tuple[str, ...]:
+        """What the technique's knobs bring about that may surprise, in sentences."""
+        return technique(name).remarks(self.options_in_force, self._knobs[name]) if self.is_engaged(name) else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a take would carry as notes, beyond what its techniques remark."""
+        if self.info is None or self.info.id != self.model_id:
+            return ()
+        remarks = {one for name in self._engaged for one in self.technique_remarks(name)}
+        for setting, artefacts in ((self.setting, self._artefacts), (self.baseline_setting, ())):
+            try:
+                return tuple(one for one in engage(self.info, setting, artefacts).notes if one not in remarks)
+            except PlainError:
+                continue
+        return ()
+
+    @property
+    def missing_weight(self) -> float | None:
+        """The guidance weight w that CFG-free is to run with and that no weights of the loaded model have."""
+        info, name = self.info, guidance_free.NAME
+        if info is None or not self.is_engaged(name) or not self.may_train:
+            return None
+        return float(self._knobs[name]["weight"]) if self.technique_problem(name) else None
+
+    @property
+    def may_train(self) -> bool:
+        """Whether CFG-free weights of the chosen model can be trained here."""
+        return "guidance" in self.options and (self.info is None or self.info.cfg_free_weight is None)
+
+    def why_no_guidance(self) -> str:
+        """Why the strength of guidance has no effect on accelerated takes, as a sentence, or ``""``."""
+        if "guidance" not in self.options:
+            return ""
+        if self.info is not None and self.info.cfg_free_weight is not None:
+            return (
+                f"{self.info.title} is CFG-free (w = {self.info.cfg_free_weight:.2f}): its guidance is in its weights, "
+                "and one branch runs."
+            )
+        if self.is_engaged(guidance_free.NAME):
+            return (
+                "CFG-free has its guidance in its weights. Only the baseline is guided, by "
+                f"{self.options['guidance']:g}; disengage CFG-free to change that."
+            )
+        return ""
 
     def _problem(self) -> str | None:
         """Why the loaded model cannot be used with the engaged techniques, as a sentence, or ``None``."""
@@ -469,6 +527,7 @@ class AppState(QObject):
         """Take up the newest calibration that fits, unless the table at hand does."""
         wanted = self.belonging()
         if wanted is None:
+            self.table_changed.emit()
             return
         knobs = self._knobs[DITREDUCIO]
         record = self.calibrations.newest(wanted, knobs)
@@ -489,12 +548,7 @@ class AppState(QObject):
     def synthesise_accelerated(self) -> None:
         """Speak with the engaged techniques, with the baseline's seed. Raises when it cannot be done."""
         self._require(self.why_not_accelerate())
-        names = [f"{one.title}{self._short_knobs(one)}" for one in self.techniques if self.is_engaged(one.name)]
-        self._synthesise(Kind.ACCELERATED, self.setting, " + ".join(names))
-
-    def _short_knobs(self, one: Technique) -> str:
-        symbols = (knob for knob in one.knobs[:1] if knob.symbol)
-        return "".join(f" {knob.symbol} {self._knobs[one.name][knob.name]:g}" for knob in symbols)
+        self._synthesise(Kind.ACCELERATED, self.setting, technique_text(self.setting))
 
     def _synthesise(self, kind: Kind, setting: Setting, label: str) -> None:
         artefacts = (self.table,) if self.table is not None and setting.engaged(DITREDUCIO) else ()
@@ -511,7 +565,9 @@ class AppState(QObject):
     def capture_attention(self, layer: int, step: int) -> None:
         """Look at the attention of one layer at one step. Raises when it cannot be done."""
         self._require(self.why_not_synthesise())
-        text, voice, setting = self.text, self.voice, self.baseline_setting
+        # On the grid in force, so that its steps are those of the strategy table.
+        text, voice, setting = self.text, self.voice, self.setting.without(DITREDUCIO)
+        self._require(problem(self.info, setting) or "")
         self.jobs.start(Kind.ATTENTION, lambda job: CaptureAttention(job, text, voice, setting, layer, step))
 
     @staticmethod
@@ -655,6 +711,15 @@ class AppState(QObject):
             except (KeyError, TypeError, SettingError):
                 continue
         self.selection_changed.emit()
+
+
+def grid_times(options: Mapping[str, object]) -> tuple[float, ...]:
+    """The flow times from noise to speech that ``options`` make; none where they make no grid."""
+    try:
+        times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
+    except (KeyError, SettingError):
+        return ()
+    return tuple(float(time) for time in times)
 
 
 def _lists(data: object, length: int) -> Iterable[list]:

@@ -116,10 +116,11 @@ class StrategyDesk(QObject):
             self.threshold.set_record(state.record)
         if self.attention is not None:
             self.attention.set_times(state.step_times)
-            if state.record is not None:
+            steps = state.options_in_force.get("steps")
+            if state.record is not None and state.record.table.steps == steps:
                 self.attention.set_similarities(state.record.similarities, state.record.cut)
-            elif state.info is not None and "steps" in state.options:
-                self.attention.set_layout(state.info.layers, int(state.options["steps"]))
+            elif state.info is not None and steps is not None:
+                self.attention.set_layout(state.info.layers, int(steps))
 
     # --- Calibration and attention ----------------------------------------------------------------------------------
     @Slot(float)
@@ -163,7 +164,7 @@ class StrategyDesk(QObject):
         state = self._state
         if job.kind is Kind.CALIBRATE and state.info is not None and self.strategy is not None:
             self._docks.bring_forward("strategy")
-            self.strategy.begin_calibration(state.info.layers, int(state.options["steps"]))
+            self.strategy.begin_calibration(state.info.layers, int(state.options_in_force["steps"]))
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:

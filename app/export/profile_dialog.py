@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.takes_table import technique_text
+from app.comparison import technique_text
 from app.state import AppState
 from app.theme import set_look
 from engine.errors import PlainError

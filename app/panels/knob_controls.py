@@ -70,6 +70,14 @@ class KnobControls(QWidget):
         for knob in self._knobs:
             self._show(knob, values.get(knob.name, knob.default))
 
+    def set_reason(self, name: str, reason: str) -> None:
+        """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
+        editor = self._editors[name]
+        knob = next(one for one in self._knobs if one.name == name)
+        editor.setEnabled(not reason)
+        editor.setToolTip(reason or _description(knob))
+        editor.setAccessibleDescription(reason or _spoken(knob))
+
     def _rebuild(self, knobs: tuple[Knob, ...]) -> None:
         while self._grid.count():
             widget = self._grid.takeAt(0).widget()
@@ -81,13 +89,12 @@ class KnobControls(QWidget):
         row = 0
         for knob in knobs:
             editor = self._editor(knob)
-            description = f"<b>{knob.label}</b><br>{knob.meaning}<br><i>Takes effect {knob.effect.value}.</i>"
             label = QLabel(" ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))))
             label.setBuddy(editor)
-            label.setToolTip(description)
-            editor.setToolTip(description)
+            label.setToolTip(_description(knob))
+            editor.setToolTip(_description(knob))
             editor.setAccessibleName(f"{self._owner}: {knob.label}")
-            editor.setAccessibleDescription(f"{knob.meaning} Takes effect {knob.effect.value}.")
+            editor.setAccessibleDescription(_spoken(knob))
             reset = QToolButton(text="↺", toolTip=f"Reset to {self._default_text(knob)}")
             reset.setProperty("look", "quiet")
             reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
@@ -154,3 +161,11 @@ class KnobControls(QWidget):
         if isinstance(knob, Switch):
             return "on" if default else "off"
         return f"{default:g}{' ' + knob.unit if knob.unit else ''}"
+
+
+def _description(knob: Knob) -> str:
+    return f"<b>{knob.label}</b><br>{knob.meaning}<br><i>Takes effect {knob.effect.value}.</i>"
+
+
+def _spoken(knob: Knob) -> str:
+    return f"{knob.meaning} Takes effect {knob.effect.value}."

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -18,55 +17,19 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
-    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from app.panels.knob_controls import KnobControls
-from app.state import DITREDUCIO, SEED_LIMIT, AppState
+from app.panels.step_grid import StepGrid
+from app.panels.techniques import TechniqueList
+from app.state import SEED_LIMIT, AppState
 from app.theme import Colours
 from engine.errors import PlainError
 from engine.models import catalogue
 from engine.models.base import Voice
-from engine.sampling.schedules import effective_spacing, time_grid
-from engine.techniques.base import Technique
-from engine.techniques.ditreducio import UNITS
-
-
-class StepGrid(QWidget):
-    """The effective time grid, drawn small: one tick for each time the solver passes, noise left, speech right."""
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
-        self._times: tuple[float, ...] = ()
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def sizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().height() * 8, int(self.fontMetrics().height() * 1.2))
-
-    minimumSizeHint = sizeHint
-
-    def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
-        self._colours = colours
-        self.update()
-
-    def show_times(self, times: tuple[float, ...], description: str) -> None:
-        """Show ``times`` from 0 to 1."""
-        self._times = times
-        self.setToolTip(description)
-        self.setAccessibleName(description)
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        height, width = self.height(), self.width() - 3
-        painter.fillRect(QRectF(0, height * 0.75, self.width(), 1), QColor(self._colours.border))
-        for time in self._times:
-            painter.fillRect(QRectF(1 + time * width, height * 0.2, 1.5, height * 0.55), QColor(self._colours.accent))
 
 
 class SetupPanel(QWidget):
@@ -87,9 +50,9 @@ class SetupPanel(QWidget):
         self._add_model_group()
         self._add_voice_group()
         self._add_text_group()
-        self._techniques: dict[str, tuple[Technique, QGroupBox, KnobControls, QLabel]] = {}
-        self._technique_column = QVBoxLayout()
-        self._column.addLayout(self._technique_column)
+        self.techniques = TechniqueList(state, colours)
+        self.techniques.problem.connect(self.problem)
+        self._column.addWidget(self.techniques)
         self._add_sampler_group(colours)
         self._column.addStretch(1)
         scroll = QScrollArea(widgetResizable=True)
@@ -199,6 +162,9 @@ class SetupPanel(QWidget):
         layout.addWidget(self.sampler)
         self._grid = StepGrid(colours)
         layout.addWidget(self._grid)
+        self._notes = QLabel(wordWrap=True, visible=False)
+        self._notes.setProperty("look", "warning")
+        layout.addWidget(self._notes)
         self.seed = QSpinBox(maximum=SEED_LIMIT, keyboardTracking=False)
         self.seed.setAccessibleName("Seed of the noise")
         self.seed.setToolTip("Baseline and accelerated takes start from the same noise: the seed is the same for both.")
@@ -215,31 +181,6 @@ class SetupPanel(QWidget):
         row.addWidget(self.seed_lock)
         layout.addLayout(row)
 
-    def _show_techniques(self) -> None:
-        wanted = {one.name for one in self._state.techniques}
-        for one in self._state.techniques:
-            if one.name in self._techniques:
-                continue
-            group = QGroupBox(one.title, checkable=True)
-            group.setToolTip(f"{one.summary}<br><i>{one.paper.title}</i>, {one.paper.reference}")
-            group.setAccessibleName(f"Engage {one.title}")
-            group.setAccessibleDescription(one.summary)
-            layout = QVBoxLayout(group)
-            layout.setContentsMargins(8, 6, 8, 8)
-            summary = _note()
-            summary.setText(f"{one.summary} ({one.paper.reference})")
-            controls = KnobControls(one.title)
-            controls.changed.connect(lambda knob, value, name=one.name: self._set_knob(name, knob, value))
-            reason = QLabel(wordWrap=True, visible=False)
-            reason.setProperty("look", "warning")
-            for widget in (summary, controls, reason):
-                layout.addWidget(widget)
-            group.toggled.connect(lambda on, name=one.name: self._state.engage(name, on))
-            self._technique_column.addWidget(group)
-            self._techniques[one.name] = one, group, controls, reason
-        for name, (_, group, _, _) in self._techniques.items():
-            group.setVisible(name in wanted)
-
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
         bar = self._scroll.verticalScrollBar().sizeHint().width()
@@ -249,6 +190,7 @@ class SetupPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self._grid.set_colours(colours)
+        self.techniques.set_colours(colours)
 
     @Slot()
     def _show_model(self) -> None:
@@ -263,7 +205,7 @@ class SetupPanel(QWidget):
                 f"licence {info.licence}"
             )
             self._model_note.setToolTip(f"{info.checkpoint}\nSHA-256 {info.fingerprint}")
-        self._show_techniques()
+        self.techniques.show_techniques()
         self._show_selection()
 
     @Slot()
@@ -284,53 +226,34 @@ class SetupPanel(QWidget):
             self.seed.setValue(state.seed)
             self.seed_lock.setChecked(state.seed_locked)
         self.sampler.set_knobs(state.sampler_knobs, state.options, state.sampler_defaults)
-        self._show_grid()
-        for name, (one, group, controls, _) in self._techniques.items():
-            with QSignalBlocker(group):
-                group.setChecked(state.is_engaged(name))
-            controls.set_knobs(one.knobs, state.knobs(name))
-        if DITREDUCIO in self._techniques:
-            unit = UNITS[str(state.knobs(DITREDUCIO)["metric"])]
-            editor = self._techniques[DITREDUCIO][2].editor("threshold")
-            editor.setStatusTip(f"Unit of the threshold: {unit}")
+        if "guidance" in state.options:
+            self.sampler.set_reason("guidance", state.why_no_guidance())
+        self._grid.show_options(state.options)
+        self.techniques.show_selection()
         self._show_cost()
-
-    def _show_grid(self) -> None:
-        options = self._state.options
-        self._grid.setVisible("steps" in options)
-        if "steps" not in options:
-            return
-        steps, spacing = int(options["steps"]), str(options.get("spacing", "uniform"))
-        try:
-            times = time_grid(steps, spacing, float(options.get("sway", 0.0)))
-        except PlainError as error:
-            self._grid.show_times((), str(error))
-            return
-        name = "EPSS" if effective_spacing(steps, spacing) == "epss" else "uniform"
-        self._grid.show_times(
-            tuple(float(time) for time in times),
-            f"Effective step grid: {steps} steps, {name}, sway {float(options.get('sway', 0.0)):g}. "
-            "Noise is left, speech is right.",
-        )
 
     @Slot()
     def _show_cost(self) -> None:
         state = self._state
-        reasons = {DITREDUCIO: state.table_problem()}
-        for name, (one, _, _, reason) in self._techniques.items():
-            setting = state.setting
-            text = (one.conflict(setting) if setting.engaged(name) else None) or reasons.get(name, "")
-            reason.setText(text)
-            reason.setVisible(bool(text))
+        self.techniques.show_reasons()
+        reason = state.why_no_guidance()
+        self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.notes)))))
+        self._notes.setVisible(bool(self._notes.text()))
         ratio = state.predicted_ops_ratio
-        steps = state.options.get("steps")
+        steps = state.options_in_force.get("steps")
         evaluations = f"{steps} steps" if steps is not None else "the model's own number of steps"
         if not state.setting.techniques:
             text = f"<b>Cost</b> {evaluations}, every module computed; no technique engaged."
+        elif (problem := state.why_not_accelerate()) and state.ready and state.table is not None:
+            text = f"<b>Cost</b> {evaluations}. {problem}"
         elif ratio is None:
-            text = f"<b>Cost</b> {evaluations}; the saving is known after calibration and one baseline."
+            unknown = "after calibration and one baseline" if state.operations is None else "once it has run"
+            text = f"<b>Cost</b> {evaluations}; the saving is known {unknown}."
         else:
-            text = f"<b>Cost</b> {evaluations}, <b>{ratio:.0%}</b> of the baseline's operations ({1 - ratio:.0%} saved)"
+            text = (
+                f"<b>Cost</b> {evaluations}, <b>{ratio:.1%}</b> of the baseline's operations "
+                f"(allows {1 / ratio:.2g} × as fast)"
+            )
             measured = state.take_a.measurements if state.take_a is not None else None
             if measured is not None and measured.seconds and state.take_a.setting == state.baseline_setting:
                 floor = measured.backbone_seconds * ratio + measured.seconds - measured.backbone_seconds
@@ -406,13 +329,6 @@ class SetupPanel(QWidget):
     def _set_option(self, name: str, value: object) -> None:
         try:
             self._state.set_option(name, value)
-        except PlainError as error:
-            self.problem.emit(str(error))
-            self._show_selection()
-
-    def _set_knob(self, name: str, knob: str, value: object) -> None:
-        try:
-            self._state.set_knob(name, knob, value)
         except PlainError as error:
             self.problem.emit(str(error))
             self._show_selection()

@@ -10,9 +10,8 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
+from app.comparison import technique_text
 from engine.library import TakeSummary
-from engine.setting import Setting
-from engine.techniques import technique
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -32,17 +31,6 @@ class Column:
         """Of the values and of the title above them."""
         side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
-
-
-def technique_text(setting: Setting) -> str:
-    """The engaged techniques with their first knob, for example ``DiTReducio δ 0.1``; ``baseline`` without any."""
-    parts = []
-    for one in setting.techniques:
-        declared = technique(one.technique)
-        knob = declared.knobs[0] if declared.knobs else None
-        value = f" {knob.symbol} {one.knobs[knob.name]:g}" if knob and knob.symbol and knob.name in one.knobs else ""
-        parts.append(f"{declared.title}{value}")
-    return " + ".join(parts) or "baseline"
 
 
 def _created(take: TakeSummary) -> str:

@@ -40,7 +40,8 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk:
     assert panel.sampler.knobs == desk.state.sampler_knobs
     assert panel.sampler.editor("steps").value() == STEPS
     for one in TECHNIQUES:
-        _, group, controls, _ = panel._techniques[one.name]
+        group = panel.techniques[one.name]
+        controls = group.controls
         assert group.title() == one.title
         assert controls.knobs == one.knobs
         for knob in one.knobs:
@@ -50,7 +51,7 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk:
 def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
     panel: SetupPanel, desk: Desk, qtbot: QtBot
 ) -> None:
-    controls = panel._techniques[DITREDUCIO][2]
+    controls = panel.techniques[DITREDUCIO].controls
     editor, reset = controls.editor("marked"), controls._resets["marked"]
     assert not reset.isEnabled()
     qtbot.keyClick(editor, Qt.Key.Key_Up)
@@ -65,7 +66,7 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
     panel: SetupPanel, desk: Desk, qtbot: QtBot
 ) -> None:
     state = calibrated(desk)
-    reason = panel._techniques[DITREDUCIO][3]
+    reason = panel.techniques[DITREDUCIO].reason
     assert not reason.isVisibleTo(panel)
     solver = panel.sampler.editor("solver")
     qtbot.keyClick(solver, Qt.Key.Key_Down)
@@ -75,15 +76,15 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
     for why_not in (state.why_not_calibrate(), state.why_not_accelerate()):
         assert "choose the Euler solver" in why_not
     assert state.why_not_synthesise() == ""
-    panel._techniques[DITREDUCIO][1].setChecked(False)
+    panel.techniques[DITREDUCIO].setChecked(False)
     assert not reason.isVisibleTo(panel)
 
 
 def test_the_cost_follows_table_and_techniques(panel: SetupPanel, desk: Desk) -> None:
     assert "known after calibration" in panel._cost.text()
     state = calibrated(desk)
-    assert f"{state.predicted_ops_ratio:.0%}" in panel._cost.text()
-    panel._techniques[DITREDUCIO][1].setChecked(False)
+    assert f"{state.predicted_ops_ratio:.1%}" in panel._cost.text()
+    panel.techniques[DITREDUCIO].setChecked(False)
     assert "no technique engaged" in panel._cost.text()
 
 

@@ -1,0 +1,155 @@
+"""The techniques to engage: built from their declarations, each with its knobs, what they come to, and what forbids it.
+
+A technique that is not engaged takes one line.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.panels.knob_controls import KnobControls
+from app.panels.step_grid import StepGrid
+from app.state import DITREDUCIO, AppState
+from app.theme import Colours
+from engine.errors import PlainError
+from engine.techniques.base import Technique
+from engine.techniques.ditreducio import UNITS
+
+_GRID = {"steps", "spacing", "sway"}
+"""Knobs that make a step grid."""
+
+
+class TechniqueGroup(QGroupBox):
+    """One technique. Ticking the group engages it."""
+
+    training_wanted = Signal(float)
+    """The user wants weights of this guidance weight w trained."""
+
+    def __init__(self, technique: Technique, colours: Colours) -> None:
+        super().__init__(technique.title, checkable=True)
+        self.technique = technique
+        self._missing = 0.0
+        self.setToolTip(f"{technique.summary}<br><i>{technique.paper.title}</i>, {technique.paper.reference}")
+        self.setAccessibleName(f"Engage {technique.title}")
+        self.setAccessibleDescription(technique.summary)
+        summary = _words("muted")
+        summary.setText(f"{technique.summary} ({technique.paper.reference})")
+        self.controls = KnobControls(technique.title)
+        self.grid = StepGrid(colours)
+        self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
+        self.meaning, self.remarks, self.reason = _words("muted"), _words("muted"), _words("warning")
+        self.train = QPushButton("&Train…")
+        self.train.clicked.connect(lambda: self.training_wanted.emit(self._missing))
+        self._body = QWidget()
+        column = QVBoxLayout(self._body)
+        column.setContentsMargins(8, 6, 8, 8)
+        for one in (summary, self.controls, self.grid, self.meaning, self.remarks, self.reason, self.train):
+            column.addWidget(one)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._body)
+
+    def show_selection(self, state: AppState) -> None:
+        """Show whether the technique is engaged, and its knobs."""
+        name, engaged = self.technique.name, state.is_engaged(self.technique.name)
+        with QSignalBlocker(self):
+            self.setChecked(engaged)
+        self._body.setVisible(engaged)
+        knobs = state.knobs(name)
+        self.controls.set_knobs(self.technique.knobs, knobs)
+        if self._has_grid:
+            self.grid.show_options(state.options_in_force, state.options)
+        else:
+            self.grid.hide()
+        _say(self.meaning, _sentence(self.technique.describe(knobs)))
+        if name == DITREDUCIO:
+            self.controls.editor("threshold").setStatusTip(f"Unit of the threshold: {UNITS[str(knobs['metric'])]}")
+        self.show_reason(state)
+
+    def show_reason(self, state: AppState) -> None:
+        """Show what is to be known before running, and what forbids it."""
+        name = self.technique.name
+        _say(self.remarks, " ".join(state.technique_remarks(name)))
+        _say(self.reason, state.technique_problem(name))
+        missing = state.missing_weight if self.technique.prepared_by == "training" else None
+        self._missing = missing or 0.0
+        self.train.setVisible(missing is not None)
+        self.train.setText(f"&Train weights for w = {self._missing:.2f}…")
+        self.train.setToolTip("Open Training, where this guidance is trained into weights of its own")
+
+
+class TechniqueList(QWidget):
+    """All techniques that apply to the chosen model's family. Shows :class:`AppState` and changes it."""
+
+    problem = Signal(str)
+    """A sentence about a value that cannot be."""
+    training_wanted = Signal(float)
+    """The user wants weights of this guidance weight w trained."""
+
+    def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._colours = colours
+        self._groups: dict[str, TechniqueGroup] = {}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(2)
+
+    def __getitem__(self, name: str) -> TechniqueGroup:
+        return self._groups[name]
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        for group in self._groups.values():
+            group.grid.set_colours(colours)
+
+    def show_techniques(self) -> None:
+        """Have a group for each technique of the family, and show those only."""
+        for one in self._state.techniques:
+            if one.name not in self._groups:
+                self._add(one)
+        wanted = {one.name for one in self._state.techniques}
+        for name, group in self._groups.items():
+            group.setVisible(name in wanted)
+
+    def show_selection(self) -> None:
+        """Show what is engaged, and the knobs."""
+        for group in self._groups.values():
+            group.show_selection(self._state)
+
+    def show_reasons(self) -> None:
+        """Show what forbids running."""
+        for group in self._groups.values():
+            group.show_reason(self._state)
+
+    def _add(self, one: Technique) -> None:
+        group = TechniqueGroup(one, self._colours)
+        group.controls.changed.connect(lambda knob, value: self._set_knob(one.name, knob, value))
+        group.toggled.connect(lambda on: self._state.engage(one.name, on))
+        group.training_wanted.connect(self.training_wanted)
+        self._column.addWidget(group)
+        self._groups[one.name] = group
+
+    def _set_knob(self, name: str, knob: str, value: object) -> None:
+        try:
+            self._state.set_knob(name, knob, value)
+        except PlainError as error:
+            self.problem.emit(str(error))
+            self._groups[name].show_selection(self._state)
+
+
+def _words(look: str) -> QLabel:
+    label = QLabel(wordWrap=True)
+    label.setProperty("look", look)
+    return label
+
+
+def _say(label: QLabel, text: str) -> None:
+    label.setText(text)
+    label.setVisible(bool(text))
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}." if words else ""
