@@ -385,7 +385,7 @@ _OPERATIONAL = {
     sqlite3.SQLITE_IOERR: "the disk is full or failing; free some space or choose another folder",
     sqlite3.SQLITE_READONLY: "you may not write there; choose another folder",
 }
-_TRACE = ("step_seconds", "chunk_texts", "chunk_seconds")
+_TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")
 
 
 def _summary(row: tuple) -> TakeSummary:
@@ -419,7 +419,8 @@ def _setting(text: str) -> Setting:
 def _trace(text: str) -> Trace:
     data = json.loads(text)
     steps = tuple(tuple(chunk) for chunk in data["step_seconds"])
-    return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]))
+    computed = tuple(tuple(chunk) for chunk in data.get("computed", ()))
+    return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]), computed=computed)
 
 
 def _json(data: object) -> str:

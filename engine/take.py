@@ -46,6 +46,8 @@ class Trace:
     chunk_seconds: tuple[float, ...] = ()
     mel: np.ndarray | None = field(default=None, repr=False, compare=False)
     """The generated log-mel spectrogram, (frames, bands), natural logarithm; ``None`` for models without one."""
+    computed: tuple[tuple[float, ...], ...] = ()
+    """How much of each backbone evaluation was computed, by operations: 1 where nothing was skipped."""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ class Workshop:
 
     def _synthesise(self, command: Synthesise, observer: SynthesisObserver) -> None:
         model = self._model_for(command.setting)
-        model.make_ready(command.setting, observer)
+        model.make_ready(command.setting, observer, command.voice)
         observer.begin()
         pieces = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
         synthesis: Synthesis | None = None

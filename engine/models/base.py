@@ -203,9 +203,10 @@ class SpeechModel(Protocol):
     def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
         """Take note of CFG-free weights that have come since the model was loaded, and return the new ``info``."""
 
-    def make_ready(self, setting: Setting, observer: Observer) -> None:
-        """Read and warm up what ``setting`` needs beside the model itself, such as other weights. :meth:`synthesise`
-        does so too, but then the time counts as the synthesis's."""
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        """Read, warm up and measure what ``setting`` needs beside the model itself, such as other weights; some of it
+        depends on the ``voice`` that is to speak. :meth:`synthesise` does so too, but then the time counts as the
+        synthesis's."""
 
     def synthesise(
         self,

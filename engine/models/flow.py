@@ -33,6 +33,7 @@ from torch import Tensor
 from engine import device as devices
 from engine.errors import PlainError, SettingError
 from engine.knobs import Values
+from engine.models import catalogue
 from engine.models.backbones import Backbone, Backbones, Run
 from engine.models.base import (
     AttentionCapture,
@@ -46,18 +47,23 @@ from engine.models.base import (
     WeightSet,
 )
 from engine.models.diffusion import DiffusionTransformer
+from engine.models.evaluations import Evaluations, Phase, evaluator_of, require_layers
 from engine.models.f5.chunks import CrossFader
 from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler
 from engine.models.weight_sets import find_weight_sets, folders
+from engine.sampling.caching import ChangeMeter, Evaluator
 from engine.sampling.flow import Velocity, integrate, sampling_grid
-from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.setting import Setting
 from engine.take import Measurements, Trace
 from engine.techniques.ditreducio.metrics import diagonal_similarity
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
 from engine.techniques.engagement import Engagement, before_calibration, engage
+from engine.techniques.error_curve import ErrorCurve
+from engine.techniques.guidance_interval import unguided
 
+CURVE_SENTENCES = 2
+"""How many sentences an error curve is measured on."""
 LARGEST_MAP = 512
 """Captured attention maps are pooled to at most this many queries and keys."""
 
@@ -73,6 +79,8 @@ class _Script:
     notes: tuple[str, ...]
     times: np.ndarray
     seed: int
+    curve: ErrorCurve | None = None
+    """What the error-curve cache goes by."""
 
     @property
     def options(self) -> Values:
@@ -95,6 +103,8 @@ class _Spoken:
     operations: float
     """Backbone operations that were needed, and those that the same setting without techniques needs."""
     reference_operations: float
+    shares: tuple[float, ...]
+    """How much of each evaluation was computed."""
 
 
 class FlowSpeech(ABC):
@@ -113,6 +123,8 @@ class FlowSpeech(ABC):
         self.info = info
         self._backbone = backbone
         self._backbones = Backbones(backbone, read_weights, self._warm_up)
+        self._curves: dict[tuple, ErrorCurve] = {}
+        """By all that they depend on."""
         self._device = device
         self._frame_seconds = frame_seconds
 
@@ -184,8 +196,12 @@ class FlowSpeech(ABC):
         self.info = replace(self.info, weight_sets=found)
         return self.info
 
-    def make_ready(self, setting: Setting, observer: Observer) -> None:
-        self._backbones.of(before_calibration(self.info, setting), observer.status)
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        engagement = before_calibration(self.info, setting)
+        self._backbones.of(engagement, observer.status)
+        if engagement.error_threshold is not None and voice is not None:
+            observer.status("Measuring how modules change from step to step …")
+            self._curve(voice, setting, engagement, observer.check)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def synthesise(
@@ -234,6 +250,7 @@ class FlowSpeech(ABC):
     ) -> _Script:
         """Everything that must be known before the first passage is spoken."""
         options = engagement.options
+        curve = self._curve(voice, setting, engagement, check)
         prompt, prepared = self._prepare(text, voice, options, check)
         return _Script(
             engagement,
@@ -243,6 +260,7 @@ class FlowSpeech(ABC):
             (*engagement.notes, *prompt.notes, *prepared.notes),
             self._grid(options),
             setting.seed,
+            curve,
         )
 
     @torch.inference_mode()
@@ -260,8 +278,8 @@ class FlowSpeech(ABC):
             )
 
         run, sampler = self._started(script, passage)
-        velocity = self._velocity(script, run)
-        state = self._integrate(velocity, sampler, script.times, script.options, on_step)
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times, script.options, on_step)
         devices.synchronise(self._device)
         sampled = time.perf_counter()
         decoded = self._decode(state, passage, script.prompt)
@@ -271,8 +289,10 @@ class FlowSpeech(ABC):
             tuple(step_seconds),
             sampled - began,
             time.perf_counter() - sampled,
-            len(self._evaluation_times(script.times, script.options)),
-            *self._spent(script.engagement, passage.frames),
+            len(evaluations.operations),
+            sum(evaluations.operations),
+            self._reference_operations(script.engagement, passage.frames),
+            tuple(evaluations.shares),
         )
 
     @staticmethod
@@ -289,26 +309,46 @@ class FlowSpeech(ABC):
         run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
         return run, self._sampler(passage, script.times, script.seed, script.options)
 
-    def _velocity(self, script: _Script, run: Run) -> Velocity:
-        """What the sampler follows: the guided velocity, computed as far as the strategy table asks for it."""
-        backbone, options, table = script.backbone, script.options, script.engagement.table
-        if table is None:
-            return lambda state, evaluation: self._guided(backbone.velocity(state, evaluation, run), options)
-        plan, memory = SkipPlan(table), [LayerMemory() for _ in range(table.layers)]
-        return lambda state, evaluation: self._guided(
-            backbone.velocity(state, evaluation, run, plan.at(evaluation), memory), options
-        )
+    def _evaluations(
+        self, script: _Script, passage: Passage, run: Run, evaluator: Evaluator | None = None
+    ) -> Evaluations:
+        """What the sampler follows: the guided velocity, computed as far as the techniques ask for it, unless it is an
+        ``evaluator`` that computes."""
+        options, guided = script.options, script.engagement.guided_steps
+        phases = [Phase(0, run, options, self._operations(passage.frames, options))]
+        if guided is not None and guided < script.steps:
+            first = len(self._evaluation_times(script.times[: guided + 1], options))
+            times, alone = self._evaluation_times(script.times, options), unguided(options)
+            alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
+            phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
+        evaluator = evaluator or evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
+        return Evaluations(evaluator, phases, self._guided)
 
-    def _spent(self, engagement: Engagement, frames: int) -> tuple[float, float]:
-        """Backbone operations of a passage, and those of the same setting without techniques."""
+    def _reference_operations(self, engagement: Engagement, frames: int) -> float:
+        """Backbone operations that a passage takes under the same setting without techniques."""
+        options = engagement.reference
+        evaluations = len(self._evaluation_times(self._grid(options), options))
+        return evaluations * self._operations(frames, options).evaluation
 
-        def whole(options: Values) -> float:
-            evaluations = len(self._evaluation_times(self._grid(options), options))
-            return evaluations * self._operations(frames, options).evaluation
-
-        table = engagement.table
-        ratio = table.ops_ratio(self._operations(frames, engagement.options)) if table else 1.0
-        return whole(engagement.options) * ratio, whole(engagement.reference)
+    @torch.inference_mode()
+    def _curve(
+        self, voice: Voice, setting: Setting, engagement: Engagement, check: Callable[[], None]
+    ) -> ErrorCurve | None:
+        """The curve that the error-curve cache goes by, where it is engaged: measured when it is first asked for."""
+        if engagement.error_threshold is None:
+            return None
+        key = engagement.belonging, engagement.precision, engagement.guided_steps, voice.id, setting.seed
+        if key not in self._curves:
+            measuring, curves = replace(engagement, error_threshold=None), []
+            for text in catalogue.sentences()[:CURVE_SENTENCES]:
+                script = self._script(text, voice, setting, measuring, check)
+                passage, meter = script.passages[0], ChangeMeter(require_layers(script.backbone, self.info.title))
+                run, sampler = self._started(script, passage)
+                evaluations = self._evaluations(script, passage, run, meter)
+                self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
+                curves.append(ErrorCurve(**{kind: tuple(values) for kind, values in meter.changes.items()}))
+            self._curves[key] = ErrorCurve.mean(curves)
+        return self._curves[key]
 
     @staticmethod
     def _grid(options: Values) -> np.ndarray:
@@ -321,6 +361,7 @@ class FlowSpeech(ABC):
             tuple(passage.text for passage in script.passages),
             tuple(len(one.decoded.samples) / self.info.sample_rate for one in spoken),
             np.concatenate(mels) if mels else None,
+            tuple(one.shares for one in spoken),
         )
 
     # --- What techniques ask for -------------------------------------------------------------------------------------
@@ -375,8 +416,8 @@ class FlowSpeech(ABC):
             observer.check()
             observer.step(StepReport(0, 1, number, step + 1, 0.0))
 
-        velocity = self._velocity(script, run)
-        state = self._integrate(velocity, sampler, script.times[: step + 1], script.options, on_step)
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
         looked: dict[str, Tensor] = {}
 
         def look(index: int, name: str, value: Tensor) -> None:
@@ -386,6 +427,7 @@ class FlowSpeech(ABC):
         # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it
         # sees.
         evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
+        run = evaluations.phase(evaluation).run
         hidden = backbone.enter(state, run)
         for index in range(layer + 1):
             hidden = backbone.layer(index, hidden, evaluation, run, look=look)
@@ -403,9 +445,4 @@ class FlowSpeech(ABC):
         )
 
     def _skippable(self, script: _Script) -> DiffusionTransformer:
-        if not isinstance(script.backbone, DiffusionTransformer):
-            raise SettingError(
-                f"{self.info.title} is not a diffusion transformer: DiTReducio and attention views need F5-TTS or "
-                "MegaTTS 3."
-            )
-        return script.backbone
+        return require_layers(script.backbone, self.info.title)

@@ -7,7 +7,15 @@ from dataclasses import replace
 from engine.errors import SettingError
 from engine.knobs import Values, checked
 from engine.setting import Difference, Engaged, Setting
-from engine.techniques import ditreducio, guidance_free, precision, steps
+from engine.techniques import (
+    ditreducio,
+    error_curve,
+    first_block,
+    guidance_free,
+    guidance_interval,
+    precision,
+    steps,
+)
 from engine.techniques.base import Technique
 
 TECHNIQUES: tuple[Technique, ...] = (
@@ -15,6 +23,9 @@ TECHNIQUES: tuple[Technique, ...] = (
     guidance_free.TECHNIQUE,
     steps.TECHNIQUE,
     precision.TECHNIQUE,
+    error_curve.TECHNIQUE,
+    first_block.TECHNIQUE,
+    guidance_interval.TECHNIQUE,
 )
 
 

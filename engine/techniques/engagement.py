@@ -10,7 +10,18 @@ from engine.knobs import Values, checked
 from engine.models.base import ModelInfo, OperationCounts, WeightSet
 from engine.sampling.guidance import needed_branches
 from engine.setting import Setting
-from engine.techniques import conflict, ditreducio, guidance_free, knobs_of, precision, reshaped, technique
+from engine.techniques import (
+    conflict,
+    ditreducio,
+    error_curve,
+    first_block,
+    guidance_free,
+    guidance_interval,
+    knobs_of,
+    precision,
+    reshaped,
+    technique,
+)
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
 SMALLEST_GUIDANCE = 1e-5
@@ -39,13 +50,24 @@ class Engagement:
     """What belongs on a take: sentences about where the result is not what it may be taken for."""
     branches: int = 1
     reference_branches: int = 1
+    guided_steps: int | None = None
+    """How many steps are guided, where not all are."""
+    error_threshold: float | None = None
+    """Threshold of the error-curve cache."""
+    first_block_threshold: float | None = None
+    """Threshold of the first-block cache."""
 
-    def ops_ratio(self, operations: OperationCounts) -> float:
+    def ops_ratio(self, operations: OperationCounts) -> float | None:
         """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
-        costs, whatever branches that was counted for."""
+        costs, whatever branches that was counted for; ``None`` where only running it tells."""
+        if self.error_threshold is not None or self.first_block_threshold is not None:
+            return None
         spent = replace(operations, branches=self.branches)
         full = replace(operations, branches=self.reference_branches)
         ratio = self.table.ops_ratio(spent) if self.table else 1.0
+        if self.guided_steps is not None and self.guided_steps < self.options["steps"]:
+            guided = self.guided_steps / self.options["steps"]
+            ratio *= guided + (1 - guided) * replace(operations, branches=1).evaluation / spent.evaluation
         return ratio * _evaluations(self.options) * spent.evaluation / (_evaluations(self.reference) * full.evaluation)
 
 
@@ -78,6 +100,9 @@ def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable]
         notes,
         _branches(info, options),
         _branches(info, reference),
+        _knob(setting, guidance_interval.NAME, "steps"),
+        _knob(setting, error_curve.NAME, "threshold"),
+        _knob(setting, first_block.NAME, "threshold"),
     )
 
 
@@ -144,6 +169,12 @@ def _table(
     if table.layers != info.layers:
         raise ProfileError(f"The strategy table has {table.layers} layers, but {info.title} has {info.layers}.")
     return table
+
+
+def _knob(setting: Setting, name: str, knob: str) -> int | float | None:
+    """A knob's value where its technique is engaged."""
+    entry = setting.engaged(name)
+    return None if entry is None else knobs_of(entry)[knob]
 
 
 def _remarks(setting: Setting, options: Values) -> Iterator[str]:

@@ -92,8 +92,7 @@ class StrategyTable:
     origin: str = ""
     """How the table came about, in words: calibrated at which threshold, edited by hand, imported from a file."""
     temporal: str = TEMPORAL_VARIANTS[0]
-    """What temporal skipping takes a module's output to be: one of :data:`engine.techniques.forecast.TEMPORAL_VARIANTS`.
-    """
+    """What a temporal skip takes a module's output to be; see :data:`engine.techniques.forecast.TEMPORAL_VARIANTS`."""
 
     def __post_init__(self) -> None:
         steps = self.belonging.steps

@@ -1,0 +1,91 @@
+"""Static error-curve cache: modules are reused while their measured change from step to step adds up to little.
+
+After SmoothCache (Liu et al., arXiv 2411.10510): one ordinary run per sentence measures how much the outputs of each
+kind of module change, and a schedule follows from a threshold; attention and feed-forward have schedules of their own,
+all layers of a kind do the same. What differs: SmoothCache measures the error of a reuse over every distance, here the
+changes from step to step add up. The sentences are the catalogue's first, spoken by the voice that is to speak; the
+curve is measured once for each voice and trajectory, before the first take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from engine.knobs import Number, Values
+from engine.setting import Setting
+from engine.techniques.base import Paper, Technique
+from engine.techniques.ditreducio.table import Action
+
+NAME = "error_curve"
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """How much the outputs of each kind of module change at every step: relative L1 change since the step before, mean
+    over layers and sentences; infinite where nothing comparable came before, as at the first step."""
+
+    attention: tuple[float, ...]
+    feed_forward: tuple[float, ...]
+
+    @classmethod
+    def mean(cls, curves: Sequence[ErrorCurve]) -> ErrorCurve:
+        """That of several sentences."""
+        columns = (zip(*(getattr(one, kind) for one in curves), strict=True) for kind in ("attention", "feed_forward"))
+        return cls(*(tuple(map(fmean, column)) for column in columns))
+
+    def schedule(self, threshold: float) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
+        """What attention and what feed-forward do at every step: reuse while the changes since they were last computed
+        add up to less than ``threshold``."""
+        return _scheduled(self.attention, threshold), _scheduled(self.feed_forward, threshold)
+
+
+def _scheduled(changes: Sequence[float], threshold: float) -> tuple[Action, ...]:
+    actions, sum_of_changes = [], 0.0
+    for change in changes:
+        sum_of_changes += change
+        skips = sum_of_changes < threshold
+        actions.append(Action.TS if skips else Action.NONE)
+        sum_of_changes = sum_of_changes if skips else 0.0
+    return tuple(actions)
+
+
+def conflict(setting: Setting) -> str | None:
+    """Why it cannot take part in ``setting``, or ``None``."""
+    if setting.options.get("solver", "euler") != "euler":
+        return "An error curve has one value per Euler step; choose the Euler solver."
+    for other, title in (("ditreducio", "DiTReducio"), ("first_block", "the first-block cache")):
+        if setting.engaged(other):
+            return f"The error-curve cache and {title} both decide which modules are skipped; do without one of them."
+    return None
+
+
+def describe(knobs: Values) -> str:
+    """What the threshold means."""
+    return f"a kind of module is reused while its outputs have changed by less than {knobs['threshold']:.0%}"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Static error-curve cache (SmoothCache-like)",
+    summary="Reuses all attention or all feed-forward modules at steps where an ordinary run showed little change.",
+    paper=Paper(
+        "SmoothCache: A Universal Inference Acceleration Technique for Diffusion Transformers", "arXiv 2411.10510"
+    ),
+    families=("flow",),
+    knobs=(
+        Number(
+            "threshold",
+            "Threshold",
+            "Relative change of a kind of module's outputs, added up over steps, from which it is computed again.",
+            default=0.5,
+            symbol="α",
+            minimum=0.0,
+            maximum=20.0,
+            step=0.05,
+        ),
+    ),
+    conflict=conflict,
+    describe=describe,
+)

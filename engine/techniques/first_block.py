@@ -1,0 +1,52 @@
+"""First-block cache: the remaining layers are replaced by what they last added, while the first one hardly changes.
+
+Decided while it runs, sentence by sentence, with nothing to prepare. Sources and what differs from them:
+:mod:`engine.sampling.caching`.
+"""
+
+from __future__ import annotations
+
+from engine.knobs import Number, Values
+from engine.setting import Setting
+from engine.techniques.base import Paper, Technique
+
+NAME = "first_block"
+
+
+def conflict(setting: Setting) -> str | None:
+    """Why it cannot take part in ``setting``, or ``None``."""
+    for other, title in (("ditreducio", "DiTReducio"), ("error_curve", "the error-curve cache")):
+        if setting.engaged(other):
+            return f"The first-block cache and {title} both decide what is skipped; do without one of them."
+    return None
+
+
+def describe(knobs: Values) -> str:
+    """What the threshold means."""
+    return f"the other layers are left out until the first one's output has changed by {knobs['threshold']:.0%}"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="First-block cache (TeaCache/FBCache-like)",
+    summary="Leaves out all layers but the first at steps where the first one's output has hardly changed.",
+    paper=Paper(
+        "Timestep Embedding Tells: It's Time to Cache for Video Diffusion Model",
+        "arXiv 2411.19108, and FBCache of ParaAttention",
+    ),
+    families=("flow",),
+    knobs=(
+        Number(
+            "threshold",
+            "Threshold",
+            "Relative change of what the first layer adds, summed over steps, from which the rest is computed again.",
+            default=0.3,
+            symbol="τ",
+            minimum=0.0,
+            maximum=20.0,
+            step=0.05,
+        ),
+    ),
+    conflict=conflict,
+    describe=describe,
+)

@@ -1,0 +1,79 @@
+"""Guidance on the first steps only: all branches up to step k, the fully conditioned one alone from there on.
+
+After Selective CFG for speech (arXiv 2509.19668), which changes how the text guides in later steps, and FlashRT
+(github.com/LiangSu8899/FlashRT), which guides OmniVoice at its first step only. Here k is free, and what comes after is
+the plain conditional velocity, with nothing added to make up for it.
+"""
+
+from __future__ import annotations
+
+from engine.knobs import Number, Values
+from engine.setting import Setting
+from engine.techniques.base import Paper, Technique
+
+NAME = "guidance_interval"
+SMALLEST_GUIDANCE = 1e-5
+"""Below this strength one branch runs anyway; see :mod:`engine.sampling.guidance`."""
+
+
+def unguided(options: Values) -> Values:
+    """``options`` of any family of the flow kind with the fully conditioned branch alone."""
+    if "guidance" in options:
+        return options.replace(guidance=0.0)
+    return options.replace(intelligibility=1.0, similarity=1.0)
+
+
+def conflict(setting: Setting) -> str | None:
+    """Why it cannot take part in ``setting``, or ``None``."""
+    if setting.engaged("guidance_free"):
+        return "CFG-free weights run one branch from the start: there is no guidance to end. Do without one of the two."
+    if setting.options.get("guidance", 2.0) < SMALLEST_GUIDANCE:
+        return "Guidance is off, so there is none to end after the first steps; set a strength, or do without."
+    if setting.engaged("ditreducio"):
+        return (
+            "DiTReducio's strategy tables are calibrated under guidance at all steps, and their branch skips need all "
+            "branches at every step; do without one of the two."
+        )
+    return None
+
+
+def describe(knobs: Values) -> str:
+    """What is guided."""
+    steps = knobs["steps"]
+    return (
+        f"all branches at the first {steps} steps, one afterwards"
+        if steps > 1
+        else "all branches at the first step only"
+    )
+
+
+def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
+    """Where it saves nothing."""
+    if knobs["steps"] < options["steps"]:
+        return ()
+    return (f"Guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of them.",)
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Guidance on the first k steps (after Selective CFG / FlashRT)",
+    summary="Guides the first steps only; from there on one branch runs instead of two (MegaTTS 3: three).",
+    paper=Paper("Selective Classifier-free Guidance for Zero-shot Text-to-speech", "arXiv 2509.19668"),
+    families=("flow",),
+    knobs=(
+        Number(
+            "steps",
+            "Guided steps",
+            "How many steps from the first are guided. On grids that crowd near the noise the first half of the steps "
+            "is a small part of the way.",
+            default=8,
+            symbol="k",
+            minimum=1,
+            maximum=128,
+            whole=True,
+        ),
+    ),
+    conflict=conflict,
+    describe=describe,
+    remarks=remarks,
+)
