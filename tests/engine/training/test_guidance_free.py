@@ -13,6 +13,7 @@ from engine.errors import SettingError, TrainingError
 from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.f5.config import VARIANTS
+from engine.paths import resource
 from engine.training.features import Example, Examples
 from engine.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity, span_error
 from engine.training.guidance_free import (
@@ -294,3 +295,21 @@ def test_characters_and_frames_of_a_batch_are_padded_each_for_themselves(example
     assert batch.ids.tolist() == [[0, 1, 2, -1, -1, -1, -1], list(range(7))]
     assert batch.lengths.tolist() == [one.frames, other.frames]
     assert not batch.mel[0, one.frames :].any()
+
+
+@pytest.mark.parametrize(("name", "weight"), [("w-0.50", 0.5), ("w-0.67", 2 / 3)])
+def test_the_bundled_weights_were_made_from_the_bundled_model(name: str, weight: float):
+    folder = resource("models", "f5-mini")
+    path = folder / "cfg_free" / f"{name}.safetensors"
+    assert path.stat().st_size < 16.5e6
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    assert metadata["cfg_free"] == "true"
+    assert float(metadata["weight"]) == pytest.approx(weight, abs=1e-6)
+    assert float(metadata["equivalent_guidance"]) == pytest.approx(equivalent_guidance(weight), abs=1e-5)
+    assert metadata["method"] in METHODS
+    assert metadata["base"] == fingerprint(folder / "model.safetensors")
+    lines = path.with_name(f"{name}.training.jsonl").read_text(encoding="utf-8").splitlines()
+    header, *_, last = map(json.loads, lines)
+    assert header["initial_weights"] == metadata["base"]
+    assert last["step"] == int(metadata["steps"])
