@@ -1,0 +1,110 @@
+"""MegaTTS 3 from the command line, from a baseline to a profile that runs: a small model of random weights in the
+layout of the bundled one, so that every command runs for real in seconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine import cli
+from engine.profile import Profile
+from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
+
+MODEL = "megatts3-mini"
+TEXT = "Rice is often served in round bowls."
+OPTIONS = ("--steps", "4", "--seed", "5")
+
+Run = Callable[..., dict]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_bundled(tmp_path / "models" / MODEL)
+    return tmp_path / "models" / MODEL
+
+
+@pytest.fixture
+def paretone(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on the small model, and gives what it wrote for machines."""
+
+    def run(command: str, *arguments: object) -> dict:
+        capsys.readouterr()
+        place = ("--folder", folder, "--device", "cpu", "--json")
+        code = cli.main([command, *map(str, (*arguments, *place))])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return json.loads(captured.out)
+
+    return run
+
+
+@pytest.fixture
+def failing(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command that must fail, and gives the sentence it fails with."""
+
+    def run(command: str, *arguments: object) -> str:
+        capsys.readouterr()
+        code = cli.main([command, *map(str, (*arguments, "--folder", folder, "--device", "cpu"))])
+        captured = capsys.readouterr()
+        assert code != 0, captured.out
+        return captured.err
+
+    return run
+
+
+def samples(path: Path) -> np.ndarray:
+    return soundfile.read(path, dtype="float32")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_speak_calibrate_export_and_run(paretone: Run, tmp_path: Path) -> None:
+    spoken, accelerated, again = (tmp_path / f"{name}.wav" for name in ("baseline", "accelerated", "again"))
+    profile, table = tmp_path / "profile.json", tmp_path / "table.json"
+    said = paretone("speak", "--model", MODEL, "--text", TEXT, *OPTIONS, "--out", spoken)
+    assert said["ops_ratio"] == 1.0
+    assert {"intelligibility", "similarity", "overshoot"} <= set(said["setting"]["options"])
+
+    found = paretone(
+        "calibrate", "--model", MODEL, "--text", TEXT, *OPTIONS, "--threshold", 0.5, "--profile", profile,
+        "--table", table,
+    )  # fmt: skip
+    assert found["ops_ratio"] < 1
+    exported = Profile.load(profile)
+    assert (exported.table.layers, exported.table.steps) == (LAYERS, 4)
+    assert {"intelligibility", "similarity", "overshoot"} <= set(exported.table.belonging.sampling)
+
+    by_table = paretone("speak", "--model", MODEL, "--text", TEXT, *OPTIONS, "--table", table, "--out", accelerated)
+    assert by_table["ops_ratio"] == pytest.approx(found["ops_ratio"])
+    ran = paretone("speak", "--profile", profile, "--text", TEXT, "--out", again)
+    assert ran["ops_ratio"] == pytest.approx(found["ops_ratio"])
+    # One setting, one sound: from the table, from the profile, and from Python.
+    assert np.array_equal(samples(accelerated), samples(again))
+    direct = exported.synthesise(TEXT, device="cpu", folder=str(tmp_path / "models" / MODEL))
+    assert np.array_equal(direct.samples, samples(again))
+    # And the baseline differs by the technique only: equally long, with the same noise.
+    assert samples(spoken).shape == samples(again).shape
+    assert not np.array_equal(samples(spoken), samples(again))
+    plain = exported.baseline.synthesise(TEXT, device="cpu", folder=str(tmp_path / "models" / MODEL))
+    assert np.array_equal(plain.samples, samples(spoken))
+
+    compared = paretone("compare", "baseline", profile, "--text", TEXT, "--repeats", 2)
+    assert compared["log_mel_distance"] > 0
+    assert {one["technique"] for one in compared["differences"]} == {True}
+
+
+def test_what_cannot_be_said_is_refused_in_a_sentence(failing: Callable[..., str], tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "x.wav")
+    german = "Wie geht es dir heute, und was ist das für ein Buch?"
+    assert "looks like German" in failing("speak", "--model", MODEL, "--text", german, *out)
+    voice = tmp_path / "own.wav"
+    soundfile.write(voice, np.random.default_rng(0).normal(0, 0.1, 24000), 24000)
+    assert "has no transcript" in failing("speak", "--model", MODEL, "--text", TEXT, "--voice", voice, *out)
+    unknown = failing("speak", "--model", MODEL, "--text", TEXT, "--voice", "anna", *out)
+    assert "no voice named 'anna'; known voices: slt, rms" in unknown
+    assert "no voice (there is none yet)" in failing("speak", "--model", "MegaTTS3", "--text", TEXT, *out)

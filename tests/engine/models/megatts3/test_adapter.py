@@ -1,0 +1,285 @@
+"""MegaTTS 3 as the engine uses it, by both front ends: speech, skipping, calibration, attention, and what it refuses.
+
+The models are small and have random weights: what they say is noise, but every step on the way is the real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.errors import AudioError, Cancelled, CheckpointError, ProfileError, SettingError, TextError
+from engine.knobs import NO_VALUES, defaults
+from engine.measure.loudness import integrated_loudness
+from engine.models import load_model
+from engine.models.base import Synthesis, Utterance, Voice
+from engine.models.catalogue import entry, voice
+from engine.models.megatts3.adapter import MegaSpeech
+from engine.models.megatts3.config import LATENT_STRIDE
+from engine.setting import Engaged, Setting
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.preparation import calibrate_model
+from engine.techniques.ditreducio.table import Action, StrategyTable
+from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
+from tests.engine.techniques.ditreducio.observing import Recorder
+
+MINI = "megatts3-mini"
+SENTENCE = "Rice is often served in round bowls."
+STEPS = 4
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models") / MINI
+    write_bundled(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> MegaSpeech:
+    return load_model(MINI, folder=str(folder), device="cpu")
+
+
+def setting(seed: int = 7, **changes: object) -> Setting:
+    return Setting(MINI, entry(MINI).options_with(steps=STEPS, **changes), seed=seed)
+
+
+def speak(
+    model: MegaSpeech,
+    text: str = SENTENCE,
+    of: Setting | None = None,
+    tables: Sequence[StrategyTable] = (),
+    who: Voice | None = None,
+    observer: Recorder | None = None,
+) -> tuple[list[np.ndarray], Synthesis]:
+    """All pieces, and the synthesis."""
+    pieces = []
+    speech = model.synthesise(text, who or voice("slt", MINI), of or setting(), tuple(tables), observer or Recorder())
+    while True:
+        try:
+            pieces.append(next(speech).samples)
+        except StopIteration as end:
+            return pieces, end.value
+
+
+def skipping(model: MegaSpeech, of: Setting, action: Action) -> tuple[Setting, StrategyTable]:
+    """A setting in which every other step of the upper layers takes ``action``."""
+    row = tuple(action if step % 2 else Action.NONE for step in range(STEPS))
+    table = StrategyTable(model.belonging(of), ((Action.NONE,) * STEPS, *[row] * (LAYERS - 1)))
+    return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
+
+
+# --- Speaking ---------------------------------------------------------------------------------------------------------
+def test_what_it_says_about_itself(model: MegaSpeech, folder: Path) -> None:
+    info = model.info
+    assert (info.family, info.layers, info.branches, info.sample_rate) == ("flow", LAYERS, 3, 24000)
+    assert info.checkpoint == str(folder / "diffusion_transformer" / "model.safetensors")
+    assert {"intelligibility", "similarity", "overshoot", "speed"} <= {knob.name for knob in info.knobs}
+
+
+def test_a_sentence_is_as_long_as_its_phones_and_as_loud_as_the_prompt(model: MegaSpeech) -> None:
+    _, said = speak(model)
+    assert said.sample_rate == 24000
+    assert 1.5 < len(said.samples) / 24000 < 4
+    assert said.trace.mel.shape[1] == 100
+    assert len(said.trace.mel) * 256 == pytest.approx(len(said.samples), abs=256)
+    recording, _ = soundfile.read(voice("slt", MINI).audio, dtype="float32")
+    if np.abs(said.samples).max() < 0.94:  # Otherwise it is quieter, so as not to clip.
+        own = integrated_loudness(recording, 24000).lufs
+        assert integrated_loudness(said.samples, 24000).lufs == pytest.approx(own, abs=0.5)
+    assert np.abs(said.samples).max() <= 0.9501
+    measured = said.measurements
+    assert (measured.evaluations, measured.ops_ratio) == (STEPS, 1.0)
+    assert len(said.trace.step_seconds[0]) == STEPS
+
+
+def test_equal_settings_give_equal_samples_and_other_seeds_others(model: MegaSpeech) -> None:
+    first, second, other = (speak(model, of=setting(seed))[1].samples for seed in (7, 7, 8))
+    assert np.array_equal(first, second)
+    assert first.shape == other.shape and not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("option", ["intelligibility", "similarity", "overshoot"])
+def test_every_option_of_the_sampler_matters(model: MegaSpeech, option: str) -> None:
+    usual, changed = (speak(model, of=setting(**change))[1].trace.mel for change in ({}, {option: 0.5}))
+    assert usual.shape == changed.shape and not np.allclose(usual, changed, atol=1e-3)
+
+
+def test_speed_scales_the_durations(model: MegaSpeech) -> None:
+    usual, fast = (speak(model, of=setting(speed=speed))[1].measurements.audio_seconds for speed in (1.0, 2.0))
+    assert fast == pytest.approx(usual / 2, abs=0.1)
+
+
+def test_without_amplified_guidance_one_branch_runs(model: MegaSpeech) -> None:
+    plain = setting(intelligibility=1.0, similarity=1.0)
+    utterance = SENTENCE, voice("slt", MINI)
+    assert model.operations(*utterance, setting()).branches == 3
+    assert model.operations(*utterance, plain).branches == 1
+    assert model.operations(*utterance, plain).evaluation < model.operations(*utterance, setting()).evaluation
+    assert speak(model, of=plain)[1].measurements.ops_ratio == 1.0
+
+
+def test_long_text_comes_in_pieces_that_fade_into_each_other(model: MegaSpeech) -> None:
+    text = " ".join([SENTENCE] * 6)
+    pieces, said = speak(model, text)
+    assert len(pieces) >= 3
+    assert np.array_equal(np.concatenate(pieces), said.samples)
+    assert len(said.trace.chunk_texts) == len(pieces)
+    fades = (len(pieces) - 1) * int(0.16 * 24000)
+    assert len(said.samples) == pytest.approx(sum(said.trace.chunk_seconds) * 24000 - fades, abs=len(pieces))
+    # A quick start is a shorter first piece.
+    slow, _ = speak(model, text, setting(quick_start=False))
+    assert len(pieces[0]) < len(slow[0])
+
+
+def test_the_prompt_is_not_decoded_and_that_changes_nothing(model: MegaSpeech) -> None:
+    decode, given = model._decoder._codec.decode, []
+
+    def all_of_it(latents: torch.Tensor, prompt_frames: int) -> torch.Tensor:
+        given.append((latents.shape[1], prompt_frames))
+        return decode(latents)[:, prompt_frames * LATENT_STRIDE :]
+
+    _, cut = speak(model)
+    model._decoder._codec.decode = all_of_it
+    try:
+        _, whole = speak(model)
+    finally:
+        del model._decoder._codec.decode
+    assert given[0][1] > 50
+    np.testing.assert_allclose(cut.samples, whole.samples, atol=1e-5)
+    margin = model._decoder._codec.margin
+    assert 0 < margin < given[0][1]
+
+
+def test_a_synthesis_can_be_cancelled_at_any_step(model: MegaSpeech) -> None:
+    class Cancelling(Recorder):
+        def check(self) -> None:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        speak(model, observer=Cancelling())
+
+
+# --- Techniques -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("action", [Action.TS, Action.BS])
+def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, action: Action) -> None:
+    _, baseline = speak(model)
+    computing = StrategyTable.computing(model.belonging(setting()), LAYERS)
+    engaged = Engaged("ditreducio", NO_VALUES, computing.fingerprint)
+    # Its noise is replayed: a table that skips nothing gives the very samples of the baseline.
+    _, same = speak(model, of=setting().with_technique(engaged), tables=(computing,))
+    np.testing.assert_allclose(same.samples, baseline.samples, atol=1e-5)
+
+    of, table = skipping(model, setting(), action)
+    _, accelerated = speak(model, of=of, tables=(table,))
+    assert accelerated.samples.shape == baseline.samples.shape
+    assert not np.allclose(accelerated.trace.mel, baseline.trace.mel, atol=1e-3)
+    operations = model.operations(SENTENCE, voice("slt", MINI), setting())
+    assert operations.branches == 3
+    assert accelerated.measurements.ops_ratio == pytest.approx(table.ops_ratio(operations))
+    both = operations.attention + operations.feed_forward
+    skipped = (LAYERS - 1) * (STEPS // 2) * both * (3 if action is Action.TS else 2)
+    assert 1 - accelerated.measurements.ops_ratio == pytest.approx(skipped / (STEPS * operations.evaluation))
+
+
+def test_calibration_follows_the_sampler_and_its_table_speaks(model: MegaSpeech) -> None:
+    of = setting().with_technique(Engaged("ditreducio", defaults(ditreducio.TECHNIQUE.knobs).replace(threshold=0.5)))
+    record = calibrate_model(model, (Utterance(SENTENCE, voice("slt", MINI)),), of, Recorder())
+    assert (record.table.layers, record.table.steps) == (LAYERS, STEPS)
+    assert record.table.skipped_share > 0
+    assert set(record.table.belonging.sampling) >= {"intelligibility", "similarity", "overshoot", "steps"}
+    engaged = setting().with_technique(Engaged("ditreducio", NO_VALUES, record.table.fingerprint))
+    _, said = speak(model, of=engaged, tables=(record.table,))
+    assert said.measurements.ops_ratio < 1
+
+
+def test_a_table_of_other_guidance_is_refused(model: MegaSpeech) -> None:
+    of, table = skipping(model, setting(), Action.TS)
+    other = replace(of, options=of.options.replace(similarity=3.0))
+    with pytest.raises(ProfileError, match="similarity"):
+        speak(model, of=other, tables=(table,))
+
+
+def test_attention_of_all_three_branches_can_be_looked_at(model: MegaSpeech) -> None:
+    seen = model.capture_attention(SENTENCE, voice("slt", MINI), setting(), (), LAYERS - 1, 2, Recorder())
+    assert seen.maps.shape[0] == len(seen.similarities) == 3
+    np.testing.assert_allclose(seen.maps.sum(axis=2), 1.0, atol=1e-3)
+    assert 0 < seen.prompt_frames < seen.frames
+    assert seen.frame_seconds == pytest.approx(1024 / 24000)
+    with pytest.raises(SettingError, match="no layer 9"):
+        model.capture_attention(SENTENCE, voice("slt", MINI), setting(), (), 8, 0, Recorder())
+
+
+# --- Voices and texts -------------------------------------------------------------------------------------------------
+@pytest.fixture
+def own(tmp_path: Path) -> Voice:
+    """A recording of the user's own, quieter and at another rate."""
+    samples, _ = soundfile.read(voice("rms", MINI).audio, dtype="float32")
+    path = tmp_path / "own.wav"
+    soundfile.write(path, 0.5 * samples, 22050, subtype="FLOAT")
+    return Voice("own", "Own", str(path), voice("rms", MINI).transcript)
+
+
+def test_any_recording_with_its_words_can_be_used(model: MegaSpeech, own: Voice) -> None:
+    _, said = speak(model, who=own)
+    assert not np.array_equal(said.samples, speak(model)[1].samples)
+
+
+def test_latents_of_another_encoder_are_not_taken_for_its_own(model: MegaSpeech, own: Voice) -> None:
+    _, without = speak(model, who=own)
+    np.save(Path(own.audio).with_suffix(".npy"), np.zeros((1, 100, 32), np.float32))
+    _, beside = speak(model, who=replace(own, id="other"))
+    assert np.array_equal(without.samples, beside.samples)
+
+
+def test_a_recording_without_its_words_is_refused(model: MegaSpeech, own: Voice) -> None:
+    with pytest.raises(TextError, match="has no transcript; write down what the recording says"):
+        speak(model, who=replace(own, transcript=" "))
+    with pytest.raises(AudioError, match="check that the transcript has exactly the words"):
+        speak(model, who=replace(own, transcript="No."))
+
+
+def test_unknown_phones_are_named(model: MegaSpeech) -> None:
+    shipped = voice("slt", MINI)
+    changed = replace(shipped, phones=(*shipped.phones[:3], ("xh", *shipped.phones[3][1:]), *shipped.phones[4:]))
+    with pytest.raises(TextError, match="no English phone 'xh'"):
+        speak(model, who=changed)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "Wie geht es dir heute, und was ist das für ein Buch?",
+            "looks like German, but the bundled model speaks only",
+        ),
+        ("Как дела сегодня?", "written in Cyrillic script"),
+        ("", "no text to speak|nothing to speak|no text"),
+        ("今天天气很好。", "spoken|speak"),
+    ],
+)
+def test_what_it_cannot_say_is_refused(model: MegaSpeech, text: str, words: str) -> None:
+    with pytest.raises(TextError, match=words):
+        speak(model, text)
+
+
+# --- Loading ----------------------------------------------------------------------------------------------------------
+def test_a_file_in_place_of_the_folder_is_refused(folder: Path) -> None:
+    file = folder / "diffusion_transformer" / "model.safetensors"
+    with pytest.raises(CheckpointError, match="is a file, but MegaTTS 3 is a folder of several models"):
+        load_model(MINI, folder=str(file), device="cpu")
+
+
+@pytest.mark.parametrize("missing", ["durations.json", "wavvae/config.yaml", "wavvae/mel_codec.safetensors", "wavvae"])
+def test_a_missing_part_is_named(tmp_path: Path, missing: str) -> None:
+    write_bundled(tmp_path / "m")
+    path = tmp_path / "m" / missing
+    path.rename(path.with_name("elsewhere"))
+    with pytest.raises(CheckpointError, match=missing.rpartition("/")[2]):
+        load_model(MINI, folder=str(tmp_path / "m"), device="cpu")

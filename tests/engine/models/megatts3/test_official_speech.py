@@ -1,0 +1,183 @@
+"""The official release as the engine uses it: aligner, grapheme model, duration model, transformer, WavVAE.
+
+Its parts are small and have random weights, in the official layout: what they say is noise, but every step is real.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import AudioError, CheckpointError, SettingError, TextError
+from engine.files import wav
+from engine.knobs import NO_VALUES
+from engine.models import catalogue, load_model
+from engine.models.base import Synthesis, Voice, whole
+from engine.models.megatts3 import graphemes
+from engine.models.megatts3.adapter import MegaSpeech
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from engine.techniques.ditreducio.table import Action, StrategyTable
+from tests.engine.models.megatts3.small_grapheme_model import write_folder
+from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
+
+MODEL = "MegaTTS3"
+TEXT = "A short sentence."
+STEPS = 3
+
+
+def write_voice(path: Path, latents: bool = True) -> Path:
+    """A second and two thirds of noise, for which the release wants 54 latents."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    path.write_bytes(wav((random.standard_normal(40000) * 0.1).astype(np.float32), 24000))
+    if latents:
+        np.save(path.with_suffix(".npy"), random.standard_normal((1, 55, 32)).astype(np.float32))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("transformers")
+    root = tmp_path_factory.mktemp("models") / MODEL
+    write_release(root)
+    write_folder(root / "g2p")
+    write_voice(root / "voices" / "some_noise.wav")
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> MegaSpeech:
+    return load_model(MODEL, folder=str(folder), device="cpu")
+
+
+@pytest.fixture(autouse=True)
+def short_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grapheme model with random weights never comes to an end."""
+    monkeypatch.setattr(graphemes, "LONGEST", 6)
+
+
+def setting(**changes: object) -> Setting:
+    return Setting(MODEL, catalogue.entry(MODEL).options_with(steps=STEPS, **changes), seed=3)
+
+
+def own(path: Path) -> Voice:
+    return Voice("own", "Own", str(path), "")
+
+
+def speak(
+    model: MegaSpeech, who: Voice, text: str = TEXT, of: Setting | None = None, *tables: StrategyTable
+) -> Synthesis:
+    return whole(model.synthesise(text, who, of or setting(), tables, SilentObserver()))
+
+
+@pytest.mark.slow
+def test_it_speaks_in_the_voices_of_its_folder(model: MegaSpeech, folder: Path) -> None:
+    (released,) = catalogue.voices(MODEL, str(folder))
+    assert (released.id, released.title) == ("some_noise", "some noise")
+    said = speak(model, catalogue.voice("", MODEL, str(folder)))
+    assert said.sample_rate == 24000
+    # Whole latents of 40 ms; the last pause alone is at least 0.64 s.
+    assert len(said.samples) % 960 == 0 and len(said.samples) > 0.64 * 24000
+    assert np.isfinite(said.samples).all() and np.abs(said.samples).max() > 0
+    assert any("did not finish reading" in note for note in said.notes)
+    assert np.array_equal(said.samples, speak(model, released).samples)
+    fast = speak(model, released, of=setting(speed=2.0))
+    assert len(fast.samples) < len(said.samples)
+
+
+@pytest.mark.slow
+def test_three_branches_skip_and_the_noise_is_replayed(model: MegaSpeech, folder: Path) -> None:
+    released = catalogue.voice("some_noise", MODEL, str(folder))
+    baseline = speak(model, released)
+    plain = StrategyTable.computing(model.belonging(setting()), SMALL_DIT.layers)
+
+    def with_table(table: StrategyTable) -> Synthesis:
+        engaged = Engaged("ditreducio", NO_VALUES, table.fingerprint)
+        return speak(model, released, TEXT, setting().with_technique(engaged), table)
+
+    np.testing.assert_allclose(with_table(plain).samples, baseline.samples, atol=1e-5)
+    skipping = with_table(plain.changed(1, 1, Action.BS).changed(1, 2, Action.TS))
+    assert skipping.samples.shape == baseline.samples.shape
+    assert skipping.measurements.ops_ratio < 1
+    assert not np.array_equal(skipping.samples, baseline.samples)
+
+
+@pytest.mark.slow
+def test_a_recording_without_latents_is_refused_with_what_to_do(model: MegaSpeech, tmp_path: Path) -> None:
+    audio = write_voice(tmp_path / "mine.wav", latents=False)
+    with pytest.raises(AudioError) as raised:
+        speak(model, own(audio))
+    assert str(raised.value) == (
+        "The public release of MegaTTS 3 has no encoder for new recordings, and mine.wav has no latents: the file "
+        f"{tmp_path / 'mine.npy'} is missing. Put the latents that were released with this recording there, choose one "
+        "of the released voices, or put an encoder file of your own at wavvae/model_only_last.ckpt in the model's "
+        "folder."
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((1, 54, 16), "have the shape 1 × 54 × 16"),
+        ((54,), "have the shape 54"),
+        ((1, 20, 32), "do not belong together"),
+    ],
+)
+def test_latents_of_the_wrong_shape_are_refused(
+    model: MegaSpeech, tmp_path: Path, shape: tuple[int, ...], words: str
+) -> None:
+    audio = write_voice(tmp_path / "mine.wav")
+    np.save(audio.with_suffix(".npy"), np.zeros(shape, np.float32))
+    with pytest.raises(AudioError, match=words):
+        speak(model, own(audio))
+
+
+@pytest.mark.slow
+def test_other_languages_are_refused(model: MegaSpeech, folder: Path) -> None:
+    released = catalogue.voice("some_noise", MODEL, str(folder))
+    with pytest.raises(TextError, match="looks like German, but MegaTTS 3 speaks only English and Chinese"):
+        speak(model, released, "Wie geht es dir heute, und was ist das für ein Buch?")
+
+
+@pytest.mark.slow
+def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tmp_path: Path) -> None:
+    root = tmp_path / MODEL
+    write_release(root, encoder=True)
+    shutil.copytree(folder / "g2p", root / "g2p", dirs_exist_ok=True)
+    model = load_model(MODEL, folder=str(root), device="cpu")
+    audio = write_voice(tmp_path / "mine.wav", latents=False)
+    said = speak(model, own(audio))
+    assert np.abs(said.samples).max() > 0
+    # The encoder draws its latents, always the same for a voice.
+    assert np.array_equal(said.samples, speak(load_model(MODEL, folder=str(root), device="cpu"), own(audio)).samples)
+
+
+def test_without_transformers_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_release(tmp_path / MODEL)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(CheckpointError, match=r"pip install paretone\[megatts3\]"):
+        load_model(MODEL, folder=str(tmp_path / MODEL), device="cpu")
+
+
+def test_missing_parts_of_the_release_are_named(tmp_path: Path) -> None:
+    write_release(tmp_path / MODEL)
+    shutil.rmtree(tmp_path / MODEL / "duration_lm")
+    with pytest.raises(CheckpointError, match="it lacks duration_lm"):
+        load_model(MODEL, folder=str(tmp_path / MODEL), device="cpu")
+
+
+def test_a_release_without_voices_says_where_to_put_them(tmp_path: Path) -> None:
+    assert catalogue.voices(MODEL, str(tmp_path)) == ()
+    write_voice(tmp_path / "voices" / "incomplete.wav", latents=False)
+    assert catalogue.voices(MODEL, str(tmp_path)) == ()
+    with pytest.raises(SettingError, match=r"there is none yet\).*name\.wav and name\.npy\) into .*voices"):
+        catalogue.voice("", MODEL, str(tmp_path))
+    write_voice(tmp_path / "voices" / "anna.wav")
+    with pytest.raises(SettingError, match=r"no voice named 'slt' \(known voices: anna\)"):
+        catalogue.voice("slt", MODEL, str(tmp_path))
