@@ -21,6 +21,8 @@ BENCHES: dict[str, str] = {
     "calibration": "engine.bench.calibration",
     "skipping": "engine.bench.skipping",
     "intelligibility": "engine.bench.intelligibility",
+    "guidance-free": "engine.bench.guidance_free",
+    "peers": "engine.bench.peers",
 }
 """Module of each bench by name. Modules are imported on use only: they import torch."""
 

@@ -12,15 +12,19 @@ from engine import files
 from engine.errors import PlainError, ProfileError
 from engine.export import paretone_profile
 from engine.export.weights import GuidanceFreeWeights
+from engine.knobs import Values
 from engine.models.catalogue import entry
 from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.weight_sets import cfg_free_weight
 from engine.profile import Profile
 from engine.sampling.flow import sampling_grid
-from engine.techniques import ditreducio, reshaped, technique
+from engine.techniques import ditreducio, guidance_free, reshaped, steps, technique
 
-TRANSLATED = (ditreducio.TECHNIQUE.name, "steps", "guidance_free")
+TRANSLATED = (ditreducio.TECHNIQUE.name, guidance_free.NAME, steps.TECHNIQUE.name)
 """The techniques that the official package can be given from outside."""
+REUSE = "reuse"
+"""The only kind of temporal skip that the official way knows."""
 PROBES_PER_TENSOR = 2
 _NOTHING_TO_CHECK: Callable[[], None] = lambda: None  # noqa: E731
 
@@ -59,7 +63,7 @@ def export(
 def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, Tensor] | None = None) -> dict:
     """What ``paretone_profile.apply`` needs to know, as JSON values. ``weights`` are those to use in place of the
     checkpoint's own."""
-    options = reshaped(profile.setting, profile.setting.options)
+    options = _options(profile, checkpoint)
     names = ("solver", "steps", "spacing", "sway", "guidance")
     config, table = checkpoint.config, profile.table
     return {
@@ -90,13 +94,28 @@ def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
     return found
 
 
+def _options(profile: Profile, checkpoint: F5Checkpoint) -> Values:
+    """The sampler options in force; a CFG-free checkpoint takes no guidance, as in synthesis."""
+    options = reshaped(profile.setting, profile.setting.options)
+    return options if cfg_free_weight(checkpoint.path) is None else options.replace(guidance=0.0)
+
+
 def _require_translation(profile: Profile) -> None:
+    if profile.table is not None and profile.table.temporal != "reuse":
+        raise ProfileError(
+            "Forecasts cannot be carried into the official package; calibrate a table that reuses, and export that."
+        )
     for one in profile.setting.techniques:
         if one.technique not in TRANSLATED:
             raise ProfileError(
                 f"{technique(one.technique).title} cannot be carried into the official package; "
                 "export a profile without it."
             )
+    if profile.table is not None and profile.table.temporal != REUSE:
+        raise ProfileError(
+            "The strategy table was calibrated with forecasts, which cannot be carried into the official package; "
+            "calibrate without them."
+        )
 
 
 def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]) -> F5Checkpoint:
@@ -119,7 +138,7 @@ def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]
 
 
 def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWeights | None) -> str:
-    options = reshaped(profile.setting, profile.setting.options)
+    options = _options(profile, checkpoint)
     weight_file = checkpoint.path.name if weights is None else weights.name
     if checkpoint.text_front_end == "phones":
         use = (

@@ -8,7 +8,7 @@ were trained from), ``steps``.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,14 +19,11 @@ from torch import Tensor
 
 from engine import files
 from engine.errors import CheckpointError, PlainError, ProfileError
-from engine.models.catalogue import entry
-from engine.models.checkpoints import check_shapes, read_checkpoint
+from engine.models.checkpoints import check_shapes, fingerprint, read_checkpoint
 from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
-from engine.paths import data_folder
+from engine.models.weight_sets import folders
 from engine.profile import Profile
 
-TECHNIQUE = "guidance_free"
-FOLDER = "cfg_free"
 REQUIRED = ("weight", "equivalent_guidance", "method", "base", "steps")
 
 
@@ -50,19 +47,15 @@ class GuidanceFreeWeights:
         own = metadata_of(checkpoint.path)
         if own is not None:
             return cls(checkpoint.path, own, checkpoint.weights, checkpoint.path.parent)
-        engaged = profile.setting.engaged(TECHNIQUE)
-        if engaged is None:
+        if not profile.weights:
             return None
-        weight = float(engaged.knobs["weight"])
-        for path in _candidates(profile.setting.model, checkpoint.path.parent):
-            metadata = metadata_of(path)
-            if metadata is None or metadata["base"] != profile.checkpoint:
-                continue
-            if abs(float(metadata["weight"]) - weight) < 1e-3:
+        places = folders(profile.setting.model, checkpoint.path)
+        for path in (path for place in places for path in sorted(place.glob("*.safetensors"))):
+            if fingerprint(path) == profile.weights:
                 return cls.read(path, checkpoint)
         raise ProfileError(
-            f"There are no CFG-free weights of {profile.setting.model} with w = {weight:g}; "
-            f"train them (paretone train cfg-free --w {weight:g}), or export a profile without them."
+            f"The CFG-free weights {profile.weights[:12]!r} of the profile are in none of "
+            f"{' and '.join(map(str, places))}; put their file there."
         )
 
     @classmethod
@@ -117,9 +110,3 @@ def metadata_of(path: Path) -> dict[str, str] | None:
     if missing:
         raise CheckpointError(f"The metadata of {path} lacks {missing[0]!r}; train these CFG-free weights again.")
     return metadata
-
-
-def _candidates(model: str, folder: Path) -> Iterator[Path]:
-    places = (folder, entry(model).folder, data_folder() / "models" / model)
-    for place in dict.fromkeys(places):
-        yield from sorted((place / FOLDER).glob("*.safetensors"))

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models import products
-from engine.models.products import PackedProduct
+from engine.models.products import PackableLinear, PackedProduct
 
 NORM_EPSILON = 1e-6
 
@@ -136,6 +136,8 @@ class SelfAttention(nn.Module):
             self.project_by(PackedProduct(weight, bias))
         else:
             self.project_by(partial(F.linear, weight=weight, bias=bias))
+        if isinstance(self.output, PackableLinear):
+            self.output.pack()
 
     def project_by(self, projection: Callable[[Tensor], Tensor]) -> None:
         """Let ``projection`` compute queries, keys and values, side by side."""
@@ -161,8 +163,7 @@ class SelfAttention(nn.Module):
         query, key, value = (x.new_empty(items, self.heads, length, width) for _ in range(3))
         for item, block in itertools.product(range(items), products.blocks(length)):
             parts = self._fused(x[item, block]).unflatten(-1, (3, 1, self.heads, width)).unbind(1)
-            heads = (part.transpose(0, 1) for part in parts)
-            new_query, new_key, new_value = heads
+            new_query, new_key, new_value = (part.transpose(0, 1) for part in parts)
             new_query, new_key = self.normalised(new_query, new_key)
             for target, part in ((query, new_query), (key, new_key)):
                 rotate_into(target[item, :, block].transpose(0, 1), part[0], rotary[block], self.rotary_heads)

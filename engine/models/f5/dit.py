@@ -125,6 +125,8 @@ class DiT(DiffusionTransformer):
         """Prepare for inference: see :meth:`Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
         super().fuse()
         self.input_embed.conv_pos_embed.fuse()
+        for block in self.transformer_blocks:
+            block.ff.fuse()
 
     def operations(self, frames: int, guided: bool) -> OperationCounts:
         """What one evaluation costs at this length, for one item."""

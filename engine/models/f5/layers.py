@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.layers import NORM_EPSILON, SelfAttention, rotary_frequencies, rotary_table
+from engine.models.products import PackableLinear, blocks
 
 
 class GlobalResponseNorm(nn.Module):
@@ -240,7 +241,7 @@ class Attention(SelfAttention):
         inner = heads * head_width
         self.heads, self.rotary_heads = heads, rotary_heads
         self.to_q, self.to_k, self.to_v = (nn.Linear(width, inner) for _ in range(3))
-        self.to_out = nn.ModuleList([nn.Linear(inner, width)])
+        self.to_out = nn.ModuleList([PackableLinear(inner, width)])
         self.q_norm, self.k_norm = (nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None for _ in range(2))
 
     @property
@@ -262,10 +263,22 @@ class FeedForward(nn.Module):
         super().__init__()
         inner = width * multiple
         self.ff = nn.Sequential(
-            nn.Sequential(nn.Linear(width, inner), nn.GELU(approximate="tanh")),
+            nn.Sequential(PackableLinear(width, inner), nn.GELU(approximate="tanh")),
             nn.Identity(),
-            nn.Linear(inner, width),
+            PackableLinear(inner, width),
         )
 
+    def fuse(self) -> None:
+        """Pack the weights: see :mod:`engine.models.products`."""
+        self.ff[0][0].pack()
+        self.ff[2].pack()
+
     def forward(self, x: Tensor) -> Tensor:
-        return self.ff(x)
+        last = self.ff[2]
+        if not (isinstance(last, PackableLinear) and last.is_packed(x)):
+            return self.ff(x)
+        rows = x.flatten(0, -2)
+        result = torch.empty_like(rows)
+        for block in blocks(len(rows)):
+            result[block] = self.ff(rows[block])
+        return result.view_as(x)

@@ -216,6 +216,7 @@ class UNetT(nn.Module):
         self.input_embed.conv_pos_embed.fuse()
         for parts in self.layers:
             parts.attention.fuse()
+            parts.feed_forward.fuse()
 
     def operations(self, frames: int, guided: bool) -> OperationCounts:
         """What one evaluation costs at this length, for one item."""

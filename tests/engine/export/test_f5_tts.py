@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import cli
+from engine.errors import ProfileError
 from engine.export import f5_tts, paretone_profile
 from engine.knobs import Values
 from engine.models.catalogue import entry
@@ -15,8 +16,9 @@ from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.profile import Profile
 from engine.setting import Engaged, Setting
-from engine.techniques import ditreducio
+from engine.techniques import ditreducio, precision, steps
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
 
 TOLERANCE = 1e-4
@@ -94,6 +96,31 @@ def test_command_writes_a_folder_that_reads_back(tmp_path: Path, capsys: pytest.
     assert read["sampling"] == {"solver": "euler", "steps": 8, "spacing": "epss", "sway": -1.0, "guidance": 2.0}
     assert read["table"]["actions"][0][:4] == ["NONE", "NONE", "TS", "NONE"]
     assert "apply(" in (out / "README.md").read_text()
+
+
+def test_techniques_are_carried_over_as_what_they_come_to(tmp_path: Path) -> None:
+    weights = min((MODEL.folder / "cfg_free").glob("*.safetensors"))
+    plain = profile(skips=False)
+    knobs = {one.name: Values({knob.name: knob.default for knob in one.knobs}) for one in (steps.TECHNIQUE, CFG_FREE)}
+    pruned = Engaged(steps.TECHNIQUE.name, knobs[steps.TECHNIQUE.name].replace(steps=7, spacing="epss"))
+    free = Engaged(CFG_FREE.name, knobs[CFG_FREE.name], fingerprint(weights))
+    both = plain.setting.with_technique(pruned).with_technique(free)
+    written = f5_tts.export(Profile(both, plain.checkpoint, plain.variant), tmp_path)
+    read = paretone_profile.read(tmp_path)
+    assert read["sampling"]["steps"] == 7
+    assert read["sampling"]["guidance"] == 0
+    assert len(read["times"]) == 8
+    (exported,) = (path for path in written if path.suffix == ".safetensors")
+    assert read["probes"] == f5_tts.probes(read_f5_checkpoint(exported).weights), "those of the weights that run"
+
+
+def test_what_cannot_be_carried_over_is_named(tmp_path: Path) -> None:
+    plain = profile(skips=False)
+    knobs = Values({knob.name: knob.default for knob in precision.TECHNIQUE.knobs})
+    setting = plain.setting.with_technique(Engaged(precision.TECHNIQUE.name, knobs))
+    with pytest.raises(ProfileError, match=f"{precision.TECHNIQUE.title} cannot be carried into the official package"):
+        f5_tts.export(Profile(setting, plain.checkpoint, plain.variant), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_probes_tell_checkpoints_apart() -> None:

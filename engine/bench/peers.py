@@ -1,0 +1,258 @@
+"""How much faster our F5-TTS is than the official package's: same weights, same mel, before any technique.
+
+The official package (see ``engine.bench.official``) is installed into an environment of its own on first use, and both
+run there in one process. Timed is the whole sampling of a sentence: everything before the first step, all steps, and no
+vocoder. The AdaLN tables, which the application keeps from one sentence to the next, are made anew every time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from engine import device as devices
+from engine.bench import bundled, official
+from engine.bench.graphs import EvaluationGraphs
+from engine.bench.operators import seconds_by_kind
+from engine.bench.report import Report
+from engine.errors import PlainError
+from engine.measure.machine import describe
+from engine.measure.timing import Comparison, interval, paired_ratio
+from engine.models.catalogue import entry
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
+from engine.models.f5.dit import Conditioning, DiT
+from engine.sampling.flow import Velocity, integrate, sampling_grid
+from engine.sampling.guidance import guided_velocity
+
+NAME = "peers"
+VARIANT = "F5TTS_v1_Base"
+VOCABULARY = 2545
+GUIDANCE, SWAY, SEED = 2.0, -1.0, 0
+FRAMES_PER_TOKEN = 6
+"""About as English is spoken."""
+LARGEST_DIFFERENCE = {torch.float32: 1e-4}
+"""Of the log mels, in the precisions in which the two must agree to rounding."""
+DEFINITION = (
+    f"Time of the official f5-tts {official.VERSION} over time of ours for the same mel from the same weights, "
+    "v1 Base at full size (random weights), guidance 2, whole sampling without vocoder; median of paired, interleaved "
+    "rounds."
+)
+
+Sampler = Callable[[], Tensor]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=4, help="steps of the grid (default: %(default)s)")
+    parser.add_argument(
+        "--frames",
+        type=int,
+        nargs="+",
+        default=[450],
+        help="mel frames, prompt included, 93.75 a second; the first counts (default: 450)",
+    )
+    parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (default: %(default)s)")
+    parser.add_argument("--layers", type=int, default=0, help="layers of the full-size model, if not all of them")
+    parser.add_argument("--environment", help="folder of the official package's environment (default: the user's own)")
+    parser.add_argument("--no-bundled", action="store_true", help="leave the bundled model out")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Measure in the official package's environment, which is made first where it is missing."""
+    place = Path(arguments.environment) if arguments.environment else None
+    if official.inside(place):
+        return _measure(arguments)
+    python = official.environment(bundled.say, place)
+    command = [str(python), "-m", "engine", "bench", NAME, "--json", *_options(arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    data = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {"error": "it ended without a result."}
+    if done.returncode:
+        raise PlainError(f"The official package's environment could not measure: {data['error']}")
+    return Report(**data | {"interval": tuple(data["interval"]), "rows": tuple(data["rows"])})
+
+
+def _options(arguments: argparse.Namespace) -> list[str]:
+    options = ["--device", arguments.device, "--steps", str(arguments.steps), "--rounds", str(arguments.rounds)]
+    options += ["--environment", arguments.environment] if arguments.environment else []
+    options += ["--frames", *map(str, arguments.frames), "--layers", str(arguments.layers)]
+    return [*options, "--no-bundled"] if arguments.no_bundled else options
+
+
+def _measure(arguments: argparse.Namespace) -> Report:
+    device = devices.choose(arguments.device)
+    torch.set_num_threads(1)
+    # As the application does; both profit.
+    torch.set_flush_denormal(True)
+    config = replace(VARIANTS[VARIANT], text_num_embeds=VOCABULARY)
+    config = replace(config, depth=arguments.layers or config.depth)
+    bundled.say(f"Making {VARIANT} with {config.depth} layers …")
+    models = {VARIANT: (config, random_weights(config))}
+    if not arguments.no_bundled:
+        mini = read_f5_checkpoint(entry("f5-mini").folder)
+        models["f5-mini"] = (mini.config, mini.weights)
+    rows: list[dict[str, object]] = []
+    headline = None
+    for name, (config, weights) in models.items():
+        for precision in _precisions(device):
+            pair = build(config, weights, device, precision)
+            for frames in arguments.frames:
+                comparison = _compare(rows, name, pair, frames, arguments)
+                headline = headline or interval(comparison.ratios("ours"))
+            if name == VARIANT and device.type == "cpu":
+                rows += _parts(pair, arguments.frames[0], arguments.steps)
+    if device.type != "cuda":
+        rows.append({"model": "GPU rows: there is no CUDA device here"})
+    return Report(NAME, headline.median, (headline.low, headline.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _precisions(device: torch.device) -> tuple[torch.dtype, ...]:
+    return (torch.float16, torch.bfloat16, torch.float32) if device.type == "cuda" else (torch.float32,)
+
+
+def _compare(
+    rows: list[dict[str, object]], name: str, pair: tuple[nn.Module, DiT], frames: int, arguments: argparse.Namespace
+) -> Comparison:
+    weight = pair[1].proj_out.weight
+    kind = str(weight.dtype).removeprefix("torch.")
+    ways = samplers(*pair, frames, arguments.steps)
+    bundled.say(f"{name}, {frames} frames, {kind}: {arguments.rounds} rounds of each …")
+    reference, *others = (way() for way in ways.values())
+    differences = [(reference - one).abs().max().item() for one in others]
+    allowed = LARGEST_DIFFERENCE.get(weight.dtype)
+    if allowed is not None and not max(differences) < allowed:
+        raise PlainError(f"The two mels differ by {max(differences):.2g}: there is an error in ours; report it.")
+    comparison = paired_ratio(
+        ways,
+        arguments.rounds,
+        device=str(weight.device),
+        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
+    )
+    for way, difference in zip(ways, (None, *differences), strict=True):
+        speed_up = comparison.speed_up.get(way)
+        rows.append(
+            {
+                "model": name,
+                "precision": kind,
+                "frames": frames,
+                "steps": arguments.steps,
+                "way": way,
+                comparison.clock: interval(comparison.seconds[way]).median,
+                "speed-up": None if speed_up is None else speed_up.median,
+                "low": None if speed_up is None else speed_up.low,
+                "high": None if speed_up is None else speed_up.high,
+                "largest difference": difference,
+            }
+        )
+    rows.append(
+        {
+            "model": name,
+            "precision": kind,
+            "frames": frames,
+            "steps": arguments.steps,
+            "way": "official, again (A/A)",
+            "speed-up": comparison.same.median,
+            "low": comparison.same.low,
+            "high": comparison.same.high,
+        }
+    )
+    return comparison
+
+
+def _parts(pair: tuple[nn.Module, DiT], frames: int, steps: int) -> list[dict[str, object]]:
+    """Where the time goes on a CPU, by kind of operator, from one profiled run of each."""
+    found = {way: seconds_by_kind(run) for way, run in samplers(*pair, frames, steps).items()}
+    return [
+        {
+            "model": VARIANT,
+            "frames": frames,
+            "steps": steps,
+            "way": f"{way}: {kind}",
+            "share of its time": seconds / sum(kinds.values()),
+        }
+        for way, kinds in found.items()
+        for kind, seconds in kinds.items()
+    ]
+
+
+def random_weights(config: BackboneConfig) -> dict[str, Tensor]:
+    """Weights of the official layout, the same every time; none of them is zero, as many are before training."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        backbone = DiT(config)
+        for parameter in backbone.parameters():
+            if not parameter.any():
+                nn.init.normal_(parameter, std=0.1)
+    return backbone.state_dict()
+
+
+def build(
+    config: BackboneConfig, weights: Mapping[str, Tensor], device: torch.device, precision: torch.dtype
+) -> tuple[nn.Module, DiT]:
+    """The official model (its ``CFM``) and ours, ready for inference."""
+    official.import_models()
+    from f5_tts.model.backbones.dit import DiT as OfficialDiT
+    from f5_tts.model.cfm import CFM
+
+    names = ("dim", "depth", "heads", "dim_head", "ff_mult", "mel_dim", "text_num_embeds", "text_dim", "qk_norm")
+    names += ("text_mask_padding", "conv_layers", "pe_attn_head", "long_skip_connection")
+    transformer = OfficialDiT(**{name: getattr(config, name) for name in names})
+    transformer.load_state_dict(dict(weights))
+    theirs = CFM(transformer).to(device, precision).eval().requires_grad_(False)
+    ours = DiT(config)
+    ours.load_state_dict(dict(weights))
+    ours = ours.to(device, precision).eval().requires_grad_(False)
+    ours.fuse()
+    return theirs, ours
+
+
+def samplers(theirs: nn.Module, ours: DiT, frames: int, steps: int) -> dict[str, Sampler]:
+    """Ways to the same mel (1, frames, bands), the official first: same prompt, text, noise and grid."""
+    weight = ours.proj_out.weight
+    generator = torch.Generator().manual_seed(SEED)
+    length = frames * 2 // 5
+    prompt = torch.randn(1, length, MEL_BANDS, generator=generator).to(weight)
+    ids = torch.randint(0, ours.config.text_num_embeds, (1, frames // FRAMES_PER_TOKEN), generator=generator)
+    ids = ids.to(weight.device)
+    canvas = torch.cat([prompt, prompt.new_zeros(1, frames - length, MEL_BANDS)], dim=1)
+    times = sampling_grid(steps, "epss", SWAY)
+    torch.manual_seed(SEED)
+    # As the official code draws it, on the device itself and in its precision.
+    noise = torch.randn(frames, MEL_BANDS, device=weight.device, dtype=weight.dtype)[None]
+
+    def official_way() -> Tensor:
+        options = {"steps": steps, "cfg_strength": GUIDANCE, "sway_sampling_coef": SWAY, "seed": SEED}
+        return theirs.sample(prompt, ids, frames, **options)[0]
+
+    def begun() -> Conditioning:
+        ours.forget_tables()
+        return ours.begin(canvas, ids, times[:-1], guided=True)
+
+    def finished(velocity: Velocity) -> Tensor:
+        return torch.cat([prompt, integrate(velocity, noise, times)[:, length:]], dim=1)
+
+    @torch.inference_mode()
+    def our_way() -> Tensor:
+        run = begun()
+        return finished(lambda x, step: guided_velocity(ours.velocity(x, step, run), GUIDANCE))
+
+    ways = {"official": official_way, "ours": our_way}
+    if weight.device.type == "cuda":
+        with torch.inference_mode():
+            graphs = EvaluationGraphs(ours, begun(), noise, GUIDANCE)
+
+        @torch.inference_mode()
+        def graph_way() -> Tensor:
+            graphs.begin(begun())
+            return finished(graphs.velocity)
+
+        ways["ours, CUDA graphs"] = graph_way
+    return ways

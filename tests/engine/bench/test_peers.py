@@ -1,0 +1,29 @@
+"""Our F5 beside the official package's, in its environment."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from engine import bench
+from tests import official
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_bench_compares_equal_mels(capsys: pytest.CaptureFixture[str]) -> None:
+    official.python()
+    options = ["--environment", str(official.FOLDER), "--device", "cpu", "--layers", "1", "--frames", "40"]
+    assert bench.main(["peers", "--json", *options, "--steps", "2", "--rounds", "2"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    low, high = report["interval"]
+    assert low <= report["headline"] <= high
+    ways = {(row.get("model"), row.get("way")): row for row in report["rows"]}
+    for model in ("F5TTS_v1_Base", "f5-mini"):
+        assert ways[model, "ours"]["largest difference"] < 1e-4
+        assert ways[model, "ours"]["speed-up"] > 0
+        assert "speed-up" in ways[model, "official, again (A/A)"]
+    shares = [row["share of its time"] for row in report["rows"] if str(row.get("way")).startswith("ours: ")]
+    assert sum(shares) == pytest.approx(1)
+    assert ways["F5TTS_v1_Base", "ours: matrix products"]["share of its time"] > 0
