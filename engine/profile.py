@@ -98,11 +98,10 @@ class Profile:
                 f"table is another one than setting.techniques names: its fingerprint is {self.table.fingerprint!r}, "
                 f"not {engaged.artefact!r}."
             )
-        branch_skip = engaged.knobs.get("branch_skip", self.table.branch_skip)
-        if branch_skip != self.table.branch_skip:
-            raise ProfileError(
-                f"table.branch_skip is {self.table.branch_skip!r}, but setting.techniques says {branch_skip!r}."
-            )
+        for name, own in (("branch_skip", self.table.branch_skip), ("temporal", self.table.temporal)):
+            said = engaged.knobs.get(name, own)
+            if said != own:
+                raise ProfileError(f"table.{name} is {own!r}, but setting.techniques says {said!r}.")
         mine, theirs = _flat(self.belonging), _flat(self.table.belonging)
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):
@@ -138,8 +137,8 @@ class Profile:
             declared = technique(one.technique)
             knobs = checked(declared.knobs, one.knobs, declared.title)
             if table is not None and one.artefact == table.fingerprint:
-                # What a table saves is its own matter, whatever the knob is set to for the next calibration.
-                knobs = knobs.replace(branch_skip=table.branch_skip)
+                # What a table does is its own matter, whatever the knobs are set to for the next calibration.
+                knobs = knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)
             artefact = one.artefact
             if one.technique == guidance_free.NAME:
                 artefact = guidance_free.chosen(info, one, float(knobs["weight"])).fingerprint

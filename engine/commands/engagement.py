@@ -69,9 +69,12 @@ def with_table(
         table = StrategyTable.from_json(data, path)
         if "branch_skip" in knobs and knobs["branch_skip"] != table.branch_skip:
             raise ProfileError(f"{path} was calibrated with branch skipping of {table.branch_skip!r}; leave that out.")
-        values = values.replace(branch_skip=table.branch_skip)
+        if "temporal" in knobs and knobs["temporal"] != table.temporal:
+            raise ProfileError(f"{path} was calibrated with skipped outputs of {table.temporal!r}; leave that out.")
+        values = values.replace(branch_skip=table.branch_skip, temporal=table.temporal)
     else:
         table = StrategyTable.from_official(data, belonging, str(values["branch_skip"]), path)
+        values = values.replace(temporal=table.temporal)
     mismatch = table.belonging.mismatch(belonging)
     if mismatch:
         raise ProfileError(f"The strategy table {path} cannot be used here: {mismatch}.")
