@@ -138,7 +138,8 @@ def _session(
     pace: Pace,
 ) -> Session:
     parameters = sum(value.numel() for value in checkpoint.weights.values())
-    rate = job.learning_rate or (SMALL_RATE if parameters < SMALL_PARAMETERS else USUAL_RATE)
+    usual = SMALL_RATE if parameters < SMALL_PARAMETERS else USUAL_RATE
+    rate = usual if job.learning_rate is None else job.learning_rate
     recipe = GuidanceFree(checkpoint, examples, processes, replace(job.options, learning_rate=rate))
     session = Session(recipe, job.work, job.budget, pace, follower.status, follower.milestone, processes)
     session.begin(job.resume)

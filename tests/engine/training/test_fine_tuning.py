@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +16,7 @@ from engine.models.catalogue import entry
 from engine.training import fine_tuning, guidance_free, session
 from engine.training.fine_tuning import FineTuned, FineTuning, fine_tune, guidance_free_folder
 from engine.training.guidance_free import GuidanceFreeOptions
-from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Milestone, Pace
+from engine.training.session import CHECKPOINT, Budget, Diverged, Milestone, Pace
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -227,54 +224,3 @@ def test_another_weight_does_not_resume_a_run(job: FineTuning):
     _run(job, budget=Budget(steps=1))
     with pytest.raises(Exception, match=r"belongs to cfg-free model-guidance w=0\.5"):
         _run(job, options=replace(job.options, weight=0.6), resume=True)
-
-
-def _command(job: FineTuning, *more: str) -> list[str]:
-    return [
-        *("-m", "engine", "train", "cfg-free", "--w", "0.5", "--device", "cpu", "--threads", "1", "--frames", "300"),
-        *("--folder", job.folder, "--manifest", str(job.manifest), "--work", str(job.work), *more),
-    ]
-
-
-@pytest.mark.slow
-def test_the_command_trains_and_says_where_the_result_lies(job: FineTuning):
-    command = [sys.executable, *_command(job, "--steps", "2", "--json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    data = json.loads(done.stdout)
-    assert data["equivalent_guidance"] == 1
-    assert data["steps"] == 2
-    assert Path(data["checkpoint"]).is_file()
-    assert "Training" in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for other processes")
-def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: FineTuning):
-    process = subprocess.Popen(
-        [sys.executable, *_command(job, "--steps", "100000")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    for line in process.stderr:
-        if line.startswith("step 25 "):
-            break
-    process.send_signal(signal.SIGINT)
-    _, messages = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "--resume" in messages
-    assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
-
-
-@pytest.mark.slow
-def test_two_processes_train_one_model(job: FineTuning):
-    # accelerate's own launcher starts one process a graphics card; on processors it is torch's.
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [*launch, *_command(job, "--steps", "3", "--json")], capture_output=True, text=True, timeout=200, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    (printed,) = done.stdout.strip().splitlines()
-    assert Path(json.loads(printed)["checkpoint"]).is_file()
-    state = torch.load(job.work / CHECKPOINT, weights_only=True)["state"]
-    assert len(state["draws"]) == 2
-    assert not torch.equal(state["draws"][0]["generator"], state["draws"][1]["generator"])
-    header = json.loads((job.work / LOG).read_text(encoding="utf-8").splitlines()[0])
-    assert header["processes"] == 2

@@ -1,0 +1,112 @@
+"""``paretone train`` as people type it: one process, an interrupted one, several."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from engine import cli
+from engine.training.session import CHECKPOINT, LOG
+from tests.engine.training.toy_model import toy_manifest, toy_model
+
+pytest.importorskip("accelerate")
+
+
+class Job(NamedTuple):
+    manifest: Path
+    folder: Path
+    work: Path
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(toy_manifest(tmp_path), toy_model(tmp_path / "model"), tmp_path / "work")
+
+
+def _command(job: Job, *more: str) -> list[str]:
+    return [
+        *("-m", "engine", "train", "cfg-free", "--w", "0.5", "--device", "cpu", "--threads", "1", "--frames", "300"),
+        *("--folder", str(job.folder), "--manifest", str(job.manifest), "--work", str(job.work), *more),
+    ]
+
+
+@pytest.mark.slow
+def test_the_command_trains_and_says_where_the_result_lies(job: Job):
+    command = [sys.executable, *_command(job, "--steps", "2", "--json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    data = json.loads(done.stdout)
+    assert data["equivalent_guidance"] == 1
+    assert data["steps"] == 2
+    assert Path(data["checkpoint"]).is_file()
+    assert "Training" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for other processes")
+def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job):
+    process = subprocess.Popen(
+        [sys.executable, *_command(job, "--steps", "100000")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for line in process.stderr:
+        if line.startswith("step 25 "):
+            break
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in messages
+    assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model(job: Job):
+    # accelerate's own launcher starts one process a graphics card; on processors it is torch's.
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = subprocess.run(
+        [*launch, *_command(job, "--steps", "3", "--json")], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (printed,) = done.stdout.strip().splitlines()
+    assert Path(json.loads(printed)["checkpoint"]).is_file()
+    state = torch.load(job.work / CHECKPOINT, weights_only=True)["state"]
+    assert len(state["draws"]) == 2
+    assert not torch.equal(state["draws"][0]["generator"], state["draws"][1]["generator"])
+    header = json.loads((job.work / LOG).read_text(encoding="utf-8").splitlines()[0])
+    assert header["processes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--w", "1", "--steps", "1"], "explode"),
+        (["--weight", "0", "--steps", "1"], "between 0 and 1"),
+        (["--w", "2/3", "--steps", "0"], "above zero"),
+        (["--w", "2/3", "--minutes", "-1"], "above zero"),
+        (["--w", "2/3", "--steps", "1", "--rate", "0"], "learning rate"),
+        (["--w", "2/3", "--steps", "1", "--model", "guessed"], "no model named"),
+        (["--w", "2/3", "--steps", "1", "--resume"], "without --resume"),
+    ],
+)
+def test_what_makes_no_sense_is_said_before_any_work(
+    job: Job, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+):
+    command = ["train", "cfg-free", "--manifest", str(job.manifest), "--work", str(job.work), "--device", "cpu"]
+    place = [] if "--model" in arguments else ["--folder", str(job.folder)]
+    assert cli.main([*command, *place, *arguments, "--threads", "1"]) != 0
+    assert words in capsys.readouterr().err
+    assert not (job.work / CHECKPOINT).exists()
+
+
+@pytest.mark.parametrize("arguments", [["--w", "much"], ["--w", "1/0"], [], ["--w", "0.5"]])
+def test_what_is_no_command_is_said(job: Job, arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    command = ["train", "cfg-free", "--manifest", str(job.manifest), "--work", str(job.work)]
+    with pytest.raises(SystemExit):
+        cli.main([*command, *arguments])
+    assert "usage" in capsys.readouterr().err
