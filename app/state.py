@@ -217,14 +217,15 @@ class AppState(QObject):
 
     @property
     def techniques(self) -> tuple[Technique, ...]:
-        """The techniques that apply to the chosen model's family."""
-        return tuple(one for one in TECHNIQUES if self.entry.family in one.families)
+        """The techniques that apply to the chosen model."""
+        names = {knob.name for knob in self.sampler_knobs}
+        return tuple(one for one in TECHNIQUES if self.entry.family in one.families and names.issuperset(one.options))
 
     # --- Selection --------------------------------------------------------------------------------------------------
     @property
     def voices(self) -> tuple[Voice, ...]:
         """The chosen model's voices and the user's own."""
-        return (*catalogue.voices(), *self.own_voices)
+        return (*catalogue.voices(self.model_id, self.model_folder), *self.own_voices)
 
     def choose_voice(self, voice: str) -> None:
         """Speak in the voice with this id."""
@@ -340,10 +341,18 @@ class AppState(QObject):
         if not self.ready:
             return "The model is not loaded yet."
         if self.voice is None:
-            return "Choose a voice first."
+            return self.why_no_voice()
         if not self.text.strip():
             return "Type a sentence to speak first."
         return ""
+
+    def why_no_voice(self) -> str:
+        """What to do where there is no voice to choose from, as a sentence."""
+        try:
+            catalogue.voice("", self.model_id, self.model_folder)
+        except SettingError as error:
+            return str(error)
+        return "Choose a voice first."
 
     def why_not_calibrate(self) -> str:
         """Why nothing can be calibrated now, as a sentence, or ``""``."""

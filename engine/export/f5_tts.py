@@ -120,7 +120,13 @@ def _require_translation(profile: Profile) -> None:
 
 def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]) -> F5Checkpoint:
     """The checkpoint that ``profile`` is for. Raises :class:`PlainError` when it is not there, or another one is."""
-    place = Path(model_folder) if model_folder else entry(profile.setting.model).folder
+    chosen = entry(profile.setting.model)
+    if chosen.loader != "f5":
+        raise ProfileError(
+            f"The profile is for {chosen.title}, which is not a model of the f5_tts package; only F5-TTS profiles can "
+            "be exported."
+        )
+    place = Path(model_folder) if model_folder else chosen.folder
     if not place.exists():
         raise ProfileError(
             f"The checkpoint that the profile is for is not in {place}; download it, or give its folder (--folder)."

@@ -11,6 +11,7 @@ from engine.knobs import NO_VALUES, Knob, Values
 from engine.models.base import Voice
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
+from engine.models.megatts3.config import ENCODER, LATENTS, no_latents
 from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
 from engine.paths import data_folder, resource
 
@@ -39,7 +40,8 @@ class CatalogueEntry:
     weights: str = ""
     """Folder of the weights that it cannot do without, within its own."""
     released_voices: bool = False
-    """Whether it speaks only in voices whose latents were released: pairs of ``name.wav`` and ``name.npy``."""
+    """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``. It hears
+    by itself what they say."""
 
     @property
     def folder(self) -> Path:
@@ -135,8 +137,6 @@ OWN_VOICE = "own:"
 """Ids of the user's own voices begin with this and end with the recording's path."""
 VOICE_TITLES = {"slt": "SLT (female, US English)", "rms": "RMS (male, US English)"}
 VOICES = "voices"
-LATENTS = ".npy"
-"""How the file of a released voice's latents ends; but for that, it is called as the recording."""
 
 
 def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
@@ -149,6 +149,14 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     if chosen.released_voices:
         return _released_voices((Path(folder) if folder else chosen.folder) / VOICES)
     return tuple(read_voice(resource("models", "f5-mini", VOICES), name) for name in VOICE_TITLES)
+
+
+def voice_problem(audio: Path, model: str, folder: str = "") -> str:
+    """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
+    chosen = entry(model)
+    encoder = (Path(folder) if folder else chosen.folder) / ENCODER
+    able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
+    return "" if able else no_latents(audio)
 
 
 def read_voice(folder: Path, name: str) -> Voice:

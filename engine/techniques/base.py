@@ -34,6 +34,8 @@ class Technique:
     paper: Paper
     families: tuple[str, ...]
     knobs: tuple[Knob, ...]
+    options: tuple[str, ...] = ()
+    """What a model must have of these among its options."""
     prepared_by: str = ""
     conflict: Callable[[Setting], str | None] = lambda setting: None
     reshape: Callable[[Values, Values], Values] = lambda options, knobs: options

@@ -71,6 +71,7 @@ TECHNIQUE = Technique(
         "arXiv 2504.20334",
     ),
     families=("flow",),
+    options=("guidance",),
     prepared_by="training",
     knobs=(
         Number(

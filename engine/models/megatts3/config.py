@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from engine.errors import CheckpointError
 from engine.knobs import Number
@@ -17,6 +18,10 @@ from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STE
 HEAD_WIDTH = 64
 LATENT_STRIDE = 4
 """Duration frames (mel frames) of one latent."""
+LATENTS = ".npy"
+"""How the file of a released voice's latents ends; but for that, it is called as the recording beside it."""
+ENCODER = "wavvae/model_only_last.ckpt"
+"""Where an encoder would lie in the official folder. It was withheld from the release."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,15 @@ class DiTConfig:
             phone_kernel=phone_kernel,
             phone_window=distances // 2,
         )
+
+
+def no_latents(audio: Path) -> str:
+    """What the public release cannot do with a recording without latents, and what to do."""
+    return (
+        f"The public release of MegaTTS 3 has no encoder for new recordings, and {audio.name} has no latents: the "
+        f"file {audio.with_suffix(LATENTS)} is missing. Put the latents that were released with this recording there, "
+        f"choose one of the released voices, or put an encoder file of your own at {ENCODER} in the model's folder."
+    )
 
 
 OPTIONS = (

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from engine.models.megatts3.aligner import Aligner
 from engine.models.megatts3.checkpoint import OfficialFolder
+from engine.models.megatts3.config import LATENTS
 from engine.models.megatts3.duration_model import DurationModel, DurationPrompt
 from engine.models.megatts3.durations import Tempo, settled_durations
 from engine.models.megatts3.graphemes import GraphemeModel, ReadPhones
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
 from engine.models.megatts3.text import read_text
-from engine.models.megatts3.voices import SUFFIX, prepare_voice
+from engine.models.megatts3.voices import prepare_voice
 from engine.models.megatts3.wavvae import WavVAE
 
 REMEMBERED_SEGMENTS = 256
@@ -38,7 +39,7 @@ class _Key:
 
     @classmethod
     def of(cls, audio: Path, seed: int) -> _Key:
-        times = (path.stat().st_mtime_ns if path.is_file() else 0 for path in (audio, audio.with_suffix(SUFFIX)))
+        times = (path.stat().st_mtime_ns if path.is_file() else 0 for path in (audio, audio.with_suffix(LATENTS)))
         return cls(audio, tuple(times), seed)
 
 

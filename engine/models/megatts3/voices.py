@@ -20,6 +20,7 @@ from engine.audio.resampling import resample
 from engine.errors import AudioError
 from engine.measure.loudness import integrated_loudness
 from engine.models.megatts3 import aligner
+from engine.models.megatts3.config import LATENTS, no_latents
 from engine.models.megatts3.wavvae import WavVAE
 from engine.models.megatts3.wavvae_encoder import LATENT_CHANNELS
 
@@ -29,7 +30,6 @@ TAIL = 12000
 FRAMES_PER_LATENT = 4
 SPARE = 2
 """Latents that a file may have more than the recording needs, from rounding when it was made."""
-SUFFIX = ".npy"
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -93,15 +93,11 @@ def prepare_voice(audio: Path, window: int, wavvae: WavVAE, generator: torch.Gen
     Raises :class:`AudioError`, also when there are neither latents nor an encoder.
     """
     recording = prepare_recording(read_recording(audio), window)
-    path = audio.with_suffix(SUFFIX)
+    path = audio.with_suffix(LATENTS)
     if path.is_file():
         return PreparedVoice(recording, read_latents(path, recording, audio))
     if wavvae.encoder is None:
-        raise AudioError(
-            f"The public release of MegaTTS 3 has no encoder for new recordings, and {audio.name} has no latents: the "
-            f"file {path} is missing. Put the latents that were released with this recording there, choose one of the "
-            "released voices, or put an encoder file of your own at wavvae/model_only_last.ckpt in the model's folder."
-        )
+        raise AudioError(no_latents(audio))
     device = wavvae.proj_to_decoder.weight.device
     encoded = wavvae.encode(torch.from_numpy(recording.samples)[None].to(device), generator)
     return PreparedVoice(recording, encoded[:, : recording.latents].cpu())
