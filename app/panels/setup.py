@@ -32,6 +32,11 @@ from engine.models import catalogue
 from engine.models.base import Voice
 
 
+OWN = "Use a recording of 3 to 12 seconds and the exact words spoken in it"
+OWN_RELEASED = "Use a released recording; the file of its latents (.npy) has to lie beside it, under the same name"
+HEARD = "The model hears by itself what is said in it."
+
+
 class SetupPanel(QWidget):
     """Everything that is chosen before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
 
@@ -113,7 +118,6 @@ class SetupPanel(QWidget):
         self.voice.activated.connect(self._choose_voice)
         self._add_voice = QPushButton("O&wn…", checkable=True)
         self._add_voice.setAccessibleName("Own recording")
-        self._add_voice.setToolTip("Use a recording of 3 to 12 seconds and the exact words spoken in it")
         row = QHBoxLayout()
         row.addWidget(self.voice, 1)
         row.addWidget(self._add_voice)
@@ -197,6 +201,8 @@ class SetupPanel(QWidget):
         entry, info = self._state.entry, self._state.info
         self.model.setCurrentIndex(self.model.findData(entry.id))
         self._official.setVisible(not entry.bundled)
+        self.transcript.setVisible(not entry.released_voices)
+        self._add_voice.setToolTip(OWN_RELEASED if entry.released_voices else OWN)
         if info is None:
             self._model_note.setText(f"{entry.summary}")
         else:
@@ -218,7 +224,10 @@ class SetupPanel(QWidget):
                 self.voice.addItem(one.title, one.id)
         if state.voice is not None:
             self.voice.setCurrentIndex(self.voice.findData(state.voice.id))
-            self._voice_note.setText(f"“{state.voice.transcript}”" if state.voice.transcript else "No transcript yet.")
+            without = HEARD if state.entry.released_voices else "No transcript yet."
+            self._voice_note.setText(f"“{state.voice.transcript}”" if state.voice.transcript else without)
+        else:
+            self._voice_note.setText(state.why_no_voice())
         if self.text.toPlainText() != state.text and not self._pending_text.isActive():
             with QSignalBlocker(self.text):
                 self.text.setPlainText(state.text)
@@ -303,8 +312,10 @@ class SetupPanel(QWidget):
         path, transcript = self.recording.text().strip(), self.transcript.text().strip()
         if not Path(path).is_file():
             self.problem.emit(f"There is no recording at “{path}”; choose an audio file with Browse.")
-        elif not transcript:
+        elif not transcript and not self._state.entry.released_voices:
             self.problem.emit("The transcript is missing: type the words that are spoken in the recording.")
+        elif reason := catalogue.voice_problem(Path(path), self._state.model_id, self._state.model_folder):
+            self.problem.emit(reason)
         else:
             self._state.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
             self._add_voice.setChecked(False)
