@@ -31,7 +31,6 @@ from engine.errors import PlainError
 from engine.models import catalogue
 from engine.models.base import Voice
 
-
 OWN = "Use a recording of 3 to 12 seconds and the exact words spoken in it"
 OWN_RELEASED = "Use a released recording; the file of its latents (.npy) has to lie beside it, under the same name"
 HEARD = "The model hears by itself what is said in it."

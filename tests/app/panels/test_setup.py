@@ -112,6 +112,46 @@ def test_an_own_recording_needs_a_file_and_its_words(
     assert not panel.recording.isVisibleTo(panel)
 
 
+def test_megatts3_has_its_own_knobs_voices_and_techniques(panel: SetupPanel, desk: Desk, tmp_path: Path) -> None:
+    for name in ("anna.wav", "anna.npy", "without_latents.wav"):
+        (tmp_path / "voices").mkdir(exist_ok=True)
+        (tmp_path / "voices" / name).write_bytes(b"0")
+    desk.state.load_model("MegaTTS3", str(tmp_path))
+    assert [panel.voice.itemData(index) for index in range(panel.voice.count())] == ["anna"]
+    assert desk.state.voice.id == "anna"
+    assert panel._voice_note.text() == "The model hears by itself what is said in it."
+    assert panel.sampler.editor("intelligibility").value() == 1.6
+    assert panel.sampler.editor("similarity").value() == 2.5
+    assert {one.name for one in desk.state.techniques} >= {DITREDUCIO, "steps", "precision"}
+    assert not panel.techniques["guidance_free"].isVisibleTo(panel)
+    assert panel.techniques[DITREDUCIO].isVisibleTo(panel)
+    # Where there is no voice, what to do is said.
+    desk.state.load_model("MegaTTS3", str(tmp_path / "voices"))
+    assert desk.state.voice is None
+    assert "Put a recording and its latents (name.wav and name.npy) into" in panel._voice_note.text()
+    # Back at the bundled model all is as it was.
+    desk.state.load_model("f5-mini")
+    assert desk.state.voice.id == "slt"
+    assert panel.techniques["guidance_free"].isVisibleTo(panel)
+
+
+def test_a_recording_for_megatts3_needs_latents_and_no_words(
+    panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path
+) -> None:
+    desk.state.load_model("MegaTTS3", str(tmp_path / "model"))
+    recording = tmp_path / "mine.wav"
+    recording.write_bytes(b"0")
+    panel._add_voice.setChecked(True)
+    assert panel.recording.isVisibleTo(panel) and not panel.transcript.isVisibleTo(panel)
+    type_into(qtbot, panel.recording, str(recording))
+    with qtbot.waitSignal(panel.problem) as blocker:
+        qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
+    assert "has no encoder for new recordings, and mine.wav has no latents" in blocker.args[0]
+    recording.with_suffix(".npy").write_bytes(b"0")
+    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
+    assert (desk.state.voice.audio, desk.state.voice.transcript) == (str(recording), "")
+
+
 def test_the_seed_and_its_lock(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
     panel.seed.selectAll()
     qtbot.keyClicks(panel.seed, "123")
