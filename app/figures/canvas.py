@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.figures import reading
-from app.figures.plots import colour_scale, draw, ends_of, legend_text
+from app.figures.plots import axes_for, colour_scale, draw, ends_of, legend_text
+from app.plot_menus import adopt_menus_of
 from app.theme import Colours
 from engine.explore.figure import Figure, HeatMap, Panel
 
@@ -22,8 +23,12 @@ _MOVES = {
 }
 
 
-class FigureCanvas(pg.GraphicsLayoutWidget):
-    """Arrow keys go from point to point, Page Up and Page Down from panel to panel."""
+class FigureCanvas(QWidget):
+    """Arrow keys go from point to point, Page Up and Page Down from panel to panel.
+
+    Every figure gets a pyqtgraph view of its own, which goes as a whole when another takes its place. Plots that were
+    taken out one by one would be left to Python's collector, which runs on the engine's thread too.
+    """
 
     read = Signal(str)
     """What stands where the mark is, in words."""
@@ -32,13 +37,16 @@ class FigureCanvas(pg.GraphicsLayoutWidget):
         super().__init__(parent)
         self._colours = colours
         self._figure: Figure | None = None
+        self._words = "", ""
         self._plots: list[pg.PlotItem] = []
         self._mark: pg.ScatterPlotItem | None = None
         self._at = (0, 0, 0)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Figure")
-        self.scene().sigMouseMoved.connect(self._hover)
-        self.setBackground(QColor(colours.base))
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._leaving: list[pg.GraphicsLayoutWidget] = []
+        self.view = self._fresh_view()
 
     @property
     def figure(self) -> Figure | None:
@@ -57,21 +65,42 @@ class FigureCanvas(pg.GraphicsLayoutWidget):
 
     def show_figure(self, figure: Figure | None, title: str = "", foot: str = "") -> None:
         """Show ``figure``, or nothing; between ``title`` and ``foot``, where it has to stand by itself."""
-        self._figure, self._at = figure, (0, 0, 0)
-        self._redraw(title, foot)
+        self._figure, self._at, self._words = figure, (0, 0, 0), (title, foot)
+        self._redraw()
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
-        self._colours = colours
-        self.setBackground(QColor(colours.base))
-        self._redraw()
+        if colours != self._colours:
+            self._colours = colours
+            self._redraw()
+
+    def paint(self, painter: QPainter) -> None:
+        """Draw all of it on paper of the canvas's size."""
+        self.view.ci.layout.activate()
+        self.view.render(painter, QRectF(self.rect()), self.view.rect())
 
     # --- Drawing -----------------------------------------------------------------------------------------------------
-    def _redraw(self, title: str = "", foot: str = "") -> None:
+    def _fresh_view(self) -> pg.GraphicsLayoutWidget:
+        view = pg.GraphicsLayoutWidget()
+        view.setBackground(QColor(self._colours.base))
+        # The canvas has the keys.
+        view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        view.scene().sigMouseMoved.connect(self._hover)
+        self._layout.addWidget(view)
+        return view
+
+    def _redraw(self) -> None:
         self._mark = None
         self._plots = []
-        self.clear()
-        figure = self._figure
+        old = self.view
+        # Nobody but Qt may end it, and Qt does so on this thread.
+        self._leaving.append(old)
+        old.destroyed.connect(lambda _=None, one=id(old): self._forget(one))
+        self._layout.removeWidget(old)
+        old.hide()
+        old.deleteLater()
+        self.view = self._fresh_view()
+        figure, (title, foot) = self._figure, self._words
         if figure is None:
             return
         self.setAccessibleDescription(figure.caption)
@@ -80,42 +109,54 @@ class FigureCanvas(pg.GraphicsLayoutWidget):
         shared = len(ends) == 1 and all(isinstance(panel, HeatMap) for panel in figure.panels)
         first = 0
         if title:
-            self.addLabel(title, row=0, col=0, colspan=across + shared, justify="left", color=self._colours.text)
+            self.view.addLabel(title, row=0, col=0, colspan=across + shared, justify="left", color=self._colours.text)
             first = 1
         for index, panel in enumerate(figure.panels):
-            plot = self.addPlot(row=first + index // across, col=index % across)
+            plot = self.view.addPlot(row=first + index // across, col=index % across, axisItems=axes_for(panel))
             bounds = ends.get(panel.colour.label, (0.0, 1.0)) if isinstance(panel, HeatMap) else (0.0, 1.0)
             draw(plot, panel, self._colours, bounds)
             if isinstance(panel, HeatMap) and not panel.categories and not shared:
                 self._add_scale(plot, panel, bounds)
             self._plots.append(plot)
+        self._share_labels(across)
         for column in range(across):
             # Labels of different widths must not make panels of different widths.
-            self.ci.layout.setColumnPreferredWidth(column, 1000)
-            self.ci.layout.setColumnStretchFactor(column, 1)
+            self.view.ci.layout.setColumnPreferredWidth(column, 10)
+            self.view.ci.layout.setColumnStretchFactor(column, 1)
         last = first + -(-len(figure.panels) // across)
         if shared:
             name, bounds = next(iter(ends.items()))
-            self.addItem(colour_scale(name, bounds, self._colours), row=first, col=across, rowspan=last - first)
+            self.view.addItem(colour_scale(name, bounds, self._colours), row=first, col=across, rowspan=last - first)
         kinds = [panel.categories for panel in figure.panels if isinstance(panel, HeatMap) and panel.categories]
         if kinds:
-            self.addLabel(legend_text(kinds[0], self._colours), row=last, col=0, colspan=across)
+            self.view.addLabel(legend_text(kinds[0], self._colours), row=last, col=0, colspan=across)
             last += 1
         if foot:
-            self.addLabel(foot, row=last, col=0, colspan=across + shared, justify="left", color=self._colours.muted)
-        self._adopt_menus()
+            self.view.addLabel(
+                foot, row=last, col=0, colspan=across + shared, justify="left", color=self._colours.muted
+            )
+        # See there: whatever is drawn later has menus too.
+        adopt_menus_of(self.view)
+
+    def _forget(self, gone: int) -> None:
+        self._leaving = [one for one in self._leaving if id(one) != gone]
+
+    def _share_labels(self, across: int) -> None:
+        """What panels beneath or beside each other have in common is written once."""
+        panels = self._figure.panels
+        if len({(type(panel), panel.x, panel.y) for panel in panels}) > 1:
+            return
+        for index, plot in enumerate(self._plots):
+            if index + across < len(panels):
+                plot.getAxis("bottom").showLabel(False)
+            if index % across:
+                plot.getAxis("left").showLabel(False)
 
     def _add_scale(self, plot: pg.PlotItem, panel: HeatMap, ends: tuple[float, float]) -> None:
         bar = colour_scale(panel.colour.label, ends, self._colours)
         # The place that pyqtgraph itself gives a bar beside a plot.
         plot.layout.addItem(bar, 2, 5)
         plot.layout.setColumnFixedWidth(4, 5)
-
-    def _adopt_menus(self) -> None:
-        """See :mod:`app.plot_menus`: panels drawn later have menus too."""
-        from app.plot_menus import adopt_menus_of
-
-        adopt_menus_of(self)
 
     # --- The mark ----------------------------------------------------------------------------------------------------
     def go_to(self, panel: int, row: int, column: int) -> None:

@@ -6,7 +6,7 @@ import html
 import textwrap
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QRectF, QSize, Qt
+from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
@@ -60,7 +60,6 @@ def sheet(figure: Figure, colours: Colours = LIGHT) -> FigureCanvas:
     height = rows * PANEL.height() + (len(lines) + 5) * LINE
     canvas.resize(width * PANEL.width() + 60, height)
     canvas.show()
-    canvas.ci.layout.activate()
     return canvas
 
 
@@ -75,8 +74,9 @@ def _svg(figure: Figure, colours: Colours) -> bytes:
     generator.setTitle(figure.title)
     generator.setDescription(figure.caption)
     painter = QPainter(generator)
-    _paint(canvas, painter)
+    canvas.paint(painter)
     painter.end()
+    canvas.deleteLater()
     return bytes(content.data())
 
 
@@ -86,15 +86,10 @@ def _png(figure: Figure, colours: Colours) -> bytes:
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
-    _paint(canvas, painter)
+    canvas.paint(painter)
     painter.end()
+    canvas.deleteLater()
     content, buffer = QByteArray(), QBuffer()
     buffer.setBuffer(content)
     image.save(buffer, "PNG")
     return bytes(content.data())
-
-
-def _paint(canvas: FigureCanvas, painter: QPainter) -> None:
-    canvas.render(painter, QRectF(canvas.rect()), canvas.rect())
-    canvas.close()
-    canvas.deleteLater()

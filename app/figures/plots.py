@@ -16,10 +16,34 @@ from app.figures.reading import GROUP_WIDTH, bar_centre
 from app.theme import Colours, style_plot
 from engine.explore.figure import Bars, HeatMap, Lines, Panel
 
-_MOST_TICKS = 12
+_TICK_ROOM = (26, 16)
+"""Pixels that a number needs along an axis and across it."""
+_TICK_LETTERS = 40
+"""Of all names of groups of bars together; more do not fit beside each other."""
 _SHADES = 256
 
 Ends = tuple[float, float]
+
+
+class WholeAxis(pg.AxisItem):
+    """Ticks at whole numbers only, as many as fit."""
+
+    def tickSpacing(self, least: float, greatest: float, size: float) -> list[tuple[float, float]]:
+        room = _TICK_ROOM[self.orientation in ("left", "right")]
+        wanted = abs(greatest - least) * room / max(size, 1.0)
+        return [(next((one for one in (1, 2, 3, 5, 10, 20, 50, 100) if one >= wanted), 1000), 0)]
+
+    def tickValues(self, least: float, greatest: float, size: float) -> list[tuple[float, list[float]]]:
+        ((spacing, _),) = self.tickSpacing(least, greatest, size)
+        least, greatest = sorted((least, greatest))
+        # From 1 on: steps and layers are counted so.
+        first = 1 + spacing * math.ceil((least - 1) / spacing)
+        return [(spacing, [first + spacing * index for index in range(int((greatest - first) // spacing) + 1)])]
+
+
+def axes_for(panel: Panel) -> dict[str, pg.AxisItem]:
+    """The axes that a plot of ``panel`` has to be made with."""
+    return {side: WholeAxis(side) for side in ("bottom", "left")} if isinstance(panel, HeatMap) else {}
 
 
 def draw(plot: pg.PlotItem, panel: Panel, colours: Colours, ends: Ends) -> None:
@@ -81,8 +105,6 @@ def _draw_heat_map(plot: pg.PlotItem, panel: HeatMap, colours: Colours, ends: En
     bounds = cells.boundingRect()
     view.setRange(bounds, padding=0)
     view.setLimits(xMin=bounds.left(), xMax=bounds.right(), yMin=bounds.top(), yMax=bounds.bottom())
-    plot.getAxis("bottom").setTicks([_whole_ticks(panel.columns)])
-    plot.getAxis("left").setTicks([_whole_ticks(panel.rows)])
 
 
 def _shades(panel: HeatMap, colours: Colours, ends: Ends) -> Callable[[float], QColor]:
@@ -133,7 +155,8 @@ def _draw_bars(plot: pg.PlotItem, panel: Bars, colours: Colours) -> None:
             plot.addItem(_intervals(places, heights, low, high, colours.text, width / 4))
         if legend is not None:
             legend.addItem(bars, one.name)
-    plot.getAxis("bottom").setTicks([_spread(list(enumerate(panel.groups)))])
+    stride = -(-sum(map(len, panel.groups)) // _TICK_LETTERS)
+    plot.getAxis("bottom").setTicks([list(enumerate(panel.groups))[::stride]])
     plot.showGrid(y=True, alpha=0.2)
     tops = [value for one in panel.series for value in (*one.values, *one.high) if math.isfinite(value)]
     # Room for the legend above the bars.
@@ -180,11 +203,3 @@ def _span(panel: Lines) -> float:
 def _apart(ends: Ends) -> Ends:
     low, high = ends
     return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _whole_ticks(places: Sequence[float]) -> list[tuple[float, str]]:
-    return _spread([(place, f"{place:g}") for place in places])
-
-
-def _spread(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    return ticks[:: -(-len(ticks) // _MOST_TICKS)]

@@ -45,6 +45,7 @@ class ViewsPanel(QWidget):
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._colours = colours
         self._layers = 0
         self._reason = ""
         self._running: str | None = None
@@ -67,7 +68,12 @@ class ViewsPanel(QWidget):
         self.knobs = KnobControls("View")
         self.knobs.changed.connect(self._change_knob)
         area = QScrollArea()
-        area.setWidget(self.knobs)
+        held = QWidget()
+        column = QVBoxLayout(held)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.knobs)
+        column.addStretch(1)
+        area.setWidget(held)
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -101,6 +107,10 @@ class ViewsPanel(QWidget):
             button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
             files.addWidget(button, 1)
             self.export_buttons[ending] = button
+        self.enlarge_button = QPushButton("&Enlarge")
+        self.enlarge_button.setToolTip("Show the figure in a window of its own")
+        self.enlarge_button.clicked.connect(self._enlarge)
+        column.addWidget(self.enlarge_button)
         column.addLayout(files)
 
         self.canvas = FigureCanvas(colours)
@@ -113,7 +123,13 @@ class ViewsPanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.canvas, 1)
         column.addWidget(self._reading)
-        column.addWidget(self.caption)
+        said = QScrollArea()
+        said.setWidget(self.caption)
+        said.setWidgetResizable(True)
+        said.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        said.setFixedHeight(round(3.6 * em))
+        said.setAccessibleName("Caption")
+        column.addWidget(said)
         self._invitation = _label("muted")
         self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
         right = QWidget()
@@ -176,7 +192,9 @@ class ViewsPanel(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
-        self.canvas.set_colours(colours)
+        self._colours = colours
+        for one in self.findChildren(FigureCanvas):
+            one.set_colours(colours)
 
     @property
     def view(self) -> View:
@@ -221,7 +239,7 @@ class ViewsPanel(QWidget):
             self.caption.setText(figure.caption)
             made = figure.provenance
             self.caption.setToolTip(f"{made.line}; {made.machine}")
-        for button in self.export_buttons.values():
+        for button in (self.enlarge_button, *self.export_buttons.values()):
             button.setEnabled(figure is not None)
         self._show_state()
 
@@ -250,6 +268,17 @@ class ViewsPanel(QWidget):
 
     def _want_computing(self) -> None:
         self.compute_wanted.emit(self.view.name, Values(self.values))
+
+    def _enlarge(self) -> None:
+        """A window beside this one, with the figure as it is now."""
+        large = FigureCanvas(self._colours, self)
+        large.setWindowFlags(Qt.WindowType.Window)
+        large.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        large.setWindowTitle(f"{self.figure.title} – Paretone")
+        large.show_figure(self.figure)
+        large.read.connect(large.setToolTip)
+        large.resize(self.window().size() * 0.8)
+        large.show()
 
     def _read(self, words: str) -> None:
         self._reading.setText(words)

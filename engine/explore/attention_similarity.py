@@ -91,11 +91,11 @@ def _found(
     maps = tuple(
         HeatMap(title, Axis("Step"), Axis("Layer"), Axis(colour), steps, rows, tuple(map(tuple, values)))
         for title, colour, values in (
-            ("Diagonal similarity", "Cosine similarity to the diagonal", similarities),
-            ("Temporal redundancy R", "1 − mean absolute change (log-mel units per unit time)", redundancies),
+            ("Diagonal similarity", "Cosine similarity", similarities),
+            ("Temporal redundancy R", "R", redundancies),
         )
     )
-    return Findings((bars, *maps), caption)
+    return Findings((bars, *maps), caption, across=3)
 
 
 def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:

@@ -30,8 +30,7 @@ def compute(task: Task) -> Findings:
     operations = task.model.operations(task.utterance.text, task.utterance.voice, task.setting)
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
     panels = tuple(
-        _panel(f"δ = {threshold:g}, {ratios[threshold]:.0%} of the operations", table)
-        for threshold, table in found.tables.items()
+        _panel(f"δ = {threshold:g}, ops {ratios[threshold]:.0%}", table) for threshold, table in found.tables.items()
     )
     return Findings(panels, _caption(found, ratios), across=3)
 

@@ -46,7 +46,7 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
             default=tables,
             effect=Effect.NEXT_VIEW,
             values=(CALIBRATED, PREDICTED),
-            titles=("Calibrate each", "Predict from one"),
+            titles=("Calibrated", "Predicted"),
         ),
     )
 
