@@ -23,6 +23,8 @@ BENCHES: dict[str, str] = {
     "intelligibility": "engine.bench.intelligibility",
     "guidance-free": "engine.bench.guidance_free",
     "peers": "engine.bench.peers",
+    "rivals": "engine.bench.rivals",
+    "stacked": "engine.bench.stacked",
 }
 """Module of each bench by name. Modules are imported on use only: they import torch."""
 

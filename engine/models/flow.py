@@ -364,7 +364,23 @@ class FlowSpeech(ABC):
             tuple(one.shares for one in spoken),
         )
 
-    # --- What techniques ask for -------------------------------------------------------------------------------------
+    # --- What benches and techniques ask for --------------------------------------------------------------------------
+    def sampling(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...] = ()
+    ) -> Callable[[], Tensor]:
+        """The backbone's and the sampler's whole work on the first passage, (1, frames, bands), to be timed as often
+        as wished. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts))
+        passage = script.passages[0]
+
+        @torch.inference_mode()
+        def sample() -> Tensor:
+            run, sampler = self._started(script, passage)
+            evaluations = self._evaluations(script, passage, run)
+            return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: None)
+
+        return sample
+
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
         script = self._script(text, voice, setting, before_calibration(self.info, setting))
         return self._operations(script.passages[0].frames, script.options)
