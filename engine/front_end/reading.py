@@ -42,6 +42,7 @@ class PhoneReader:
         self._durations = durations
         self._phonemise = Phonemiser()
         self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
+        self._read("ready")  # The lexicon is loaded with the model, so that no take pays for it.
 
     def pieces(
         self, text: str, voice: str, speed: float, quick_start: bool

@@ -32,6 +32,21 @@ def test_a_latent_stands_for_four_frames_and_the_last_is_filled_up(frames: int, 
     torch.testing.assert_close(codec.encode(filled), z)
 
 
+@pytest.mark.parametrize("config", [SMALL, MelCodecConfig(width=32, inner_width=48)])
+def test_what_follows_a_prompt_is_decoded_without_it(config: MelCodecConfig):
+    torch.manual_seed(1)
+    codec = MelCodec(config).eval()
+    z = torch.randn(1, 40, 32)
+    whole = codec.decode(z)
+    for prompt in (0, 1, codec.margin, codec.margin + 1, 39):
+        torch.testing.assert_close(codec.decode(z, prompt), whole[:, 4 * prompt :], atol=1e-5, rtol=1e-5)
+    # The margin is what is needed and no more: the latent at its far end matters, the one before it does not.
+    for distance, matters in ((codec.margin, True), (codec.margin + 1, False)):
+        changed = z.clone()
+        changed[:, 30 - distance] += 100
+        assert torch.equal(codec.decode(changed)[:, 4 * 30 :], whole[:, 4 * 30 :]) != matters
+
+
 def test_statistics_of_the_mel_cancel_out():
     codec = small_codec()
     mel = torch.randn(1, 16, 100)

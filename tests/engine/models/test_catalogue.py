@@ -1,0 +1,57 @@
+"""What the catalogue says of its models and of the voices that they can use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import SettingError
+from engine.knobs import checked
+from engine.models import catalogue
+from engine.models.catalogue import CatalogueEntry, entry, voice, voice_problem, voices
+from engine.models.loading import LOADERS
+
+
+@pytest.mark.parametrize("one", catalogue.MODELS, ids=lambda one: one.id)
+def test_every_entry_can_be_loaded_and_its_own_defaults_are_allowed(one: CatalogueEntry) -> None:
+    assert one.loader in LOADERS
+    assert checked(one.options, one.options_with(), one.title) == one.options_with()
+    assert {"steps", "spacing", "sway", "speed", "cross_fade"} <= {knob.name for knob in one.options}
+
+
+def test_bundled_models_are_there() -> None:
+    assert {one.id for one in catalogue.MODELS if one.bundled} == {"f5-mini", "megatts3-mini"}
+    assert all(one.available for one in catalogue.MODELS if one.bundled)
+
+
+def test_a_model_is_available_once_its_weights_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    model = entry("MegaTTS3")
+    assert not model.available
+    place = model.folder / "diffusion_transformer"
+    place.mkdir(parents=True)
+    (place / "config.yaml").write_text("win_size: 1200")
+    assert not model.available
+    (place / "model_only_last.ckpt").write_bytes(b"0")
+    assert model.available
+
+
+def test_shipped_voices_are_for_all_models_that_can_encode_them() -> None:
+    for model in ("f5-mini", "E2TTS_Base", "megatts3-mini"):
+        assert [one.id for one in voices(model)] == ["slt", "rms"]
+        assert voice("", model) == voice("slt", model)
+        assert all(one.transcript and one.phones and Path(one.audio).is_file() for one in voices(model))
+    with pytest.raises(SettingError, match="no voice named 'anna'; known voices: slt, rms"):
+        voice("anna", "megatts3-mini")
+
+
+def test_recordings_need_latents_only_where_there_is_no_encoder(tmp_path: Path) -> None:
+    audio, model = tmp_path / "mine.wav", tmp_path / "model"
+    assert voice_problem(audio, "f5-mini") == voice_problem(audio, "megatts3-mini") == ""
+    assert "mine.wav has no latents" in voice_problem(audio, "MegaTTS3", str(model))
+    (model / "wavvae").mkdir(parents=True)
+    (model / "wavvae" / "model_only_last.ckpt").write_bytes(b"0")
+    assert voice_problem(audio, "MegaTTS3", str(model)) == ""
+    audio.with_suffix(".npy").write_bytes(b"0")
+    assert voice_problem(audio, "MegaTTS3") == ""
