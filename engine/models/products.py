@@ -1,13 +1,14 @@
 """Matrix products with weights that are laid out beforehand as the processor's kernels read them.
 
-Intel's MKL copies a weight matrix into such a layout at every product; packed once, products of many rows take a tenth
-less time, those of few rows a quarter. A packed weight serves one number of rows, so rows go through in blocks of
-:data:`ROWS`; and because what a block passes between layers stays in the processor's cache, layers take them one block
-at a time. The results are the same to rounding. The price: packed weights are held twice.
+Intel's MKL copies a weight matrix into such a layout at every product. Packed once, products of 900 rows take a tenth
+less time, those of 200 rows a fifth; the results are the same to rounding. Layers take their rows in blocks of
+:data:`ROWS`, so that what one product passes to the next stays in the processor's cache. The price: packed weights are
+held twice.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,9 +22,20 @@ NARROWEST = 512
 """Inputs from which on packing pays: in narrower layers, calling a kernel for every block costs more than it saves."""
 
 
+@functools.cache
 def available() -> bool:
-    """Whether this build of torch packs weights."""
-    return torch.backends.mkl.is_available() and hasattr(torch.ops.mkl, "_mkl_linear")
+    """Whether this build of torch packs weights, and its products are right for any number of rows.
+
+    MKL asks for the number of rows when it packs. Its result does not depend on it, but no manual says so: it is tried.
+    """
+    if not (torch.backends.mkl.is_available() and hasattr(torch.ops.mkl, "_mkl_linear")):
+        return False
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        product = PackedProduct(torch.randn(384, 640), torch.randn(384))
+        rows = torch.randn(3 * ROWS, 640)
+        tried = (1, 3, 64, ROWS - 1, ROWS, ROWS + 45, 3 * ROWS)
+        return all(torch.allclose(product(rows[:one]), product.plain(rows[:one]), atol=1e-3) for one in tried)
 
 
 def blocks(rows: int) -> Iterator[slice]:
@@ -42,8 +54,10 @@ class PackedProduct:
         self._packed = torch.ops.mkl._mkl_reorder_linear_weight(self._weight, ROWS)
 
     def __call__(self, x: Tensor) -> Tensor:
-        if len(x) == ROWS and x.ndim == 2:
-            return torch.ops.mkl._mkl_linear(x, self._packed, self._weight, self._bias, ROWS)
+        return torch.ops.mkl._mkl_linear(x, self._packed, self._weight, self._bias, len(x))
+
+    def plain(self, x: Tensor) -> Tensor:
+        """The same without what was packed."""
         return F.linear(x, self._weight, self._bias)
 
     def __deepcopy__(self, memory: dict[int, Any]) -> PackedProduct:
@@ -72,10 +86,4 @@ class PackableLinear(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         if not self.is_packed(x):
             return F.linear(x, self.weight, self.bias)
-        if x.ndim == 2 and len(x) <= ROWS:
-            return self._product(x)
-        rows = x.flatten(0, -2)
-        result = rows.new_empty(len(rows), self.out_features)
-        for block in blocks(len(rows)):
-            result[block] = self._product(rows[block])
-        return result.unflatten(0, x.shape[:-1])
+        return self._product(x.flatten(0, -2)).unflatten(0, x.shape[:-1])

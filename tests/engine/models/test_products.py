@@ -38,13 +38,16 @@ def test_packed_layers_give_what_plain_ones_give(rows: int) -> None:
 
 
 @needs_packing
-def test_whole_blocks_go_through_the_packed_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_rows_goes_through_the_packed_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = PackableLinear(8, 8).requires_grad_(False)
     layer.pack()
-    plain = []
-    monkeypatch.setattr(products.F, "linear", lambda x, *_: plain.append(len(x)) or torch.zeros(len(x), 8))
+    monkeypatch.setattr(products.F, "linear", lambda *_: pytest.fail("a plain product"))
     layer(torch.randn(2 * ROWS + 5, 8))
-    assert plain == [5]
+
+
+def test_packing_is_done_without_where_its_products_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PackedProduct, "__call__", lambda self, x: self.plain(x) + (len(x) != ROWS))
+    assert not products.available.__wrapped__()
 
 
 @pytest.mark.parametrize("rotary_heads", [None, 1])
