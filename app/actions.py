@@ -28,6 +28,9 @@ class Actions(QObject):
         make = self.make
         self.baseline = make("Synthesise &baseline", "Speak the text with every module computed", "Ctrl+B")
         self.calibrate = make("&Calibrate", "Find out what may be skipped under the threshold", "Ctrl+K")
+        self.calibrate_on = make(
+            "Calibrate on se&veral…", "Choose sentences and voices to calibrate on together", "Ctrl+Shift+B"
+        )
         self.accelerated = make("Synthesise &accelerated", "Speak the text with the engaged techniques", "Ctrl+Return")
         self.cancel = make("Ca&ncel", "Cancel what runs", "Esc")
         self.export_profile = make("&Export profile…", "Write the setting with its evidence to one file", "Ctrl+E")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
-from engine.knobs import Choice, Knob
+from engine.knobs import Choice
 from engine.library import TakeSummary
 from engine.measure.fidelity import log_mel_distance
-from engine.setting import Difference, Setting
+from engine.setting import Difference, Engaged, Setting
 from engine.take import Take
 from engine.techniques import technique
 
@@ -20,16 +20,20 @@ def technique_text(setting: Setting) -> str:
     for one in setting.techniques:
         declared = technique(one.technique)
         knob = declared.knobs[0] if declared.knobs else None
-        parts.append(declared.title + (_value(knob, one.knobs[knob.name]) if knob and knob.name in one.knobs else ""))
+        value = _first_value(one)
+        parts.append(declared.title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else ""))
     return " + ".join(parts) or "baseline"
 
 
-def _value(knob: Knob, value: object) -> str:
+def _first_value(entry: Engaged) -> str:
+    """The first knob's value with what it is of, for example ``δ 0.1`` or ``7 steps``; ``""`` without one."""
+    knob = next(iter(technique(entry.technique).knobs), None)
+    if knob is None or knob.name not in entry.knobs:
+        return ""
+    value = entry.knobs[knob.name]
     if isinstance(knob, Choice):
-        return f": {value}"
-    if knob.symbol:
-        return f" {knob.symbol} {value:g}"
-    return f": {value:g} {knob.title.lower()}"
+        return str(value)
+    return f"{knob.symbol} {value:g}" if knob.symbol else f"{value:g} {knob.title.lower()}"
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
@@ -39,7 +43,22 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
         for what in ("text", "voice")
         if getattr(left, what) != getattr(right, what)
     )
-    return (*spoken, *left.setting.differences(right.setting))
+    between = left.setting.differences(right.setting)
+    return (*spoken, *(_spelt_out(one, left.setting, right.setting) for one in between))
+
+
+def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:
+    """Say with what a technique is engaged, not only that it is."""
+    engaged = left.engaged(difference.what) or right.engaged(difference.what) if difference.technique else None
+    value = _first_value(engaged) if engaged is not None else ""
+    if not value:
+        return difference
+    said = {"on": value}
+    return replace(
+        difference,
+        left=said.get(difference.left, difference.left),
+        right=said.get(difference.right, difference.right),
+    )
 
 
 def measured_against(take: Take, baseline: Take | None) -> Take:

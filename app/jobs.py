@@ -22,6 +22,8 @@ class Kind(Enum):
     CALIBRATE = "Calibrating"
     ATTENTION = "Capturing attention"
     VIEW = "Computing the view"
+    TRANSFER = "Measuring the transfer"
+    TRAIN = "Training"
 
 
 class Outcome(Enum):

@@ -44,6 +44,8 @@ PLACES = (
     Place("takes", "Takes", Region.BELOW),
     Place("log", "Log", Region.BELOW),
     Place("views", "Views", Region.CENTRE),
+    Place("transfer", "Transfer", Region.CENTRE),
+    Place("training", "Training", Region.CENTRE),
 )
 """All panels, in the order of their shortcuts Alt+1, Alt+2, …"""
 

@@ -37,7 +37,17 @@ class Menus:
         bar = window.menuBar()
         _fill(bar.addMenu("&File"), (actions.export_profile, actions.save_wav, actions.data_folder, None, actions.quit))
         self._fill_model(bar.addMenu("&Model"), actions, choose_model)
-        _fill(bar.addMenu("&Run"), (actions.baseline, actions.calibrate, actions.accelerated, None, actions.cancel))
+        _fill(
+            bar.addMenu("&Run"),
+            (
+                actions.baseline,
+                actions.calibrate,
+                actions.calibrate_on,
+                actions.accelerated,
+                None,
+                actions.cancel,
+            ),
+        )
         _fill(
             bar.addMenu("&Compare"),
             (actions.compare, actions.play, None, actions.set_a, actions.set_b, actions.swap),

@@ -29,9 +29,11 @@ from engine.messages import (
     EngineReady,
     Event,
     LoadModel,
+    MeasureTransfer,
     ModelLoaded,
     Synthesise,
     TakeReady,
+    TrainingDone,
 )
 from engine.models import catalogue
 from engine.models.base import ModelInfo, OperationCounts, Utterance, Voice
@@ -41,6 +43,7 @@ from engine.setting import Difference, Engaged, Setting
 from engine.take import Take
 from engine.techniques import TECHNIQUES, conflict, guidance_free, reshaped, technique
 from engine.techniques.base import Technique
+from engine.techniques.ditreducio import COMBINATIONS
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
 from engine.techniques.engagement import before_calibration, engage, problem
@@ -566,10 +569,36 @@ class AppState(QObject):
 
     def calibrate(self) -> None:
         """Calibrate on the selected sentence. Raises when it cannot be done."""
+        self.calibrate_on((Utterance(self.text, self.voice),) if self.voice is not None else ())
+
+    def calibrate_on(self, utterances: tuple[Utterance, ...], combine: str = COMBINATIONS[0]) -> None:
+        """Calibrate on all ``utterances`` together. Raises when it cannot be done."""
         self._require(self.why_not_calibrate())
-        utterance = Utterance(self.text, self.voice)
         setting = self.setting.with_technique(Engaged(DITREDUCIO, self._knobs[DITREDUCIO]))
-        self.jobs.start(Kind.CALIBRATE, lambda job: Calibrate(job, (utterance,), setting))
+        self.jobs.start(Kind.CALIBRATE, lambda job: Calibrate(job, utterances, setting, combine))
+
+    @property
+    def calibrated_on(self) -> tuple[Utterance, ...]:
+        """What the strategy table was calibrated on, as far as that is known and its voices are there."""
+        record, table = self.record, self.table
+        if record is None or table is None or table.belonging != record.table.belonging:
+            return ()
+        if table.origin.startswith("imported"):
+            return ()
+        voices = {one.id: one for one in self.voices}
+        return tuple(Utterance(one.text, voices[one.voice]) for one in record.sentences if one.voice in voices)
+
+    def why_not_transfer(self) -> str:
+        """Why it cannot be measured how well the strategy table transfers, as a sentence, or ``""``."""
+        if not self.is_engaged(DITREDUCIO):
+            return "Engage DiTReducio first: it is its strategy table that is measured."
+        return self.why_not_accelerate()
+
+    def measure_transfer(self, unseen: tuple[Utterance, ...]) -> None:
+        """Measure how well the strategy table serves ``unseen`` utterances. Raises when it cannot be done."""
+        self._require(self.why_not_transfer())
+        table, calibrated, setting = self.table, self.calibrated_on, self.setting
+        self.jobs.start(Kind.TRANSFER, lambda job: MeasureTransfer(job, table, calibrated, unseen, setting))
 
     def capture_attention(self, layer: int, step: int) -> None:
         """Look at the attention of one layer at one step. Raises when it cannot be done."""
@@ -641,6 +670,8 @@ class AppState(QObject):
             self._calibrated(event)
         elif isinstance(event, AttentionCaptured):
             self.attention_captured.emit(event.capture)
+        elif isinstance(event, TrainingDone) and event.info is not None:
+            self._weights_came(event.info)
 
     def _model_loaded(self, event: ModelLoaded) -> None:
         job = self.jobs.find(event.job)
@@ -658,6 +689,14 @@ class AppState(QObject):
         self._find_table()
         self.model_changed.emit()
         self.selection_changed.emit()
+
+    def _weights_came(self, info: ModelInfo) -> None:
+        """Know the loaded model's new weights, so that they can be engaged at once."""
+        if self.info is not None and info.id == self.info.id:
+            self.info = info
+            self._find_table()
+            self.model_changed.emit()
+            self.selection_changed.emit()
 
     def _take_ready(self, event: TakeReady) -> None:
         if event.operations is not None:

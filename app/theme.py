@@ -158,6 +158,8 @@ def style_sheet(colours: Colours) -> str:
         margin-top: 1.6em; padding: 0.2em; font-weight: 600; }}
     QGroupBox::title {{ subcontrol-origin: margin; subcontrol-position: top left; left: 0.1em; padding: 0.2em 0.2em;
         color: {colours.text}; }}
+    QGroupBox[look="folded"] {{ background: transparent; border: none; margin-top: 1.3em; padding: 0; }}
+    QGroupBox:focus::title {{ color: {colours.accent}; }}
     QGroupBox > QWidget {{ font-weight: 400; }}
     QPushButton, QToolButton[look="step"] {{ background: {colours.raised}; color: {colours.text};
         border: 1px solid {colours.border}; border-radius: 5px; padding: 0.32em 0.8em; }}

@@ -26,6 +26,8 @@ from app.desks.models import ModelDesk
 from app.desks.profiles import ProfileDesk
 from app.desks.strategy import StrategyDesk
 from app.desks.synthesis import SynthesisDesk
+from app.desks.training import TrainingDesk
+from app.desks.transfer import TransferDesk
 from app.desks.views import ViewsDesk
 from app.guide import Guide, main_job
 from app.jobs import Jobs, Kind
@@ -97,7 +99,7 @@ class MainWindow(QMainWindow):
         add_bar(self, "steps", "Steps", self.guide)
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs, self.docks, theme.colours)
-        self._make_desks(data_folder / "takes")
+        self._make_desks(data_folder)
         self._menus = Menus(self, self.action, self.docks, theme, self._choose_model, self.models.choose_device)
         self.docks.default_layout()
         self._connect()
@@ -111,13 +113,16 @@ class MainWindow(QMainWindow):
         return self.docks.panels
 
     # --- Putting together -------------------------------------------------------------------------------------------
-    def _make_desks(self, takes: Path) -> None:
+    def _make_desks(self, data_folder: Path) -> None:
         state, action, docks, notices, theme = self.state, self.action, self.docks, self.notices, self.theme
         self.models = ModelDesk(self, state, action, docks, notices, theme.colours)
         self.synthesis = SynthesisDesk(self, state, action, self.status, theme)
         self.strategy = StrategyDesk(self, state, action, docks, notices, theme)
-        self.listening = ListeningDesk(self, state, open_library(takes), action, docks, notices, theme)
+        self.listening = ListeningDesk(self, state, open_library(data_folder / "takes"), action, docks, notices, theme)
         self.views = ViewsDesk(self, state, action, notices, theme)
+        self.transfer = TransferDesk(self, state, action, docks, theme)
+        self.training = TrainingDesk(self, state, action, docks, notices, theme, data_folder / "training")
+        self.models.setup.training_wanted.connect(self.training.propose)
         self.profiles = ProfileDesk(self, state, action, notices)
         self._desks: tuple[Desk, ...] = (
             self.models,
@@ -125,6 +130,8 @@ class MainWindow(QMainWindow):
             self.strategy,
             self.listening,
             self.views,
+            self.transfer,
+            self.training,
             self.profiles,
             GuideDesk(self.guide, state, self.listening, self.profiles),
         )
@@ -239,8 +246,10 @@ class MainWindow(QMainWindow):
         self.notices.record(event)
         self.listening.follow(event)
         self.views.follow(event)
+        self.transfer.follow(event)
         job = self.jobs.find(event.job)
         self.state.handle(event)
+        self.training.follow(event)
         self.jobs.handle(event)
         self.models.follow(event, job)
 

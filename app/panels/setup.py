@@ -26,7 +26,7 @@ from app.panels.knob_controls import KnobControls
 from app.panels.step_grid import StepGrid
 from app.panels.techniques import TechniqueList
 from app.state import SEED_LIMIT, AppState
-from app.theme import Colours
+from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.models import catalogue
 from engine.models.base import Voice
@@ -43,6 +43,8 @@ class SetupPanel(QWidget):
     """A sentence about a choice that cannot be made."""
     download_wanted = Signal(str)
     """The user wants to fetch the model with this id."""
+    training_wanted = Signal(float)
+    """The user wants CFG-free weights of this guidance weight w trained."""
 
     def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,6 +58,7 @@ class SetupPanel(QWidget):
         self._add_text_group()
         self.techniques = TechniqueList(state, colours)
         self.techniques.problem.connect(self.problem)
+        self.techniques.training_wanted.connect(self.training_wanted)
         self._column.addWidget(self.techniques)
         self._add_sampler_group(colours)
         self._column.addStretch(1)
@@ -247,6 +250,7 @@ class SetupPanel(QWidget):
         reason = state.why_no_guidance()
         self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.notes)))))
         self._notes.setVisible(bool(self._notes.text()))
+        set_look(self._notes, "warning" if state.notes else "muted")
         ratio = state.predicted_ops_ratio
         steps = state.options_in_force.get("steps")
         evaluations = f"{steps} steps" if steps is not None else "the model's own number of steps"

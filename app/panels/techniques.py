@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidg
 from app.panels.knob_controls import KnobControls
 from app.panels.step_grid import StepGrid
 from app.state import DITREDUCIO, AppState
-from app.theme import Colours
+from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio import UNITS
@@ -56,6 +56,7 @@ class TechniqueGroup(QGroupBox):
         with QSignalBlocker(self):
             self.setChecked(engaged)
         self._body.setVisible(engaged)
+        set_look(self, "" if engaged else "folded")
         knobs = state.knobs(name)
         self.controls.set_knobs(self.technique.knobs, knobs)
         if self._has_grid:
@@ -152,4 +153,6 @@ def _say(label: QLabel, text: str) -> None:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}." if words else ""
+    """``words`` as a sentence; a symbol at its beginning stays as it is."""
+    first = words.partition(" ")[0]
+    return f"{words if len(first) == 1 else words[0].upper() + words[1:]}." if words else ""

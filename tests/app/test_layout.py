@@ -33,13 +33,13 @@ def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, 
 
 
 def test_a_new_panel_is_one_more_place(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, (*PLACES, Place("training", "Training", Region.CENTRE)))
+    docks = Docks(host, (*PLACES, Place("another", "Another", Region.CENTRE)))
     docks.default_layout()
     panel = QLineEdit()
-    docks.put("training", panel)
-    docks.go_to("training")
-    assert docks.panels == {"training": panel}
-    assert docks["training"] in host.tabifiedDockWidgets(docks["strategy"])
+    docks.put("another", panel)
+    docks.go_to("another")
+    assert docks.panels == {"another": panel}
+    assert docks["another"] in host.tabifiedDockWidgets(docks["strategy"])
     host.activateWindow()
     qtbot.waitUntil(panel.hasFocus)
 
@@ -53,7 +53,7 @@ def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> N
     docks.restore(own)
     assert docks["log"].isHidden()
     other = QMainWindow()
-    more = Docks(other, (*PLACES, Place("training", "Training", Region.CENTRE)))
+    more = Docks(other, (*PLACES, Place("another", "Another", Region.CENTRE)))
     more.default_layout()
     more["log"].hide()
     docks.restore(more.saved())

@@ -1,0 +1,89 @@
+"""The Training panel: what is missing is said, what is filled in is asked for, and how it goes is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.panels.training import CHECKPOINT, Plan, TrainingPanel
+from app.theme import LIGHT
+from engine.messages import TrainingDone, TrainingProgress
+from engine.training import session
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> TrainingPanel:
+    made = TrainingPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_it_looks_for_what_a_run_leaves() -> None:
+    assert CHECKPOINT == session.CHECKPOINT
+
+
+def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingPanel, tmp_path: Path) -> None:
+    assert "Choose a manifest" in panel.state
+    panel.manifest.setText("speech.csv")
+    assert "Choose a folder" in panel.state
+    assert not panel.start_button.isEnabled()
+    panel.work.setText(str(tmp_path))
+    assert panel.state == ""
+    assert panel.start_button.isEnabled()
+    assert not panel.resume_button.isEnabled()
+    panel.set_reason("The model is not loaded yet.")
+    assert panel.state == "The model is not loaded yet."
+    assert not panel.start_button.isEnabled()
+
+
+def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.propose(0.8, 40, str(tmp_path))
+    panel.manifest.setText(" speech.csv ")
+    assert "4.00" in panel.equivalent.text()
+    qtbot.keyClick(panel.method, Qt.Key.Key_Down)
+    with qtbot.waitSignal(panel.start_wanted) as wanted:
+        qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
+    assert wanted.args == [Plan("speech.csv", str(tmp_path), 0.8, "distillation", 40, False, False)]
+
+
+def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    (tmp_path / CHECKPOINT).write_bytes(b"")
+    panel.manifest.setText("speech.csv")
+    panel.work.setText(str(tmp_path))
+    assert not panel.start_button.isEnabled()
+    assert "earlier run" in panel.state
+    with qtbot.waitSignal(panel.start_wanted) as wanted:
+        qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
+    assert wanted.args[0].resume
+
+
+def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
+    panel.begin(resume=False)
+    assert panel.cancel_button.isEnabled()
+    assert not panel.manifest.isEnabled()
+    panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
+    assert panel.progress.value() == 250
+    assert "Step 7: 25%, 30 s left" in panel.progress.text()
+    panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
+    assert "40%" in panel.state
+    assert (panel.curves.steps, panel.curves.learnt) == ([7], [0.4])
+    panel.show_result(TrainingDone(1, "w.safetensors", 0.5, 1.0, "model-guidance", 9, 40.0, {"learnt": 0.9}))
+    panel.end()
+    assert "90%" in panel.state
+    assert "w.safetensors" in panel.state
+    assert not panel.cancel_button.isEnabled()
+    assert panel.manifest.isEnabled()
+
+
+def test_why_it_failed_stays_to_be_read(panel: TrainingPanel) -> None:
+    panel.begin(resume=False)
+    panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
+    assert "line 3" in panel.state
+    panel.set_reason("")
+    assert "line 3" in panel.state
+    panel.begin(resume=True)
+    assert panel.state == ""
