@@ -23,7 +23,7 @@ from engine.models.catalogue import entry, voice
 from engine.models.megatts3.adapter import MegaSpeech
 from engine.models.megatts3.config import LATENT_STRIDE
 from engine.setting import Engaged, Setting
-from engine.techniques import ditreducio
+from engine.techniques import ditreducio, technique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import Action, StrategyTable
 from engine.techniques.engagement import engage
@@ -199,6 +199,39 @@ def test_calibration_follows_the_sampler_and_its_table_speaks(model: MegaSpeech)
     engaged = setting().with_technique(Engaged("ditreducio", NO_VALUES, record.table.fingerprint))
     _, said = speak(model, of=engaged, tables=(record.table,))
     assert said.measurements.ops_ratio < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs"),
+    [
+        ("steps", {"steps": 2, "spacing": "uniform"}),
+        ("precision", {}),
+        ("guidance_interval", {"steps": 2}),
+        ("error_curve", {"threshold": 5.0}),
+        ("first_block", {"threshold": 5.0}),
+    ],
+)
+def test_other_techniques_work_on_three_branches(model: MegaSpeech, name: str, knobs: dict[str, object]) -> None:
+    declared = technique(name)
+    assert model.info.family in declared.families
+    values = defaults(declared.knobs).replace(**knobs)
+    if name == "precision" and values["precision"] not in model.info.precisions:
+        pytest.skip(f"this machine offers {', '.join(model.info.precisions)} only")
+    of = setting().with_technique(Engaged(name, values))
+    _, baseline = speak(model)
+    _, accelerated = speak(model, of=of)
+    assert accelerated.samples.shape == baseline.samples.shape
+    assert not np.array_equal(accelerated.samples, baseline.samples)
+    if name == "guidance_interval":  # One branch of three at half of the steps.
+        assert accelerated.measurements.ops_ratio == pytest.approx(2 / 3, abs=0.01)
+    elif name != "precision":
+        assert accelerated.measurements.ops_ratio < 1
+
+
+def test_cfg_free_weights_are_for_other_models(model: MegaSpeech) -> None:
+    of = setting().with_technique(Engaged("guidance_free", defaults(technique("guidance_free").knobs)))
+    with pytest.raises(SettingError, match="guided in another way than F5-TTS"):
+        speak(model, of=of)
 
 
 def test_a_table_of_other_guidance_is_refused(model: MegaSpeech) -> None:
