@@ -20,7 +20,10 @@ from engine.terminal import Terminal
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
-DEFAULT_VOICE = next(iter(catalogue.VOICE_TITLES))
+VOICES = (
+    f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording; for MegaTTS3, a voice of its folder or a "
+    "recording with its latents (.npy) beside it"
+)
 
 
 # --- Declared ---------------------------------------------------------------------------------------------------------
@@ -74,12 +77,8 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
     text.add_argument("--text", help="what to say" + ("" if required else " (default: a sample sentence)"))
     content = "one text a line" if sentences else "the text"
     text.add_argument("--text-file", metavar="FILE", help=f"file with {content}, UTF-8; - for standard input")
-    group.add_argument(
-        "--voice",
-        help=f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording "
-        f"(default: the profile's, else {DEFAULT_VOICE})",
-    )
-    group.add_argument("--transcript", default="", help="what is said in the recording")
+    group.add_argument("--voice", help=f"{VOICES} (default: the profile's, else the model's first)")
+    group.add_argument("--transcript", default="", help="what is said in the recording; MegaTTS3 hears that by itself")
 
 
 def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> None:
@@ -91,8 +90,7 @@ def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> 
     group.add_argument(
         "--voice",
         action="append",
-        help=f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording; again for another one "
-        f"(default: {voices})",
+        help=f"{VOICES}; again for another one (default: {voices})",
     )
     group.add_argument(
         "--transcript", action="append", help="what is said in the recording; once for each recording, in their order"

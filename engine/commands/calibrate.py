@@ -60,7 +60,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         default=ditreducio.COMBINATIONS[0],
         help="which error of several sentences decides a skip (default: %(default)s)",
     )
-    arguments.add_utterances(parser, "a sample sentence", arguments.DEFAULT_VOICE)
+    arguments.add_utterances(parser, "a sample sentence", "the model's first")
     parser.epilog = EPILOGUE
     written = parser.add_argument_group("what to write, at least one")
     written.add_argument("--profile", metavar="FILE", help="profile: setting, table and evidence")

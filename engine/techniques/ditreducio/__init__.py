@@ -14,8 +14,9 @@ from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
 from engine.techniques.forecast import TEMPORAL
 
 METRICS = ("mae", "relative")
-UNITS = {"mae": "log-mel units per unit time", "relative": "relative, clipped at 10"}
-"""Unit of the threshold under each error metric."""
+UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at 10"}
+"""Unit of the threshold under each error metric. The output of F5-TTS is log mel per unit time; MegaTTS 3 is compared
+before its last projection, where units have no name."""
 COMBINATIONS = ("worst", "mean")
 """Which error of several sentences decides a skip, where they are calibrated together."""
 
