@@ -64,6 +64,14 @@ class TransferDesk(QObject):
 
     @Slot(object)
     def _measure(self, utterances: tuple[Utterance, ...]) -> None:
-        own = set(self._state.calibrated_on)
-        unseen = tuple(one for one in utterances if one not in own) or utterances
+        # Calibrations keep the first passage of a text, which is what is measured as well.
+        own = self._state.calibrated_on
+        unseen = tuple(
+            one
+            for one in utterances
+            if not any(one.voice == other.voice and one.text.startswith(other.text) for other in own)
+        )
+        if not unseen:
+            self._actions.failed.emit("The table was calibrated on just these; tick other sentences or voices.")
+            return
         self._actions.attempt(lambda: self._state.measure_transfer(unseen))

@@ -71,7 +71,7 @@ class TransferPanel(QWidget):
             _add(self.sentences, sentence, sentence, number < _FIRST_TICKED)
         self.sentences.itemChanged.connect(self._show)
         self.voices.itemChanged.connect(self._show)
-        self.voices.setMaximumHeight(5 * em)
+        self.voices.setMaximumHeight(4 * em)
         self.combine = QComboBox()
         self.combine.setAccessibleName("How errors of several sentences are combined")
         for name, title in COMBINATIONS:
@@ -112,6 +112,9 @@ class TransferPanel(QWidget):
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setTabKeyNavigation(False)
+        kept = self.table.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self.table.setSizePolicy(kept)
         self.table.verticalHeader().hide()
         for column_number, (title, meaning) in enumerate(_COLUMNS):
             head = QTableWidgetItem(title)
@@ -210,9 +213,8 @@ class TransferPanel(QWidget):
         report, number = self._report, len(self.chosen)
         none = "" if number else "Tick a sentence and a voice first."
         transfer, calibrate = (reason or none for reason in self._reasons)
-        self._count.setText(
-            f"{len(_ticked(self.sentences))} sentences × {len(_ticked(self.voices))} voices = {number} utterances"
-        )
+        sentences, voices = len(_ticked(self.sentences)), len(_ticked(self.voices))
+        self._count.setText(f"{_counted(sentences, 'sentence')} × {_counted(voices, 'voice')} = {number} to speak")
         for button, reason, tip in (
             (self.transfer_button, transfer, "Speak each in full and under the table, and measure every skip"),
             (self.calibrate_button, calibrate, "One table for all of them"),
@@ -259,6 +261,10 @@ def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
         f"{one.exceeding:.0%}",
         one.sentence.text,
     )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _words(look: str) -> QLabel:

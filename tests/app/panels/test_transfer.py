@@ -49,7 +49,7 @@ def test_every_ticked_sentence_in_every_ticked_voice(panel: TransferPanel, qtbot
     tick(panel, qtbot, 2)
     panel.voices.item(1).setCheckState(Qt.CheckState.Checked)
     wanted = tuple(Utterance(text, voice) for voice in (ANN, BEN) for text in ("Two.", "Three."))
-    assert "2 sentences × 2 voices = 4" in panel._count.text()
+    assert "2 sentences × 2 voices = 4 to speak" in panel._count.text()
     with qtbot.waitSignal(panel.transfer_wanted) as signal:
         qtbot.mouseClick(panel.transfer_button, Qt.MouseButton.LeftButton)
     assert signal.args == [wanted]
