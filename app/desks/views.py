@@ -111,5 +111,5 @@ class ViewsDesk(QObject):
         written."""
         from app.figures import paper
 
-        paper.write(figure, path)
+        paper.write(figure, path, self.views)
         self._notices.note(f"Wrote {path}")

@@ -23,11 +23,16 @@ _MOVES = {
 }
 
 
+class _Mark(pg.ScatterPlotItem):
+    """Where the figure is read."""
+
+
 class FigureCanvas(QWidget):
     """Arrow keys go from point to point, Page Up and Page Down from panel to panel.
 
-    Every figure gets a pyqtgraph view of its own, which goes as a whole when another takes its place. Plots that were
-    taken out one by one would be left to Python's collector, which runs on the engine's thread too.
+    Every figure gets a pyqtgraph view of its own, which is kept and hidden when another takes its place. Plots that are
+    taken out are left to Python's collector, which runs on the engine's thread too; and those that Qt deletes leave
+    wrappers of their menus' actions behind, which end other actions of the window when they are collected.
     """
 
     read = Signal(str)
@@ -45,7 +50,7 @@ class FigureCanvas(QWidget):
         self.setAccessibleName("Figure")
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._leaving: list[pg.GraphicsLayoutWidget] = []
+        self._drawn: dict[tuple[int, Colours], tuple[Figure | None, pg.GraphicsLayoutWidget, list[pg.PlotItem]]] = {}
         self.view = self._fresh_view()
 
     @property
@@ -90,17 +95,20 @@ class FigureCanvas(QWidget):
         return view
 
     def _redraw(self) -> None:
-        self._mark = None
-        self._plots = []
-        old = self.view
-        # Nobody but Qt may end it, and Qt does so on this thread.
-        self._leaving.append(old)
-        old.destroyed.connect(lambda _=None, one=id(old): self._forget(one))
-        self._layout.removeWidget(old)
-        old.hide()
-        old.deleteLater()
-        self.view = self._fresh_view()
         figure, (title, foot) = self._figure, self._words
+        if self._mark is not None:
+            self._mark.setData([], [])
+        self._mark, self._plots = None, []
+        self.view.hide()
+        kept = self._drawn.get((id(figure), self._colours))
+        if kept is not None:
+            # Before it was put aside, it was drawn in these colours.
+            _, self.view, self._plots = kept
+            self.view.show()
+            self.setAccessibleDescription(figure.caption if figure is not None else "")
+            return
+        self.view = self._fresh_view()
+        self._drawn[id(figure), self._colours] = figure, self.view, self._plots
         if figure is None:
             return
         self.setAccessibleDescription(figure.caption)
@@ -138,9 +146,6 @@ class FigureCanvas(QWidget):
         # See there: whatever is drawn later has menus too.
         adopt_menus_of(self.view)
 
-    def _forget(self, gone: int) -> None:
-        self._leaving = [one for one in self._leaving if id(one) != gone]
-
     def _share_labels(self, across: int) -> None:
         """What panels beneath or beside each other have in common is written once."""
         panels = self._figure.panels
@@ -171,16 +176,16 @@ class FigureCanvas(QWidget):
         self.read.emit(reading.words(shown, row, column))
 
     def _show_mark(self, panel: Panel) -> None:
-        if self._mark is not None and self._mark.scene() is not None:
-            self._mark.getViewBox().removeItem(self._mark)
+        if self._mark is not None:
+            self._mark.setData([], [])
+        plot = self._plots[self._at[0]]
+        self._mark = next((one for one in plot.items if isinstance(one, _Mark)), None)
+        if self._mark is None:
+            self._mark = _Mark(size=13, pen=pg.mkPen(self._colours.danger, width=2), brush=None, pxMode=True)
+            plot.addItem(self._mark, ignoreBounds=True)
         x, y = reading.position(panel, *self._at[1:])
-        symbol = "s" if isinstance(panel, HeatMap) else "o"
-        self._mark = pg.ScatterPlotItem(
-            symbol=symbol, size=13, pen=pg.mkPen(self._colours.danger, width=2), brush=None, pxMode=True
-        )
         if math.isfinite(x) and math.isfinite(y):
-            self._mark.setData([x], [y])
-        self._plots[self._at[0]].addItem(self._mark, ignoreBounds=True)
+            self._mark.setData([x], [y], symbol="s" if isinstance(panel, HeatMap) else "o")
 
     def _hover(self, place: QPointF) -> None:
         if self._figure is None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QWidget
 
 from app.figures.canvas import FigureCanvas
 from app.theme import LIGHT, Colours
@@ -24,10 +25,11 @@ LETTERS = 78
 """Of a line of the caption, for each panel beside each other."""
 
 
-def write(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
-    """Write ``figure`` as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``. Raises :class:`PlainError` for
-    another ending, or when the file cannot be written."""
-    kinds = {".svg": lambda: _svg(figure, colours), ".png": lambda: _png(figure, colours)}
+def write(figure: Figure, path: Path, owner: QWidget | None = None, colours: Colours = LIGHT) -> None:
+    """Write ``figure`` as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``. What it is drawn on is kept
+    until ``owner`` goes (see :class:`app.figures.canvas.FigureCanvas`). Raises :class:`PlainError` for another ending,
+    or when the file cannot be written."""
+    kinds = {".svg": lambda: _svg(sheet(figure, owner, colours)), ".png": lambda: _png(sheet(figure, owner, colours))}
     kinds[".csv"] = lambda: figure.to_csv().encode()
     kind = kinds.get(path.suffix.lower())
     if kind is None:
@@ -38,7 +40,7 @@ def write(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
         raise PlainError(f"{path} could not be written ({reason(error)}); choose another folder.") from error
 
 
-def sheet(figure: Figure, colours: Colours = LIGHT) -> FigureCanvas:
+def sheet(figure: Figure, owner: QWidget | None, colours: Colours = LIGHT) -> FigureCanvas:
     """The figure with title and caption, laid out, on no screen."""
     across = min(figure.across, len(figure.panels))
     width = max(across, 2)
@@ -49,7 +51,8 @@ def sheet(figure: Figure, colours: Colours = LIGHT) -> FigureCanvas:
         for line in textwrap.wrap(text, LETTERS * width)
     ]
     title = f'<span style="font-size:13pt"><b>{html.escape(figure.title)}</b></span>'
-    canvas = FigureCanvas(colours)
+    canvas = FigureCanvas(colours, owner)
+    canvas.setWindowFlags(Qt.WindowType.Window)
     canvas.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
     canvas.show_figure(
         figure,
@@ -63,32 +66,30 @@ def sheet(figure: Figure, colours: Colours = LIGHT) -> FigureCanvas:
     return canvas
 
 
-def _svg(figure: Figure, colours: Colours) -> bytes:
-    canvas = sheet(figure, colours)
+def _svg(canvas: FigureCanvas) -> bytes:
     content, buffer = QByteArray(), QBuffer()
     buffer.setBuffer(content)
     generator = QSvgGenerator()
     generator.setOutputDevice(buffer)
     generator.setSize(canvas.size())
     generator.setViewBox(canvas.rect())
-    generator.setTitle(figure.title)
-    generator.setDescription(figure.caption)
+    generator.setTitle(canvas.figure.title)
+    generator.setDescription(canvas.figure.caption)
     painter = QPainter(generator)
     canvas.paint(painter)
     painter.end()
-    canvas.deleteLater()
+    canvas.hide()
     return bytes(content.data())
 
 
-def _png(figure: Figure, colours: Colours) -> bytes:
-    canvas = sheet(figure, colours)
+def _png(canvas: FigureCanvas) -> bytes:
     image = QImage(canvas.size() * PIXELS_PER_UNIT, QImage.Format.Format_RGB32)
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
     canvas.paint(painter)
     painter.end()
-    canvas.deleteLater()
+    canvas.hide()
     content, buffer = QByteArray(), QBuffer()
     buffer.setBuffer(content)
     image.save(buffer, "PNG")

@@ -273,7 +273,7 @@ class ViewsPanel(QWidget):
         """A window beside this one, with the figure as it is now."""
         large = FigureCanvas(self._colours, self)
         large.setWindowFlags(Qt.WindowType.Window)
-        large.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        # Kept when it is closed: see FigureCanvas.
         large.setWindowTitle(f"{self.figure.title} – Paretone")
         large.show_figure(self.figure)
         large.read.connect(large.setToolTip)

@@ -96,8 +96,8 @@ def _found(latencies: Latencies, found: Calibrations, clock: str, modules: Mappi
     rounds = len(latencies[BASELINE][next(iter(modules))])
     caption = (
         f"At {last} latency is lower by: {reductions} (median of the ratios within {rounds} rounds that timed all "
-        f"tables; bars are medians with 95 % bootstrap intervals, in {clock}, all layers and steps). {found.words} The paper reports 52.8 % and 59.8 % "
-        "for F5-TTS at its largest threshold, on a GPU."
+        f"tables). Bars are medians of {clock}, all layers and steps of one sentence, with 95 % bootstrap intervals. "
+        f"{found.words} The paper reports 52.8 % and 59.8 % for F5-TTS at its largest threshold, on a GPU."
     )
     return Findings((bars,), caption, across=1)
 

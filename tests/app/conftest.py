@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QEvent, QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
@@ -54,6 +55,10 @@ def close(window: MainWindow, qtbot: QtBot) -> None:
     window.close()
     qtbot.waitUntil(lambda: bool(ended) or window.is_closed, timeout=PATIENCE_MILLISECONDS)
     window.deleteLater()
+    # What Qt ended must be collected before the next window's objects take its addresses: PySide tells them apart by
+    # those.
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    gc.collect()
 
 
 @pytest.fixture
