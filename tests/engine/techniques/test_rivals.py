@@ -1,0 +1,84 @@
+"""Declarations of DiTReducio's rivals: schedules, savings foreseen, and every combination that is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.errors import SettingError
+from engine.knobs import Values, checked
+from engine.models.f5.config import OPTIONS as F5_OPTIONS
+from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from engine.setting import Engaged
+from engine.techniques import error_curve, first_block, guidance_interval
+from engine.techniques.ditreducio.table import Action
+from engine.techniques.engagement import engage
+from engine.techniques.error_curve import ErrorCurve
+from tests.engine.techniques.test_engagement import OPERATIONS, free, info, setting
+
+INF = float("inf")
+CACHE, FIRST = Engaged(error_curve.NAME), Engaged(first_block.NAME)
+
+
+def guided(steps: int) -> Engaged:
+    return Engaged(guidance_interval.NAME, Values(steps=steps))
+
+
+def test_a_schedule_reuses_until_changes_have_added_up() -> None:
+    curve = ErrorCurve((INF, 0.1, 0.1, 0.1, 0.1), (INF, 0.3, 0.1, 0.1, 0.5))
+    none, reuse = Action.NONE, Action.TS
+    assert curve.schedule(0.25) == ((none, reuse, reuse, none, reuse), (none, none, reuse, reuse, none))
+    assert curve.schedule(0.0) == ((none,) * 5,) * 2
+
+
+def test_curves_of_several_sentences_are_their_mean() -> None:
+    assert ErrorCurve.mean([ErrorCurve((INF, 1.0), (INF, 0.0)), ErrorCurve((INF, 3.0), (INF, 1.0))]) == ErrorCurve(
+        (INF, 2.0), (INF, 0.5)
+    )
+
+
+def test_knobs_reach_what_runs() -> None:
+    found = engage(info(), setting(Engaged(error_curve.NAME, Values(threshold=0.7)), guided(3)))
+    assert (found.error_threshold, found.guided_steps, found.first_block_threshold) == (0.7, 3, None)
+    assert engage(info(), setting(Engaged(first_block.NAME, Values(threshold=0.2)))).first_block_threshold == 0.2
+
+
+def test_the_saving_of_a_cache_is_not_foreseen() -> None:
+    assert engage(info(), setting(CACHE)).ops_ratio(OPERATIONS) is None
+    assert engage(info(), setting(FIRST)).ops_ratio(OPERATIONS) is None
+
+
+def test_the_saving_of_ended_guidance_is_that_of_its_branches() -> None:
+    one = replace(OPERATIONS, branches=1).evaluation
+    expected = (4 * OPERATIONS.evaluation + 12 * one) / (16 * OPERATIONS.evaluation)
+    assert engage(info(), setting(guided(4), steps=16)).ops_ratio(OPERATIONS) == pytest.approx(expected)
+    everywhere = engage(info(), setting(guided(16), steps=16))
+    assert everywhere.ops_ratio(OPERATIONS) == 1
+    assert "guidance at all of them" in everywhere.notes[0]
+
+
+def test_one_branch_of_either_family_is_without_guidance() -> None:
+    assert guidance_interval.unguided(checked(F5_OPTIONS, {}, "F5"))["guidance"] == 0
+    mega = guidance_interval.unguided(checked(MEGA_OPTIONS, {}, "Mega"))
+    assert (mega["intelligibility"], mega["similarity"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("engaged", "options", "words"),
+    [
+        ((CACHE, Engaged("ditreducio")), {}, "error-curve cache and DiTReducio both decide"),
+        ((FIRST, Engaged("ditreducio")), {}, "first-block cache and DiTReducio both decide"),
+        ((CACHE, FIRST), {}, "error-curve cache and the first-block cache both decide"),
+        ((CACHE,), {"solver": "midpoint"}, "choose the Euler solver"),
+        ((guided(3), free()), {}, "CFG-free weights run one branch from the start"),
+        ((guided(3),), {"guidance": 0.0}, "Guidance is off"),
+        ((guided(3), Engaged("ditreducio")), {}, "calibrated under guidance at all steps"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(engaged: tuple, options: dict, words: str) -> None:
+    of = setting(**options)
+    for one in engaged:
+        of = of.with_technique(one)
+    with pytest.raises(SettingError, match=words):
+        engage(info(), of)
