@@ -206,11 +206,16 @@ def style_sheet(colours: Colours) -> str:
     QPlainTextEdit, QLineEdit {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px;
         padding: 0.2em; selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
     QPlainTextEdit:focus, QLineEdit:focus {{ border-color: {colours.accent}; }}
-    QCheckBox::indicator, QGroupBox::indicator {{ width: 0.95em; height: 0.95em; border: 1px solid {colours.muted};
+    QListWidget {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; }}
+    QListWidget::item {{ padding: 0.2em 0; color: {colours.text}; }}
+    QListWidget:focus {{ border-color: {colours.accent}; }}
+    QCheckBox::indicator, QGroupBox::indicator, QListWidget::indicator {{
+        width: 0.95em; height: 0.95em; border: 1px solid {colours.muted};
         border-radius: 3px; background: {colours.base}; }}
     QCheckBox::indicator:hover, QCheckBox::indicator:focus, QGroupBox::indicator:hover {{
         border-color: {colours.accent}; }}
-    QCheckBox::indicator:checked, QGroupBox::indicator:checked {{ background: {colours.accent};
+    QCheckBox::indicator:checked, QGroupBox::indicator:checked, QListWidget::indicator:checked {{
+        background: {colours.accent};
         border-color: {colours.accent}; image: url("{tick}"); }}
     QCheckBox::indicator:disabled, QGroupBox::indicator:disabled {{ border-color: {colours.disabled}; }}
     QScrollArea {{ border: none; }}

@@ -167,4 +167,4 @@ class TrainingDesk(QObject):
 
 
 def _long(minutes: float) -> str:
-    return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.0f} hours"
+    return f"{minutes:.0f} minute{'' if minutes == 1 else 's'}" if minutes < 120 else f"{minutes / 60:.0f} hours"

@@ -5,7 +5,8 @@ A technique that is not engaged takes one line.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Signal
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.knob_controls import KnobControls
@@ -49,6 +50,13 @@ class TechniqueGroup(QGroupBox):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._body)
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the title, which is bold."""
+        bold = QFont(self.font())
+        bold.setBold(True)
+        title = QFontMetrics(bold).horizontalAdvance(self.title()) + 2 * self.fontMetrics().height()
+        return super().minimumSizeHint().expandedTo(QSize(title, 0))
 
     def show_selection(self, state: AppState) -> None:
         """Show whether the technique is engaged, and its knobs."""

@@ -154,17 +154,21 @@ class TrainingPanel(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(2, 2, em // 2, 2)
         column.addWidget(intro)
+        column.addWidget(self._state)
         column.addLayout(form)
+        column.addStretch(1)
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(content)
+        left = QWidget()
+        left.setMinimumWidth(19 * em)
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._area, 1)
         column.addLayout(buttons)
         column.addWidget(self.progress)
-        column.addWidget(self._state)
-        column.addStretch(1)
-        left = QScrollArea(widgetResizable=True)
-        left.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        left.setFrameShape(QFrame.Shape.NoFrame)
-        left.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        left.setWidget(content)
-        left.setMinimumWidth(19 * em)
         self.curves = TrainingCurves(colours)
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.setChildrenCollapsible(False)
@@ -256,7 +260,7 @@ class TrainingPanel(QWidget):
 
     @property
     def state(self) -> str:
-        """The sentence below the buttons."""
+        """The sentence above the form."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -289,6 +293,8 @@ class TrainingPanel(QWidget):
     def _say(self, text: str, look: str = "muted") -> None:
         self._said, self._look = text, look
         self._show()
+        if text:
+            self._area.ensureWidgetVisible(self._state)
 
 
 def _words(look: str) -> QLabel:

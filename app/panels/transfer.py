@@ -235,6 +235,7 @@ def _check_list(name: str) -> QListWidget:
     made = QListWidget()
     made.setAccessibleName(name)
     made.setWordWrap(True)
+    made.setResizeMode(QListWidget.ResizeMode.Adjust)
     made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return made
 
