@@ -28,14 +28,18 @@ class TechniqueGroup(QGroupBox):
     """The user wants weights of this guidance weight w trained."""
 
     def __init__(self, technique: Technique, colours: Colours) -> None:
-        super().__init__(technique.title, checkable=True)
+        # What a title says in brackets goes below it, for the panel is narrow.
+        title, _, credit = technique.title.partition(" (")
+        super().__init__(title, checkable=True)
         self.technique = technique
         self._missing = 0.0
-        self.setToolTip(f"{technique.summary}<br><i>{technique.paper.title}</i>, {technique.paper.reference}")
+        paper = f"<i>{technique.paper.title}</i>, {technique.paper.reference}"
+        self.setToolTip(f"<b>{technique.title}</b><br>{technique.summary}<br>{paper}")
         self.setAccessibleName(f"Engage {technique.title}")
         self.setAccessibleDescription(technique.summary)
         summary = _words("muted")
-        summary.setText(f"{technique.summary} ({technique.paper.reference})")
+        origin = ", ".join(filter(None, (credit.rstrip(")"), technique.paper.reference)))
+        summary.setText(f"{technique.summary} ({origin})")
         self.controls = KnobControls(technique.title)
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
