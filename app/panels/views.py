@@ -52,6 +52,7 @@ class ViewsPanel(QWidget):
         self._figures: dict[str, Figure] = {}
         self._failures: dict[str, str] = {}
         self._values: dict[str, Values] = {}
+        self._controls: dict[tuple[str, int], KnobControls] = {}
         self._build(colours)
         self._show_view()
 
@@ -65,14 +66,11 @@ class ViewsPanel(QWidget):
         self.chooser.currentIndexChanged.connect(self._show_view)
         self._question = _label("title")
         self._source = _label("muted")
-        self.knobs = KnobControls("View")
-        self.knobs.changed.connect(self._change_knob)
         area = QScrollArea()
         held = QWidget()
-        column = QVBoxLayout(held)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.knobs)
-        column.addStretch(1)
+        self._knob_column = QVBoxLayout(held)
+        self._knob_column.setContentsMargins(0, 0, 0, 0)
+        self._knob_column.addStretch(1)
         area.setWidget(held)
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -202,6 +200,17 @@ class ViewsPanel(QWidget):
         return VIEWS[self.chooser.currentIndex()]
 
     @property
+    def knobs(self) -> KnobControls:
+        """The controls of the chosen view. Each view has its own for every number of layers: controls that are built
+        again end the old ones, and with them PySide ends actions of the window at the same addresses."""
+        key = self.view.name, self._layers
+        if key not in self._controls:
+            made = self._controls[key] = KnobControls(self.view.title)
+            made.changed.connect(self._change_knob)
+            self._knob_column.insertWidget(0, made)
+        return self._controls[key]
+
+    @property
     def figure(self) -> Figure | None:
         """The figure that is shown."""
         return self._figures.get(self.view.name)
@@ -229,7 +238,10 @@ class ViewsPanel(QWidget):
             values = defaults(knobs)
         if knobs:
             self._values[view.name] = values
+        for one in self._controls.values():
+            one.hide()
         self.knobs.set_knobs(knobs, values)
+        self.knobs.show()
         figure = self.figure
         if self.canvas.figure is not figure:
             self.canvas.show_figure(figure)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from app.panels.views import ViewsPanel
+from app.theme import Scheme, Theme
 from app.window import MainWindow
 from engine.explore import VIEWS
 from engine.messages import Progress
@@ -71,3 +74,17 @@ def test_every_view_draws_what_the_engine_computes(window: MainWindow, qtbot: Qt
                 timeout=PATIENCE_MILLISECONDS,
             )
             assert len(panel.canvas.plots) == len(panel.figure.panels)
+
+
+def test_changing_views_and_themes_leaves_the_windows_actions_alone(
+    window: MainWindow, theme: Theme, qtbot: QtBot
+) -> None:
+    for scheme in (Scheme.LIGHT, Scheme.DARK, Scheme.LIGHT):
+        theme.apply(scheme)
+        for one in VIEWS:
+            opened(window, one.name)
+        qtbot.wait(50)
+        gc.collect()
+    assert isValid(window.strategy.strategy.undo_action)
+    window.notices.say("A message.")
+    assert window.notices.banner.isVisible()
