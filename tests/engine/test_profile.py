@@ -198,6 +198,11 @@ def test_all_values_are_written_out() -> None:
             lambda data: data["setting"]["techniques"][0]["knobs"].update(branch_skip="attention"),
             "table.branch_skip is 'both', but setting.techniques says 'attention'",
         ),
+        (
+            lambda data: data["setting"]["techniques"][0]["knobs"].update(temporal="forecast"),
+            "table.temporal is 'reuse', but setting.techniques says 'forecast'",
+        ),
+        (lambda data: data["table"].update(temporal="both"), "temporal must be one of reuse, forecast"),
         (lambda data: data["evidence"].update(mood="good"), "evidence.mood is an unknown field"),
         (lambda data: data["evidence"].update(metrics=[]), "evidence.metrics must be an object"),
         (lambda data: data["evidence"].update(voice=None), "evidence.voice must be text"),

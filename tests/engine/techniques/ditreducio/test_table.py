@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -282,3 +283,16 @@ def test_action_names_are_read_layer_by_layer() -> None:
 def test_belongings_are_values() -> None:
     assert belonging() == Belonging(**vars(belonging()))
     assert hash(belonging()) == hash(belonging())
+
+
+def test_a_table_that_forecasts_is_another_one_and_not_the_official_codes() -> None:
+    table = StrategyTable(belonging(), ROWS)
+    forecasts = replace(table, temporal="forecast")
+    assert "temporal" not in table.to_json()
+    assert StrategyTable.from_json(forecasts.to_json()) == forecasts
+    assert forecasts.fingerprint != table.fingerprint
+    assert forecasts.changed(1, 1, Action.TS).temporal == "forecast"
+    with pytest.raises(ProfileError, match="the official code does not know"):
+        forecasts.to_official()
+    with pytest.raises(ProfileError, match="temporal must be one of reuse, forecast"):
+        replace(table, temporal="guess")

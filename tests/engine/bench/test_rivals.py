@@ -1,0 +1,52 @@
+"""How the bench of DiTReducio's rivals searches knobs and compares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.bench.rivals import TABLES, Entrant, _threshold_for, compared
+from engine.errors import PlainError
+from engine.measure.verdicts import Way
+from engine.setting import Setting
+
+WAY = Setting("f5-mini")
+
+
+def entrant(technique: str, target: float = 0.5) -> Entrant:
+    return Entrant(technique, target, "", Way(f"{technique} at {target:g}", WAY))
+
+
+def test_the_best_rival_at_half_counts() -> None:
+    entrants = [entrant(TABLES["reuse"]), entrant("one"), entrant("two"), entrant("three"), entrant("one", 0.7)]
+    shares = {one.way.title: one.target for one in entrants} | {"three at 0.5": 0.6}
+    distances = {
+        "DiTReducio at 0.5": np.array([0.2, 0.4]),
+        "one at 0.5": np.array([0.2, 0.2]),
+        "two at 0.5": np.array([0.05, 0.1]),
+        "three at 0.5": np.array([0.01, 0.01]),
+        "one at 0.7": np.array([0.01, 0.01]),
+    }
+    low, middle, high = compared(entrants, shares, distances)
+    assert low == pytest.approx(4) and middle == pytest.approx(4) and high == pytest.approx(4)
+
+
+def test_nothing_is_compared_that_missed_its_share() -> None:
+    entrants = [entrant(TABLES["reuse"]), entrant("one")]
+    distances = {one.way.title: np.array([0.1]) for one in entrants}
+    for missed in entrants:
+        shares = {one.way.title: 0.5 for one in entrants} | {missed.way.title: 0.8}
+        with pytest.raises(PlainError, match=r"share of 0\.5"):
+            compared(entrants, shares, distances)
+
+
+def test_the_threshold_is_the_nearest_on_the_way() -> None:
+    asked: list[float] = []
+
+    def share(threshold: float) -> float:
+        asked.append(threshold)
+        return 1 - round(threshold, 1) / 2
+
+    found = _threshold_for(0.7, share, 0.0, 2.0, trials=8)
+    assert share(found) == min((share(one) for one in asked[:8]), key=lambda one: abs(one - 0.7)) == 0.7
+    assert len(asked[:8]) == 8
