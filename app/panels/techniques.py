@@ -166,5 +166,5 @@ def _say(label: QLabel, text: str) -> None:
 
 def _sentence(words: str) -> str:
     """``words`` as a sentence; a symbol at its beginning stays as it is."""
-    first = words.partition(" ")[0]
-    return f"{words if len(first) == 1 else words[0].upper() + words[1:]}." if words else ""
+    symbol = words.partition(" ")[2].startswith("=")
+    return f"{words if symbol else words[0].upper() + words[1:]}." if words else ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from app.comparison import differences
+from app.comparison import differences, measured_against, technique_text
 from engine.setting import Engaged
+from engine.techniques import wording
 from tests.app.desk import Desk
 
 
@@ -26,3 +27,17 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
     assert found[2:]
     assert all(each.technique for each in found[2:])
     assert differences(one, one) == ()
+
+
+def test_techniques_are_named_with_their_value(tmp_path: Path, qapp) -> None:
+    desk = Desk(tmp_path)
+    state = desk.state
+    for name in ("steps", "precision"):
+        state.engage(name, True)
+    state.engage("ditreducio", False)
+    pair = desk.take(state.baseline_setting), desk.take(state.setting, "two")
+    assert technique_text(state.setting) == "Precision: bfloat16 + Step pruning: 7 steps"
+    said = {wording(one): (one.left, one.right) for one in differences(*pair)}
+    assert said == {"Precision": ("off", "bfloat16"), "Step pruning": ("off", "7 steps")}
+    assert all(one.technique for one in differences(*pair))
+    assert measured_against(pair[1], pair[0]).fidelity_to == pair[0].id
