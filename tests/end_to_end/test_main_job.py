@@ -79,7 +79,7 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     assert accelerated.measurements.ops_ratio < 1
     assert accelerated.log_mel_distance > 0
     assert window.state.comparison_warning() == ""
-    assert len(window.library) == 2
+    assert len(window.listening.library) == 2
 
     # Look at one cell's attention.
     window.docks.go_to("attention")
