@@ -18,7 +18,7 @@ from engine.explore.figure import Bars, HeatMap, Lines, Panel
 
 _TICK_ROOM = (26, 16)
 """Pixels that a number needs along an axis and across it."""
-_TICK_LETTERS = 40
+_TICK_LETTERS = 26
 """Of all names of groups of bars together; more do not fit beside each other."""
 _SHADES = 256
 

@@ -95,7 +95,7 @@ def _found(
             ("Temporal redundancy R", "R", redundancies),
         )
     )
-    return Findings((bars, *maps), caption, across=3)
+    return Findings((bars, *maps), caption)
 
 
 def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:
