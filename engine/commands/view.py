@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     model_id = options.model or arguments.DEFAULT_MODEL
     plain, utterance = (
         arguments.setting(options, model_id),
-        Utterance(arguments.text(options), arguments.voice(options)),
+        Utterance(arguments.text(options), arguments.voice(options, model_id)),
     )
     model = arguments.load(options, terminal, model_id, options.variant)
     from engine.explore.computing import compute_view

@@ -1,0 +1,35 @@
+"""``paretone view`` with the bundled model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+
+TEXT = ["--text", "Rice.", "--steps", "3", "--quiet"]
+
+
+def test_a_view_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "view.csv"
+    code = cli.main(["view", "temporal-redundancy", *TEXT, "--first-layer", "2", "--json", "--csv", str(table)])
+    data = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert data["provenance"]["knobs"] == {"first_layer": 2, "second_layer": 7}
+    assert data["panels"][0]["title"] == "Attention, layer 2"
+    assert len(data["rows"]) == 4 * 3 * 3
+    assert len([line for line in table.read_text(encoding="utf-8").splitlines() if line[0] != "#"]) == 1 + 36
+
+
+def test_a_view_is_read_by_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["view", "tables", *TEXT, "--count", "2", "--largest", "0.2"]) == 0
+    out = capsys.readouterr().out
+    for said in ("Strategy tables: What is skipped", "δ = 0.1, ops", "temporal skip", "figure 9", "seed 0"):
+        assert said in out
+
+
+def test_what_a_view_has_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["view", "temporal-redundancy", *TEXT, "--first-layer", "99"]) != 0
+    assert "First layer must lie between 1 and 8" in capsys.readouterr().err
