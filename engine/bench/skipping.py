@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> Report:
     for threshold in arguments.thresholds:
         bundled.say(f"calibrating at threshold {threshold:g} …")
         knobs = defaults(TECHNIQUE.knobs).replace(threshold=threshold)
-        tables[threshold] = calibrate(subject, knobs, SilentObserver()).table
+        tables[threshold] = calibrate([subject], knobs, SilentObserver()).table
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in tables.items()}
     counted = [threshold for threshold in tables if 1 - ratios[threshold] >= COUNTED_FROM]
     if not counted:
@@ -114,17 +114,13 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def sample(subject: Subject, table: StrategyTable | None) -> Tensor:
-    """The backbone's whole work for one sentence: (1, frames, bands) mel, prompt frames included."""
-    if table is None:
-        return integrate(
-            lambda state, step: subject.guide(subject.backbone.velocity(state, step, subject.run)),
-            subject.noise,
-            subject.times,
-        )
-    plan = SkipPlan(table)
-    memory = [LayerMemory() for _ in range(table.layers)]
-    return integrate(
-        lambda state, step: subject.guide(subject.backbone.velocity(state, step, subject.run, plan.at(step), memory)),
-        subject.noise,
-        subject.times,
-    )
+    """The backbone's and the sampler's whole work for one sentence: the last state, prompt frames included."""
+    plan, memory = None, None
+    if table is not None:
+        plan, memory = SkipPlan(table), [LayerMemory() for _ in range(table.layers)]
+
+    def velocity(state: Tensor, step: int) -> Tensor:
+        duties = None if plan is None else plan.at(step)
+        return subject.guide(subject.backbone.evaluate(state, step, subject.run, duties, memory))
+
+    return integrate(velocity, subject.noise, subject.times, follow=subject.follow)

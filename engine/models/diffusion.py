@@ -166,13 +166,25 @@ class DiffusionTransformer(nn.Module):
         look: Look | None = None,
     ) -> Tensor:
         """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
+        return self.project(self.evaluate(x, evaluation, run, duties, memory, look))
+
+    def evaluate(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Conditioning,
+        duties: Sequence[LayerDuty] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        look: Look | None = None,
+    ) -> Tensor:
+        """The same as :meth:`leave` gives it: what a calibration compares and a subject's guidance starts from."""
         entered = hidden = self.enter(x, run)
         for index in range(self.layers):
             duty, layer_memory = (COMPUTE, None) if duties is None else (duties[index], memory[index])
             # Nobody may hold on to what is overwritten: those who look do, and so does who keeps what was entered.
             in_place = look is None and (index > 0 or not self.keeps_entered)
             hidden = self.layer(index, hidden, evaluation, run, duty, layer_memory, look, in_place)
-        return self.project(self.leave(hidden, entered, evaluation, run))
+        return self.leave(hidden, entered, evaluation, run)
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """All layers as in training: every item has a time of its own, (items,), and gradients flow.

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from engine import bench
+from engine.bench.skipping import sample
+from engine.models import load_model
+from engine.models.catalogue import entry, voices
+from engine.setting import Setting
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["f5-mini", "megatts3-mini"])
+def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
+    model = load_model(name, device="cpu")
+    setting = Setting(name, entry(name).options_with(steps=2), seed=5)
+    voice = voices(name)[0]
+    with torch.inference_mode():
+        subject, text = model.subject("A short sentence.", voice, setting)
+        timed = sample(subject, None)
+    torch.testing.assert_close(timed, model.sampling(text, voice, setting)(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.slow
+def test_the_whole_bench(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["skipping", "--steps", "4", "--rounds", "2", "--thresholds", "0.5", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    skipping, same = data["rows"]
+    assert skipping["TS"] + skipping["BS"] > 0
+    assert skipping["log-mel distance"] > 0
+    assert 0 < skipping["ops ratio"] < 0.9
+    assert same["threshold"] == "A/A"
