@@ -54,7 +54,7 @@ def close(window: MainWindow, qtbot: QtBot) -> None:
     window.closed.connect(lambda: ended.append(True))
     window.close()
     qtbot.waitUntil(lambda: bool(ended) or window.is_closed, timeout=PATIENCE_MILLISECONDS)
-    assert not window.isVisible()
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
     window.deleteLater()
     # What Qt ended must be collected before the next window's objects take its addresses: PySide tells them apart by
     # those.
