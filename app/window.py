@@ -287,7 +287,8 @@ class MainWindow(QMainWindow):
         self.setEnabled(False)
         if self._engine is not None:
             self._engine.submit(ShutDown(0))
-        self._wait_for_engine()
+        # Not from within: Qt ignores a window that asks to be closed while it is being asked whether it may.
+        QTimer.singleShot(0, self._wait_for_engine)
 
     @Slot()
     def _wait_for_engine(self) -> None:
