@@ -63,11 +63,6 @@ class FigureCanvas(QWidget):
         """One for each panel."""
         return tuple(self._plots)
 
-    @property
-    def cursor_at(self) -> tuple[int, int, int]:
-        """Panel, row and column of the mark."""
-        return self._at
-
     def show_figure(self, figure: Figure | None, title: str = "", foot: str = "") -> None:
         """Show ``figure``, or nothing; between ``title`` and ``foot``, where it has to stand by itself."""
         self._figure, self._at, self._words = figure, (0, 0, 0), (title, foot)

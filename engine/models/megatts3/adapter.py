@@ -24,7 +24,7 @@ from engine.models.megatts3.decoding import LatentDecoder
 from engine.models.megatts3.dit import MegaConditioning, MegaDiT
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt
 from engine.models.megatts3.phones import ENGLISH_TONE, SILENCE
-from engine.models.megatts3.segments import hann_fade, level_matched
+from engine.models.megatts3.segments import level_matched, segment_fader
 from engine.models.passages import Decoded, Sampler
 from engine.sampling.flow import sampling_grid
 from engine.sampling.guidance import needed_branches, three_branch_velocity
@@ -100,7 +100,7 @@ class MegaSpeech(FlowSpeech):
         return self._backbone.operations(frames, len(self._needed(options)))
 
     def _fader(self, options: Values) -> CrossFader:
-        return CrossFader(int(options["cross_fade"] * self.info.sample_rate), hann_fade)
+        return segment_fader(self.info.sample_rate, options["cross_fade"])
 
     @staticmethod
     def _needed(options: Values) -> tuple[int, ...]:

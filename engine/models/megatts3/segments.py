@@ -29,6 +29,6 @@ def hann_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
     return window[samples:], window[:samples]
 
 
-def segment_fader(rate: int = 24000) -> CrossFader:
-    """Joins segments as the official code does."""
-    return CrossFader(int(rate * FADE_SECONDS), hann_fade)
+def segment_fader(rate: int = 24000, seconds: float = FADE_SECONDS) -> CrossFader:
+    """Joins segments as the official code does, which fades for :data:`FADE_SECONDS`."""
+    return CrossFader(int(rate * seconds), hann_fade)
