@@ -31,6 +31,7 @@ import torch
 from torch import Tensor
 
 from engine import device as devices
+from engine.audio.cross_fade import CrossFader
 from engine.errors import PlainError, SettingError
 from engine.knobs import Values
 from engine.models import catalogue
@@ -48,7 +49,6 @@ from engine.models.base import (
 )
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.evaluations import Evaluations, Phase, evaluator_of, require_layers
-from engine.models.f5.chunks import CrossFader
 from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler
 from engine.models.weight_sets import find_weight_sets, folders
 from engine.sampling.caching import ChangeMeter, Evaluator

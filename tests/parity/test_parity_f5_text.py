@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from engine.audio.cross_fade import CrossFader
 from engine.models.base import Voice
 from engine.models.f5.characters import CharacterFrontEnd
-from engine.models.f5.chunks import CrossFader, maximum_bytes, split
+from engine.models.f5.chunks import maximum_bytes, split
 from engine.models.f5.duration import PromptLevel, prompt_frames, total_frames
 from engine.models.f5.passages import Prompt
 from engine.models.f5.text import Vocabulary, encode_bytes, padded, pinyin_tokens, spaced_transcript

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from engine import device as devices
+from engine.audio.cross_fade import CrossFader
 from engine.knobs import Values
 from engine.models.base import ModelInfo, OperationCounts, Voice
-from engine.models.f5.chunks import CrossFader
 from engine.models.flow import FlowSpeech
 from engine.models.megatts3.config import LATENT_STRIDE
 from engine.models.megatts3.decoding import LatentDecoder

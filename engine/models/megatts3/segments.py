@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.audio.cross_fade import CrossFader
 from engine.measure.loudness import integrated_loudness
-from engine.models.f5.chunks import CrossFader
 
 FADE_SECONDS = 0.16
 PEAK = 0.95

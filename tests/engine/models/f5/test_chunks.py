@@ -1,25 +1,13 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from engine.models.f5.chunks import CrossFader, maximum_bytes, split, split_for_streaming
+from engine.models.f5.chunks import maximum_bytes, split, split_for_streaming
 
 TEXT = (
     "The boat left early, before the sun was up. Nobody saw it go! Who would have thought so? "
     "It came back at noon; the nets were full: herring, mostly."
 )
-
-
-def official_join(pieces: list[np.ndarray], fade: int) -> np.ndarray:
-    """All pieces at once: the definition that the streaming form must equal."""
-    joined = pieces[0].astype(np.float64)
-    for piece in pieces[1:]:
-        overlap = min(fade, len(joined), len(piece))
-        out, into = np.linspace(1, 0, overlap), np.linspace(0, 1, overlap)
-        mixed = joined[len(joined) - overlap :] * out + piece[:overlap] * into
-        joined = np.concatenate([joined[: len(joined) - overlap], mixed, piece[overlap:]])
-    return joined.astype(np.float32)
 
 
 @pytest.mark.parametrize("maximum", [20, 45, 60, 1000])
@@ -69,23 +57,3 @@ def test_streaming_starts_with_a_short_piece() -> None:
     assert " ".join(pieces) == TEXT
     assert len(pieces[0]) <= 35 < len(split(TEXT, 140)[0])
     assert pieces[-1] == split(TEXT, 140)[-1]
-
-
-@pytest.mark.parametrize("fade", [0, 1, 30, 100])
-@pytest.mark.parametrize("lengths", [[50], [50, 60, 70], [200, 10, 5, 300], [0, 40, 0, 40], [3, 2, 1, 2, 3]])
-def test_streamed_cross_fade_equals_the_whole(fade: int, lengths: list[int]) -> None:
-    random = np.random.default_rng(1)
-    pieces = [random.standard_normal(length).astype(np.float32) for length in lengths]
-    fader = CrossFader(fade)
-    streamed = [fader.push(piece) for piece in pieces]
-    assert np.array_equal(np.concatenate([*streamed, fader.finish()]), official_join(pieces, fade))
-    assert len(fader.finish()) == 0
-
-
-def test_only_the_fade_is_held_back() -> None:
-    fader = CrossFader.of_seconds(0.15)
-    assert fader.fade == 3600
-    piece = np.ones(5000, np.float32)
-    assert len(fader.push(piece)) == 1400
-    assert len(fader.finish()) == 3600
-    assert piece.max() == 1.0
