@@ -10,8 +10,9 @@ import importlib.util
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -134,6 +135,17 @@ def theirs(model: nn.Module, prompt: Tensor, ids: Tensor, **options: object) -> 
     return model.sample(prompt, ids, FRAMES, **given)[0]
 
 
+@contextmanager
+def noise_of_its_own() -> Iterator[None]:
+    """The noise of ``SEED`` for every caller: the package seeds one generator that all threads draw from."""
+    shared = torch.randn
+    torch.randn = lambda *shape, **options: shared(*shape, generator=torch.Generator().manual_seed(SEED), **options)
+    try:
+        yield
+    finally:
+        torch.randn = shared
+
+
 def difference(one: Tensor, two: Tensor) -> float:
     """Of the new speech, in units of the log mel."""
     return (one - two)[:, PROMPT:].abs().max().item()
@@ -163,7 +175,7 @@ def random_weights(place: Path, results: dict) -> None:
             given = theirs(model, prompt, ids)
             results["differences"][f"{version}, {name}"] = difference(given, ours(profile, folder, prompt, ids))
             results["changed"][f"{version}, {name}"] = difference(given, untouched)
-            with ThreadPoolExecutor(2) as pool:
+            with ThreadPoolExecutor(2) as pool, noise_of_its_own():
                 both = list(pool.map(theirs, (model, model), (prompt, prompt), (ids, ids)))
             results["threads"] &= all(torch.equal(one, given) for one in both)
             module.remove(model)
