@@ -1,0 +1,126 @@
+"""The composite loss of SPADE's distillation, each term by itself (SPADE, section 3.2).
+
+``L = α · CE + (1 − α) / 4 · (L_logit + L_latent + L_attention + L_embedding)`` with α = 0.25.
+
+What the paper leaves open and what is done here: the skewed divergence is the forward one with λ = 0.1, in the
+cross-entropy form of DistiLLM (the teacher's entropy is not subtracted: another value, the same gradient); layer
+outputs are taken before the final norm, attention after the softmax, both at all positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ALPHA = 0.25
+SKEW = 0.1
+IGNORED = -100
+"""Label of a position that predicts nothing."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a model made of a batch: what the terms compare. Layers by their own number."""
+
+    logits: Tensor
+    """(n, V) at the positions that predict something."""
+    embedded: Tensor
+    """(B, T, D) inputs of the first layer."""
+    outputs: Mapping[int, Tensor] = field(default_factory=dict)
+    """(B, T, D) by layer, before the final norm."""
+    attention: Mapping[int, Tensor] = field(default_factory=dict)
+    """(B, H, T, T) by layer, after the softmax."""
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy of ``logits`` (n, V) to the ids that were really spoken (n,)."""
+    return F.cross_entropy(logits.float(), labels)
+
+
+def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> Tensor:
+    """−Σ p_T log(λ p_T + (1 − λ) p_S), mean over positions; logits (n, V). Source: Ko et al., "DistiLLM" (2024)."""
+    wanted = teacher.float().softmax(-1)
+    mixed = skew * wanted + (1 - skew) * student.float().softmax(-1)
+    return -(wanted * mixed.clamp_min(1e-12).log()).sum(-1).mean()
+
+
+def divergence(student: Tensor, teacher: Tensor) -> Tensor:
+    """KL(p_T ‖ p_S) in nats, mean over positions; logits (n, V)."""
+    return each_divergence(student, teacher).mean()
+
+
+def each_divergence(student: Tensor, teacher: Tensor) -> Tensor:
+    """KL(p_T ‖ p_S) in nats of every position (n,); logits (n, V)."""
+    wanted, found = teacher.float().log_softmax(-1), student.float().log_softmax(-1)
+    return (wanted.exp() * (wanted - found)).sum(-1)
+
+
+def target_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
+    """The teacher's layer that each of the student's layers is to match: the one before the next retained layer, so
+    that it also learns what all removed layers behind it did; the last one matches the teacher's last."""
+    return (*(following - 1 for following in retained[1:]), layers - 1)
+
+
+def latent_loss(student: Seen, teacher: Seen, targets: Sequence[int], heard: Tensor | None = None) -> Tensor:
+    """Mean squared error of layer outputs, mean over layers. ``heard`` (B, T) leaves padding out."""
+    return _mean_over_layers(student.outputs, teacher.outputs, targets, heard)
+
+
+def attention_loss(student: Seen, teacher: Seen, targets: Sequence[int]) -> Tensor:
+    """Mean squared error of attention after the softmax, all T · T entries, mean over layers."""
+    return _mean_over_layers(student.attention, teacher.attention, targets, None)
+
+
+def embedding_loss(student: Seen, teacher: Seen, heard: Tensor | None = None) -> Tensor:
+    """Mean squared error of the input embeddings: zero at first, so it only is an anchor."""
+    return _squared_error(student.embedded, teacher.embedded, heard)
+
+
+def _mean_over_layers(
+    found: Mapping[int, Tensor], wanted: Mapping[int, Tensor], targets: Sequence[int], heard: Tensor | None
+) -> Tensor:
+    errors = [_squared_error(found[layer], wanted[target], heard) for layer, target in enumerate(targets)]
+    return torch.stack(errors).mean()
+
+
+def _squared_error(found: Tensor, wanted: Tensor, heard: Tensor | None) -> Tensor:
+    squares = (found.float() - wanted.float()).square()
+    return squares.mean() if heard is None else squares[heard].mean()
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The five terms of one batch."""
+
+    cross_entropy: Tensor
+    logits: Tensor
+    latent: Tensor
+    attention: Tensor
+    embedding: Tensor
+
+    def total(self, alpha: float = ALPHA) -> Tensor:
+        """Their weighted sum."""
+        distilled = self.logits + self.latent + self.attention + self.embedding
+        return alpha * self.cross_entropy + (1 - alpha) / 4 * distilled
+
+    def named(self) -> dict[str, float]:
+        """Values for a log."""
+        return {name: float(value.detach()) for name, value in vars(self).items()}
+
+
+def composite_loss(
+    student: Seen, teacher: Seen, labels: Tensor, targets: Sequence[int], heard: Tensor | None = None
+) -> Terms:
+    """All terms. ``labels`` (n,) are the ids spoken at the positions of the logits, ``targets`` comes from
+    :func:`target_layers`, ``heard`` (B, T) is false in padding."""
+    return Terms(
+        cross_entropy(student.logits, labels),
+        skewed_divergence(student.logits, teacher.logits),
+        latent_loss(student, teacher, targets, heard),
+        attention_loss(student, teacher, targets),
+        embedding_loss(student, teacher, heard),
+    )

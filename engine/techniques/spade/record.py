@@ -1,0 +1,151 @@
+"""What each layer of a speech language model is worth, as it was measured, and which layers follow from it.
+
+Torch-free, so that a front end may draw it. The file ``layers.json`` lies beside the model's checkpoint, or in the
+user's own folder of that model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from engine import files
+from engine.errors import CheckpointError, PlainError, SettingError
+
+FILE = "layers.json"
+WORD_ERROR, DIVERGENCE, COSINE = "word_error", "divergence", "cosine"
+MEASURES: Mapping[str, str] = {
+    WORD_ERROR: "Word error rate without the layer (WLI)",
+    DIVERGENCE: "Divergence without the layer (KL, nats)",
+    COSINE: "Change of direction by the layer (1 − cosine)",
+}
+"""Titles of the measures; the more, the more the layer matters."""
+DECIDING = (WORD_ERROR, DIVERGENCE, COSINE)
+"""Which measure decides where several were taken: the first there is; the next one breaks ties."""
+
+
+@dataclass(frozen=True)
+class LayerImportance:
+    """One measure of all layers. ``values`` by layer, in the unit that :data:`MEASURES` names."""
+
+    measure: str
+    values: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    """Ends of the 95 % bootstrap intervals over utterances; empty where there is none."""
+    ranks: tuple[tuple[int, int], ...] = ()
+    """Of each layer, the 95 % bootstrap interval of its rank, 0 for the most important; empty where there is none."""
+    baseline: float = 0.0
+    """The same figure with all layers."""
+    utterances: int = 0
+    run_away: tuple[int, ...] = ()
+    """Of each layer, how many utterances did not end by themselves without it; empty where nothing was spoken."""
+
+
+@dataclass(frozen=True)
+class ImportanceRecord:
+    """The measures taken of one checkpoint."""
+
+    model: str
+    checkpoint: str
+    """SHA-256 of the checkpoint file, hexadecimal."""
+    layers: int
+    measures: tuple[LayerImportance, ...]
+    seed: int = 0
+    seconds: float = 0.0
+    created: str = ""
+    machine: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def measure(self, name: str) -> LayerImportance | None:
+        """The measure called ``name``, or ``None`` where it was not taken."""
+        return next((one for one in self.measures if one.measure == name), None)
+
+    @property
+    def deciding(self) -> LayerImportance:
+        """The measure by which layers are chosen."""
+        return next(one for one in map(self.measure, DECIDING) if one is not None)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """All layers, the most important first. Ties of one measure are broken by the next, then by the lower
+        index."""
+        taken = [one for one in map(self.measure, DECIDING) if one is not None]
+        keys = {layer: tuple(-one.values[layer] for one in taken) for layer in range(self.layers)}
+        return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
+
+    def retained(self, depth: int) -> tuple[int, ...]:
+        """The ``depth`` most important layers in their own order (SPADE: all others go at once).
+
+        Raises :class:`SettingError` for a depth that the model has not.
+        """
+        if not 1 <= depth <= self.layers:
+            raise SettingError(f"{self.model} has {self.layers} layers; keep between 1 and {self.layers}, not {depth}.")
+        return tuple(sorted(self.order[:depth]))
+
+    def with_measure(self, measure: LayerImportance) -> ImportanceRecord:
+        """A copy that holds ``measure`` in the place of an earlier one of its name."""
+        others = tuple(one for one in self.measures if one.measure != measure.measure)
+        return ImportanceRecord(**{**vars(self), "measures": (*others, measure)})
+
+    def to_json(self) -> str:
+        """As text; :meth:`from_json` reads it."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str, place: str) -> ImportanceRecord:
+        """Read what :meth:`to_json` wrote. Raises :class:`CheckpointError` that names ``place``."""
+        try:
+            data = json.loads(text)
+            measures = tuple(_measure(one) for one in data.pop("measures"))
+            record = cls(**{**data, "notes": tuple(data.get("notes", ())), "measures": measures})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CheckpointError(
+                f"{place} is not a measurement of layers ({type(error).__name__}); measure again: "
+                "paretone measure-layers."
+            ) from error
+        if not record.measures or any(not _fits(one, record.layers) for one in record.measures):
+            raise CheckpointError(
+                f"{place} does not give every one of its {record.layers} layers a number; measure again: "
+                "paretone measure-layers."
+            )
+        return record
+
+    def write(self, path: Path) -> None:
+        """Put it at ``path``, whole or not at all. Raises :class:`PlainError`."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_atomically(path, self.to_json().encode())
+        except OSError as error:
+            raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error
+
+
+def _measure(data: Mapping[str, object]) -> LayerImportance:
+    listed = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    return LayerImportance(**{**listed, "ranks": tuple(map(tuple, listed.get("ranks", ())))})
+
+
+def _fits(one: LayerImportance, layers: int) -> bool:
+    optional = (one.low, one.high, one.ranks, one.run_away)
+    numbers = (*one.values, *one.low, *one.high)
+    return (
+        one.measure in MEASURES
+        and len(one.values) == layers
+        and all(len(values) in (0, layers) for values in optional)
+        and all(isinstance(value, int | float) and math.isfinite(value) for value in numbers)
+    )
+
+
+def read_record(folders: Sequence[Path], checkpoint: str) -> ImportanceRecord | None:
+    """The record of the checkpoint with this fingerprint in the last of ``folders`` that has one; ``None`` where there
+    is none. Raises :class:`CheckpointError` for a damaged file."""
+    found = None
+    for folder in folders:
+        path = folder / FILE
+        if path.is_file():
+            record = ImportanceRecord.from_json(path.read_text(encoding="utf-8"), str(path))
+            found = record if record.checkpoint == checkpoint else found
+    return found
