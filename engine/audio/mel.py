@@ -38,6 +38,8 @@ class MelFrontEnd:
     """Samples of one window, a periodic Hann window; also the length of the transform."""
     hop: int = 256
     bands: int = 100
+    highest: float | None = None
+    """Hertz where the last triangle ends, half the rate if not given; ``bigvgan`` only."""
 
     def __post_init__(self) -> None:
         if self.style not in STYLES:
@@ -49,8 +51,9 @@ class MelFrontEnd:
 
     def filterbank(self, device: torch.device | str = "cpu") -> Tensor:
         """(window // 2 + 1, bands) float32 triangles, cached."""
-        make = htk_filterbank if self.style == VOCOS else slaney_filterbank
-        return make(self.sample_rate, self.window, self.bands, str(device))
+        if self.style == VOCOS:
+            return htk_filterbank(self.sample_rate, self.window, self.bands, str(device))
+        return slaney_filterbank(self.sample_rate, self.window, self.bands, str(device), self.highest)
 
     def __call__(self, samples: Tensor) -> Tensor:
         """Log-mel frames of float ``samples`` (n,) or (B, n), as (1, frames, bands) or (B, frames, bands).
@@ -104,14 +107,18 @@ def htk_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu
 
 @functools.lru_cache(maxsize=8)
 @torch.inference_mode(False)  # What is kept must also serve training.
-def slaney_filterbank(sample_rate: int, window: int, bands: int, device: str = "cpu") -> Tensor:
-    """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to half the rate, equally spaced on the scale
-    of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default filters."""
+def slaney_filterbank(
+    sample_rate: int, window: int, bands: int, device: str = "cpu", highest: float | None = None
+) -> Tensor:
+    """(window // 2 + 1, bands) triangles of area one (over Hz) from 0 Hz to ``highest`` (half the rate if not given),
+    equally spaced on the scale of Slaney's Auditory Toolbox: linear below 1 kHz, logarithmic above. librosa's default
+    filters."""
     frequencies = torch.linspace(0, sample_rate / 2, window // 2 + 1, dtype=torch.float64)
     linear_step, break_frequency, log_step = 200.0 / 3, 1000.0, math.log(6.4) / 27.0
     break_mel = break_frequency / linear_step
-    highest = break_mel + math.log(sample_rate / 2 / break_frequency) / log_step
-    mels = torch.linspace(0.0, highest, bands + 2, dtype=torch.float64)
+    top = highest or sample_rate / 2
+    highest_mel = break_mel + math.log(top / break_frequency) / log_step if top > break_frequency else top / linear_step
+    mels = torch.linspace(0.0, highest_mel, bands + 2, dtype=torch.float64)
     corners = torch.where(
         mels < break_mel, mels * linear_step, break_frequency * torch.exp(log_step * (mels - break_mel))
     )
