@@ -78,6 +78,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--rate", type=float, help="learning rate (default: 3e-4 below 20 million parameters, else 1e-5)"
     )
     group.add_argument(
+        "--matrix-rate",
+        type=float,
+        metavar="RATE",
+        help="learning rate of Muon for the matrices of the blocks (default: AdamW for everything); 0.005 suits small "
+        "models",
+    )
+    group.add_argument(
         "--frames", type=arguments.positive, default=1_800, help="mel frames a step (default: %(default)s)"
     )
     group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
@@ -104,6 +111,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         GuidanceFreeOptions(
             options.weight,
             options.method,
+            matrix_rate=options.matrix_rate,
             frames=options.frames,
             weight_warm_up=options.weight_warm_up,
             latest=options.latest,

@@ -152,7 +152,7 @@ class F5Mini:
         initialise(self.model, _mean_mel(corpus.training))
         self.model.to(device)
         self.average = AveragedModel(self.model, options.average_decay)
-        matrices, others = _split(self.model)
+        matrices, others = split_parameters(self.model)
         iteration_type = torch.bfloat16 if options.half_precision else torch.float32
         self._optimisers = {
             "matrices": Muon(matrices, lr=options.matrix_rate, iteration_type=iteration_type),
@@ -279,7 +279,7 @@ def _mean_mel(clips: tuple[Clip, ...]) -> Tensor:
     return torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32).mean(axis=0))
 
 
-def _split(model: DiT) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
+def split_parameters(model: DiT) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
     """The blocks' matrices apart from AdaLN, and all other parameters."""
     matrices, others = [], []
     for name, parameter in model.named_parameters():

@@ -9,7 +9,8 @@ strength s = w/(1 − w) follows. For w ≥ 1 there is none.
 
 What is dropped is drawn once a batch, as in the official code, at the paper's rates: text and speech together 0.2, and
 independently speech alone 0.3. A batch without both keeps the plain target, or there would be no v_u to differ from.
-There is no dropout, so both forward passes see the same.
+There is no dropout, so both forward passes see the same. Distillation drops nothing: the frozen model knows both
+branches, and of the trained one only that with text and speech will run.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.dit import DiT
 from engine.training.export import save_official
-from engine.training.f5_mini import BatchQueue
+from engine.training.f5_mini import BatchQueue, split_parameters
 from engine.training.features import Example, Examples
 from engine.training.flow_matching import (
     FlowMatchingDraw,
@@ -42,6 +43,7 @@ from engine.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
+from engine.training.muon import Muon
 from engine.training.processes import Processes
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
@@ -64,6 +66,8 @@ class GuidanceFreeOptions:
     frames: int = 1_800
     """Mel frames of one step of one process, padding included."""
     learning_rate: float = 1e-5
+    matrix_rate: float | None = None
+    """Learning rate of Muon for the matrices of the blocks; ``None`` for AdamW on everything, as in the papers."""
     warm_up: int = 50
     """Steps in which the learning rate rises."""
     hold: float = 0.5
@@ -94,8 +98,9 @@ class GuidanceFreeOptions:
             raise SettingError(f"The weight w must lie between 0 and 1, not be {self.weight:g}: {why}.")
         if self.method not in METHODS:
             raise SettingError(f"There is no method {self.method!r}; known: {', '.join(METHODS)}.")
-        if not self.learning_rate > 0:
-            raise SettingError(f"The learning rate must be above 0, not {self.learning_rate:g}.")
+        for rate in (self.learning_rate, self.matrix_rate):
+            if rate is not None and not rate > 0:
+                raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
         if not 0 < self.latest <= 1:
             raise SettingError(f"The latest guided time must lie above 0 and up to 1, not be {self.latest:g}.")
 
@@ -115,15 +120,20 @@ class GuidanceFree:
         self._teacher = checkpoint.build().to(self.device)
         self.model = copy.deepcopy(self._teacher).train().requires_grad_(True)
         self.average = AveragedModel(self.model, options.average_decay)
-        optimiser = torch.optim.AdamW(
-            self.model.parameters(), lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
-        )
-        self._field, self._optimiser = processes.accelerator.prepare(_Field(self.model), optimiser)
+        self._rates = {"others": options.learning_rate}
+        if options.matrix_rate is not None:
+            self._rates["matrices"] = options.matrix_rate
+        optimisers = _optimisers(self.model, options)
+        self._field, *prepared = processes.accelerator.prepare(_Field(self.model), *optimisers.values())
+        self._optimisers = dict(zip(optimisers, prepared, strict=True))
         # Every process draws for itself.
         seed = options.seed + 1_000_003 * processes.number
         joined_share = options.joined_share if _may_join(examples.training) else 0.0
         self._queue = BatchQueue(examples.training, options.frames, joined_share, seed)
         self._generator = torch.Generator().manual_seed(seed)
+        self._objective = options.objective
+        if options.method == DISTILLATION:
+            self._objective = replace(options.objective, drop_audio=0.0, drop_both=0.0)
         self._steps = 0
 
     def describe(self) -> dict[str, Any]:
@@ -141,17 +151,19 @@ class GuidanceFree:
         options = self.options
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
         scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
-        self._optimiser.param_groups[0]["lr"] = options.learning_rate * scale
-        self._optimiser.zero_grad(set_to_none=True)
+        for name, optimiser in self._optimisers.items():
+            optimiser.param_groups[0]["lr"] = self._rates[name] * scale
+            optimiser.zero_grad(set_to_none=True)
         # Drawn on the processor, so that one seed means one run whatever the device.
-        problem = draw_problem(batch, options.objective, self._generator).to(self.device)
+        problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
         velocity = self._field(ids, problem).float()
         loss = span_error(velocity, self._target(ids, problem, velocity.detach(), progress), problem.span)
         self.processes.accelerator.backward(loss)
         norm = self.processes.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
         require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        self._optimiser.step()
+        for optimiser in self._optimisers.values():
+            optimiser.step()
         self.average.update(self.model, number)
         self._steps = number
         return {"loss": float(loss.detach())}
@@ -163,8 +175,6 @@ class GuidanceFree:
         rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
         if options.method == DISTILLATION:
             learnt = self._velocity(self._teacher, ids, problem)
-            if problem.drops_text:
-                return learnt
             strength = equivalent_guidance(rising * options.weight)
             unconditional = self._velocity(self._teacher, ids, without_conditions(problem))
             return learnt + self._gated(strength, problem) * (learnt - unconditional)
@@ -236,7 +246,7 @@ class GuidanceFree:
         return {
             "model": self.model.state_dict(),
             "average": self.average.module.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
+            "optimisers": {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()},
             "draws": self.processes.gather(draws),
             "base": self._base,
             "steps": self._steps,
@@ -247,6 +257,8 @@ class GuidanceFree:
         processes."""
         if state["base"] != self._base:
             raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
+        if set(state["optimisers"]) != set(self._optimisers):
+            raise TrainingError("The run to resume was trained with other optimisers; give the same rates.")
         if len(state["draws"]) != self.processes.count:
             raise TrainingError(
                 f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
@@ -254,7 +266,8 @@ class GuidanceFree:
             )
         self.model.load_state_dict(state["model"])
         self.average.module.load_state_dict(state["average"])
-        self._optimiser.load_state_dict(state["optimiser"])
+        for name, optimiser in self._optimisers.items():
+            optimiser.load_state_dict(state["optimisers"][name])
         draws = state["draws"][self.processes.number]
         self._queue.restore(draws["queue"])
         self._generator.set_state(draws["generator"])
@@ -309,6 +322,21 @@ class _Look:
     error: float
     goal: float
     progress: float
+
+
+def _optimisers(model: DiT, options: GuidanceFreeOptions) -> dict[str, torch.optim.Optimizer]:
+    """By what they are for, in the order in which they step."""
+    matrices, others = split_parameters(model)
+    found: dict[str, torch.optim.Optimizer] = {}
+    if options.matrix_rate is None:
+        others = list(model.parameters())
+    else:
+        iteration = torch.bfloat16 if options.half_precision else torch.float32
+        found["matrices"] = Muon(matrices, lr=options.matrix_rate, weight_decay=0.0, iteration_type=iteration)
+    found["others"] = torch.optim.AdamW(
+        others, lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+    )
+    return found
 
 
 class _Field(nn.Module):

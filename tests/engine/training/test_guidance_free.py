@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,8 @@ def test_other_options_are_checked():
         GuidanceFreeOptions(0.5, "magic")
     with pytest.raises(SettingError, match="learning rate"):
         GuidanceFreeOptions(0.5, learning_rate=0)
+    with pytest.raises(SettingError, match="learning rate"):
+        GuidanceFreeOptions(0.5, matrix_rate=-1)
     with pytest.raises(SettingError, match="latest"):
         GuidanceFreeOptions(0.5, latest=1.5)
 
@@ -194,8 +197,13 @@ def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, ex
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
-def test_distillation_closes_the_gap_on_held_out_speech(checkpoint: F5Checkpoint, examples: Examples, half: bool):
-    recipe = _recipe(checkpoint, examples, method=DISTILLATION, half_precision=half, weight_warm_up=0.0)
+@pytest.mark.parametrize("matrix_rate", [None, 0.005], ids=["adamw", "muon"])
+def test_distillation_closes_the_gap_on_held_out_speech(
+    checkpoint: F5Checkpoint, examples: Examples, half: bool, matrix_rate: float | None
+):
+    recipe = _recipe(
+        checkpoint, examples, method=DISTILLATION, half_precision=half, weight_warm_up=0.0, matrix_rate=matrix_rate
+    )
     before = recipe.validate()
     assert before["gap"] == pytest.approx(1.0, rel=1e-5)
     assert before["learnt"] == pytest.approx(0.0, abs=1e-5)
@@ -271,6 +279,17 @@ def test_another_runs_state_is_refused(tmp_path: Path, checkpoint: F5Checkpoint,
         recipe.restore({**state, "draws": state["draws"] * 2})
     with pytest.raises(TrainingError, match="not started from"):
         recipe.restore({**state, "base": "0" * 64})
+
+
+def test_muon_goes_on_where_it_stopped(checkpoint: F5Checkpoint, examples: Examples):
+    recipe, resumed = (_recipe(checkpoint, examples, matrix_rate=0.005) for _ in range(2))
+    with pytest.raises(TrainingError, match="other optimisers"):
+        recipe.restore(_recipe(checkpoint, examples).state())
+    recipe.step(1, 0.1)
+    resumed.restore(copy.deepcopy(recipe.state()))
+    assert recipe.step(2, 0.2) == resumed.step(2, 0.2)
+    for one, other in zip(recipe.model.parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_only_f5_can_be_trained(checkpoint: F5Checkpoint, examples: Examples):

@@ -1,0 +1,207 @@
+"""What trainings of a small model at a large one's knee have in common: the frozen teacher, batches, optimisers,
+averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from engine.errors import TrainingError
+from engine.training.f5_mini import BatchQueue
+from engine.training.muon import Muon
+from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.session import require_finite
+from engine.training.spoken_tokens import SequenceLayout, SpokenTokens, TokenBatch, collate, held_out_batches
+from engine.training.token_network import TokenNetwork
+
+
+@dataclass(frozen=True)
+class TokenOptions:
+    """What a run can change."""
+
+    positions: int = 2_400
+    """Of one step, text and speech and padding."""
+    matrix_rate: float = 0.01
+    """Learning rate of Muon, for the matrices of the layers."""
+    other_rate: float = 1e-3
+    """Learning rate of AdamW, for everything else."""
+    warm_up: int = 20
+    hold: float = 0.3
+    joined_share: float = 0.6
+    """Share of the items that are two utterances of one voice, as a prompt and what follows it."""
+    average_decay: float = 0.995
+    half_precision: bool = False
+    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
+    validation_items: int = 24
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class TokenData:
+    """Utterances to learn from and to validate on."""
+
+    training: tuple[SpokenTokens, ...]
+    held_out: tuple[SpokenTokens, ...]
+    origin: str = ""
+    """Where they come from, in words."""
+
+
+class TokenRecipe:
+    """Trains ``model`` on what ``teacher``, which stays as it is, makes of the same sequences."""
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        teacher: TokenNetwork,
+        model: TokenNetwork,
+        base: str,
+        data: TokenData,
+        layout: SequenceLayout,
+        device: torch.device,
+        options: TokenOptions,
+    ) -> None:
+        """``base`` is the fingerprint of the teacher's checkpoint."""
+        self.teacher = teacher.to(device).eval().requires_grad_(False)
+        self.model = model.to(device)
+        self.base, self.data, self.layout, self.device, self.options = base, data, layout, device, options
+        matrices, others = split_parameters(self.model)
+        iteration_type = torch.bfloat16 if options.half_precision else torch.float32
+        self._optimisers = {
+            "matrices": Muon(matrices, lr=options.matrix_rate, iteration_type=iteration_type),
+            "others": torch.optim.AdamW(others, lr=options.other_rate, betas=(0.9, 0.98), weight_decay=0.0),
+        }
+        self._rates = {"matrices": options.matrix_rate, "others": options.other_rate}
+        self.average = AveragedModel(self.model, options.average_decay)
+        self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)
+        self._steps = 0
+
+    # --- What a recipe adds -------------------------------------------------------------------------------------------
+    def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
+        """The loss to go down, and the terms of it to log."""
+        raise NotImplementedError
+
+    def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
+        """What validation shows, one value for every predicting position of ``batch``, of the averaged model."""
+        raise NotImplementedError
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the file with the result says about itself."""
+        raise NotImplementedError
+
+    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
+        """Write the averaged weights with ``metadata``. Raises :class:`OSError`."""
+        raise NotImplementedError
+
+    # --- The recipe ---------------------------------------------------------------------------------------------------
+    def describe(self) -> dict[str, Any]:
+        return {
+            "utterances": len(self.data.training),
+            "tokens": sum(one.frames for one in self.data.training),
+            "origin": self.data.origin,
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "trained_parameters": sum(one.numel() for one in self.model.parameters() if one.requires_grad),
+            "initial_weights": self.base,
+            "options": asdict(self.options),
+        }
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        options = self.options
+        scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
+        for part, optimiser in self._optimisers.items():
+            optimiser.param_groups[0]["lr"] = self._rates[part] * scale
+            optimiser.zero_grad(set_to_none=True)
+        items = [[self.data.training[one] for one in item] for item in self._queue.next()]
+        with self.autocast():
+            loss, terms = self.losses(collate(items, self.layout).to(self.device))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_([one for one in self.model.parameters() if one.requires_grad], 1.0)
+        require_finite(float(loss.detach() + norm), "loss or its gradient", number)
+        for optimiser in self._optimisers.values():
+            optimiser.step()
+        self.average.update(self.model, number)
+        self._steps = number
+        return {"loss": float(loss.detach()), **terms}
+
+    def autocast(self) -> torch.autocast:
+        """In which the passes are made."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.half_precision)
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """:meth:`figures` on held-out utterances, mean over positions."""
+        found: dict[str, list[Tensor]] = {}
+        for batch in self._validation_batches:
+            for name, values in self.figures(batch.to(self.device)).items():
+                found.setdefault(name, []).append(values.float().cpu())
+        return {name: float(torch.cat(values).mean()) for name, values in found.items()}
+
+    @cached_property
+    def _validation_batches(self) -> list[TokenBatch]:
+        return held_out_batches(self.data.held_out, self.layout, self.options.validation_items)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "model": self.model.state_dict(),
+            "average": self.average.module.state_dict(),
+            "optimisers": {part: optimiser.state_dict() for part, optimiser in self._optimisers.items()},
+            "queue": self._queue.state(),
+            "base": self.base,
+            "retained": list(self.retained),
+            "steps": self._steps,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`TrainingError` when the checkpoint was started from other weights or has other layers."""
+        if state["base"] != self.base or tuple(state["retained"]) != self.retained:
+            raise TrainingError(
+                "The run to resume was started from another checkpoint or keeps other layers; choose another folder, "
+                "or resume it as it was started."
+            )
+        self.model.load_state_dict(state["model"])
+        self.average.module.load_state_dict(state["average"])
+        for part, optimiser in self._optimisers.items():
+            optimiser.load_state_dict(state["optimisers"][part])
+        self._queue.restore(state["queue"])
+        self._steps = state["steps"]
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        """The teacher's layers that the model has."""
+        raise NotImplementedError
+
+    def export(self, folder: Path) -> None:
+        self.save(folder / self.file_name, self.metadata)
+
+    @property
+    def file_name(self) -> str:
+        """What the result is called."""
+        raise NotImplementedError
+
+    @property
+    def steps(self) -> int:
+        """Steps made so far."""
+        return self._steps
+
+
+def split_parameters(model: TokenNetwork) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The layers' matrices, and all other parameters; of both, those that are trained."""
+    matrices: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            (matrices if "layers." in name and parameter.ndim == 2 else others).append(parameter)
+    return matrices, others
+
+
+def listed(layers: Sequence[int]) -> str:
+    """Layers as the metadata of a file has them: ``[0,1,11]``."""
+    return "[" + ",".join(map(str, layers)) + "]"
