@@ -1,5 +1,5 @@
-"""What CosyVoice 2 hears of a recording, three times over: log-mel frames for the flow, Whisper's log-mel frames for the
-speech tokenizer, Kaldi's filter bank for the speaker embedding.
+"""What CosyVoice 2 hears of a recording, three times over: log-mel frames for the flow, Whisper's log-mel frames for
+the speech tokenizer, Kaldi's filter bank for the speaker embedding.
 
 Front ends of ``cli/frontend.py`` and ``utils/file_utils.py`` upstream, which take them from Matcha-TTS, openai-whisper
 and torchaudio. All take mono samples of about −1 to 1; Kaldi's is not scaled to 16 bits, as upstream does not either.
@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.audio.mel import BIGVGAN, MelFrontEnd, slaney_filterbank
-from engine.audio.prompt_resampling import resample
 
 SPEECH_RATE = 24000
 """What the flow and the vocoder work at."""
@@ -32,11 +31,6 @@ KALDI_WINDOW, KALDI_HOP, KALDI_TRANSFORM, KALDI_BANDS = 400, 160, 512, 80
 KALDI_LOWEST = 20.0
 PRE_EMPHASIS = 0.97
 POVEY_POWER = 0.85
-
-
-def at_rate(samples: Tensor, rate: int, wanted: int) -> Tensor:
-    """``samples`` (n,) at the rate that a front end works at, as torchaudio converts them."""
-    return resample(samples, rate, wanted)
 
 
 def speech_mel(samples: Tensor) -> Tensor:
