@@ -1,0 +1,174 @@
+"""A causal transformer for decoding: what :class:`engine.models.causal.CausalTransformer` computes, in fewer steps.
+
+At one token a pass, the time goes into reading weights and into calling operators. Here queries, keys and values come from
+one product, gate and up from another; the weights of the norms are part of the products behind them; rows of queries and
+keys are ordered so that a rotation is one complex product, by a table; residuals are added inside products; masks are
+slices of one that exists. Nothing is approximated: results are equal to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.causal import (
+    NOTHING,
+    CausalConfig,
+    CausalLayer,
+    CausalTransformer,
+    Look,
+    cache_for,
+    check_retained,
+    operations,
+    rotary_frequencies,
+)
+from engine.sampling.cache import KeyValueCache
+
+POSITIONS = 4096
+"""Positions that rotations are tabulated for at first."""
+
+
+@dataclass(frozen=True)
+class FusedLayer:
+    """One layer's weights, (outputs, inputs); those of output and down are transposed."""
+
+    queries_keys_values: Tensor
+    bias: Tensor | None
+    output: Tensor
+    gate_up: Tensor
+    down: Tensor
+
+    @classmethod
+    def of(cls, layer: CausalLayer) -> FusedLayer:
+        """The weights of ``layer``, copied."""
+        attention, feed_forward = layer.self_attn, layer.mlp
+        inputs = (attention.q_proj, attention.k_proj, attention.v_proj)
+        turned = (True, True, False)
+        width = attention.config.head_width
+        weight = torch.cat(
+            [_paired(one.weight, width) if turn else one.weight for one, turn in zip(inputs, turned, strict=True)]
+        )
+        bias = None
+        if attention.config.biased:
+            bias = torch.cat(
+                [_paired(one.bias, width) if turn else one.bias for one, turn in zip(inputs, turned, strict=True)]
+            )
+        gate_up = torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])
+        return cls(
+            queries_keys_values=(weight * layer.input_layernorm.weight).contiguous(),
+            bias=bias,
+            output=attention.o_proj.weight.clone().t(),
+            gate_up=gate_up * layer.post_attention_layernorm.weight,
+            down=feed_forward.down_proj.weight.clone().t(),
+        )
+
+
+def _paired(rows: Tensor, head_width: int) -> Tensor:
+    """Rows (heads · head_width, …) with the two of each rotated pair side by side."""
+    return rows.unflatten(0, (-1, 2, head_width // 2)).transpose(1, 2).flatten(0, 2)
+
+
+class FusedTransformer(nn.Module):
+    """See the module. It has no parameters: nothing here can be trained or saved."""
+
+    def __init__(self, config: CausalConfig, layers: Sequence[FusedLayer], norm: Tensor) -> None:
+        super().__init__()
+        self.config = config
+        self._layers = tuple(layers)
+        self._norm = norm
+        self._rotations = _rotations(config, POSITIONS, norm.device)
+        self._masks: dict[tuple[int, int], Tensor] = {}
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, plain: CausalTransformer) -> FusedTransformer:
+        """That of ``plain``, whose weights are copied."""
+        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], plain.norm.weight.detach().clone())
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        embedded: Tensor,
+        cache: KeyValueCache | None = None,
+        positions: Tensor | None = None,
+        look: Look | None = None,
+        skip: frozenset[int] = NOTHING,
+    ) -> Tensor:
+        """As :meth:`engine.models.causal.CausalTransformer.forward`, without attention weights."""
+        config = self.config
+        batch, tokens, hidden_width = embedded.shape
+        start = cache.length if cache is not None else 0
+        if positions is None:
+            positions = torch.arange(start, start + tokens, device=embedded.device)
+        rotation = self._rotations[positions]
+        rotation = rotation.unsqueeze(-2)
+        heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
+        mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
+        hidden = embedded.reshape(-1, hidden_width)
+        for index, layer in enumerate(self._layers):
+            if index in skip:
+                continue
+            normalised = F.rms_norm(hidden, (hidden_width,), None, config.epsilon)
+            projected = F.linear(normalised, layer.queries_keys_values, layer.bias)
+            projected = projected.view(batch, tokens, heads + 2 * key_heads, width)
+            turned, value = projected.split((heads + key_heads, key_heads), dim=2)
+            pairs = torch.view_as_complex(turned.unflatten(-1, (-1, 2)).float())
+            turned = torch.view_as_real(pairs * rotation).flatten(-2).to(embedded.dtype)
+            query, key = turned.transpose(1, 2).split((heads, key_heads), dim=1)
+            value = value.transpose(1, 2)
+            if cache is not None:
+                key, value = cache.extend(index, key, value)
+            query = query.reshape(batch, key_heads, -1, width)
+            mixed = F.scaled_dot_product_attention(query, key, value, mask)
+            mixed = mixed.reshape(batch, heads, tokens, width).transpose(1, 2).reshape(-1, heads * width)
+            hidden = torch.addmm(hidden, mixed, layer.output)
+            normalised = F.rms_norm(hidden, (hidden_width,), None, config.epsilon)
+            gate, up = F.linear(normalised, layer.gate_up).chunk(2, dim=-1)
+            hidden = torch.addmm(hidden, F.silu(gate).mul_(up), layer.down)
+            if look is not None:
+                look(index, "output", hidden.view_as(embedded))
+        if cache is not None:
+            cache.advance(tokens)
+        return F.rms_norm(hidden, (hidden_width,), self._norm, config.epsilon).view_as(embedded)
+
+    def reach(self, positions: int) -> None:
+        """Have rotations for positions below ``positions``."""
+        if positions > len(self._rotations):
+            self._rotations = _rotations(self.config, positions, self._norm.device)
+
+    def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
+        """An empty cache for this transformer."""
+        return cache_for(self.config, capacity, self._norm, batch)
+
+    def kept(self, retained: Sequence[int]) -> FusedTransformer:
+        """One that has only the layers ``retained``, in ascending order, counted from 0; it shares their weights."""
+        check_retained(retained, self.config.layers)
+        layers = [self._layers[index] for index in retained]
+        return FusedTransformer(replace(self.config, layers=len(retained)), layers, self._norm)
+
+    def operations(self, tokens: int, context: int = 0) -> float:
+        """Operations of a pass; see :func:`engine.models.causal.operations`."""
+        return operations(self.config, tokens, context)
+
+    def _mask(self, tokens: int, length: int, like: Tensor) -> Tensor:
+        """What is added to scores, (groups · tokens, length): −∞ where a token would see a later one."""
+        groups = self.config.heads // self.config.key_value_heads
+        mask = self._masks.get((tokens, 0))
+        if mask is None or mask.shape[1] < length or mask.dtype != like.dtype:
+            room = max(length, POSITIONS if tokens <= 16 else length)
+            late = torch.full((tokens, tokens), -math.inf, dtype=like.dtype, device=like.device).triu(1)
+            mask = torch.cat([late.new_zeros(tokens, room - tokens), late], dim=1).repeat(groups, 1)
+            if tokens <= 16:
+                self._masks[tokens, 0] = mask
+        return mask[:, mask.shape[1] - length :]
+
+
+def _rotations(config: CausalConfig, positions: int, device: torch.device) -> Tensor:
+    """Unit complex numbers, (positions, head_width / 2)."""
+    angles = torch.outer(torch.arange(positions).float(), rotary_frequencies(config))
+    return torch.polar(torch.ones_like(angles), angles).to(device)

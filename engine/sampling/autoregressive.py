@@ -1,0 +1,142 @@
+"""Autoregressive decoding: one pass of the model a token. What speculative decoding is measured against."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.models.token_model import TokenModel
+from engine.sampling.cache import KeyValueCache
+from engine.sampling.tokens import TokenSampler, draw
+
+Check = Callable[[], None]
+"""Called before every pass; raises to stop."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be continued, and for how long.
+
+    ``embedded`` (1, prompt, hidden) stands at ``positions`` (prompt,), the tokens to come from ``first_position`` on.
+    Before ``minimum`` tokens no stop id can come, behind ``maximum`` decoding ends without one.
+    """
+
+    embedded: Tensor
+    positions: Tensor
+    first_position: int
+    minimum: int
+    maximum: int
+    masked_stops: int | None = None
+    """How many stop ids, from the first, cannot come before ``minimum``; ``None``: all. Official CosyVoice masks one."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What one turn of a decoding loop committed."""
+
+    tokens: tuple[int, ...]
+    """Codes; a stop id is not among them."""
+    drafted: tuple[int, ...] = ()
+    """What the draft proposed, a stop id included."""
+    accepted: int = 0
+    """How many of these stayed."""
+    fate: str = "decoded"
+    """Where the last token came from: ``decoded`` one by one, ``resampled`` after a rejection, ``bonus`` after full
+    acceptance, or ``accepted`` where a drafted stop id or the greatest length ended the cycle."""
+    acceptance: tuple[float, ...] = ()
+    """With which probability each checked token was accepted."""
+    stopped: bool = False
+    """Whether a stop id ended speech."""
+    draft_seconds: float = 0.0
+    target_seconds: float = 0.0
+    """What drafting and the model's own pass took, the prompt's in the first cycle included."""
+
+
+Decoding = Generator[Cycle, None, None]
+
+
+class Reader:
+    """A model on its way through one request: its cache, and where every place in it is."""
+
+    def __init__(self, model: TokenModel, request: Request, places: Tensor) -> None:
+        self.model = model
+        self._request, self._places = request, places
+        self.cache: KeyValueCache = model.cache(len(places))
+
+    def prefill(self) -> None:
+        """Read all of the prompt but its last element."""
+        if self._request.embedded.shape[1] > 1:
+            self._read(self._request.embedded[:, :-1])
+
+    def logits(self, tokens: Sequence[int], count: int) -> Tensor:
+        """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids) behind the last
+        ``count``, where the prompt's last element counts as one before the first token."""
+        prompt = self._request.embedded.shape[1]
+        pending = len(tokens) - (self.cache.length - prompt)
+        unread = tokens[max(0, self.cache.length - prompt) :]
+        embedded = self.model.embed(unread)[None] if unread else None
+        if self.cache.length < prompt:
+            last = self._request.embedded[:, -1:]
+            embedded = last if embedded is None else torch.cat([last, embedded], dim=1)
+        assert embedded is not None and embedded.shape[1] == pending
+        return self.model.logits(self._read(embedded)[0, -count:])
+
+    def _read(self, embedded: Tensor) -> Tensor:
+        start = self.cache.length
+        places = self._places[start : start + embedded.shape[1]]
+        return self.model.transformer(embedded, self.cache, places)
+
+
+def places(request: Request, tokens: int) -> Tensor:
+    """Positions of the prompt and of ``tokens`` tokens behind it."""
+    behind = torch.arange(request.first_position, request.first_position + tokens, device=request.positions.device)
+    return torch.cat([request.positions, behind])
+
+
+def mask_stops(logits: Tensor, model: TokenModel, request: Request, tokens: int) -> Tensor:
+    """``logits`` (n, ids), the last row's behind ``tokens`` tokens, with −∞ at stop ids that come too early; in
+    place."""
+    early = request.minimum - (tokens - len(logits) + 1)
+    if early > 0:
+        end = None if request.masked_stops is None else model.codes + request.masked_stops
+        logits[:early, model.codes : end] = -math.inf
+    return logits
+
+
+def decode(
+    model: TokenModel,
+    request: Request,
+    sampler: TokenSampler,
+    uniforms: Callable[[], float],
+    check: Check = lambda: None,
+) -> Decoding:
+    """Cycles of one token each, until a stop id or the greatest length. One random number a token.
+
+    Raises what ``check`` raises.
+    """
+    tokens: list[int] = []
+    reader = None
+    while len(tokens) < request.maximum:
+        check()
+        started = time.perf_counter()
+        with torch.inference_mode():
+            if reader is None:
+                reader = Reader(model, request, places(request, request.maximum))
+                reader.prefill()
+            logits = mask_stops(reader.logits(tokens, 1), model, request, len(tokens))
+            token = draw(sampler.probabilities(logits, tokens)[0], uniforms())
+        stopped = token >= model.codes
+        if not stopped:
+            tokens.append(token)
+        yield Cycle(
+            tokens=() if stopped else (token,),
+            stopped=stopped,
+            target_seconds=time.perf_counter() - started,
+        )
+        if stopped:
+            return

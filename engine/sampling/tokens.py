@@ -1,0 +1,162 @@
+"""How the next speech token is drawn: the distribution that it is really drawn from, and the draw.
+
+Samplers give final distributions in closed form, behind temperature, truncation, penalties and second draws. Decoding
+draws from them and speculative decoding compares them; there is no other place where chance comes in.
+
+Sources: repetition-aware sampling (RAS), VALL-E 2, Chen et al., arXiv 2406.05370, as ``ras_sampling`` of CosyVoice does it
+(``cosyvoice/utils/common.py``, f2ddcbe and before); temperature, top-k, top-p and repetition penalty as the logits
+processors of transformers do, in their order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class TokenSampler(Protocol):
+    """A rule by which tokens are drawn."""
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        """Logits (n, ids), −∞ where an id may not come, to the probabilities (n, ids) of what comes.
+
+        ``history`` holds the tokens of this request: all before the last row's, so that row ``i`` has the first
+        ``len(history) − (n − 1 − i)`` of them behind it.
+        """
+
+
+def histories(history: Sequence[int], rows: int) -> Iterator[Sequence[int]]:
+    """What each of ``rows`` rows has behind it; see :meth:`TokenSampler.probabilities`."""
+    first = len(history) - rows + 1
+    return (history[: first + row] for row in range(rows))
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """The likeliest id, the first of equals."""
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
+
+
+@dataclass(frozen=True)
+class Nucleus:
+    """Repetition penalty, temperature, the ``top_k`` likeliest (0: all), and of these the likeliest that make up
+    ``top_p``. The penalty counts the tokens of the ``prompt`` as well."""
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    prompt: tuple[int, ...] = ()
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        if self.repetition_penalty != 1:
+            logits = self._penalised(logits, history)
+        if not 0 < self.top_k < logits.shape[-1] and self.top_p >= 1:
+            return (logits / self.temperature).softmax(-1)
+        kept = self.top_k if 0 < self.top_k < logits.shape[-1] else logits.shape[-1]
+        likeliest, ids = logits.topk(kept, dim=-1)
+        shares = (likeliest / self.temperature).softmax(-1)
+        if self.top_p < 1:
+            shares = _nucleus(shares, self.top_p)
+            shares /= shares.sum(-1, keepdim=True)
+        return torch.zeros_like(logits).scatter_(-1, ids, shares)
+
+    def _penalised(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        rows = [{*self.prompt, *before} for before in histories(history, len(logits))]
+        seen = _marked(rows, logits)
+        penalised = torch.where(logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty)
+        return torch.where(seen, penalised, logits)
+
+
+@dataclass(frozen=True)
+class RepetitionAware:
+    """Nucleus sampling; an id that came ``threshold · window`` times among the last ``window`` is drawn anew from all.
+
+    In the variant "2026" it cannot come again then (CosyVoice from f2ddcbe on), in "2025" it can.
+    """
+
+    variant: str = "2026"
+    top_p: float = 0.8
+    top_k: int = 25
+    window: int = 10
+    threshold: float = 0.1
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        whole = logits.softmax(-1)
+        likeliest, ids = whole.topk(min(self.top_k, whole.shape[-1]), dim=-1)
+        shares = _nucleus(likeliest, self.top_p)
+        shares /= shares.sum(-1, keepdim=True)
+        nucleus = torch.zeros_like(whole).scatter_(-1, ids, shares)
+        rows = [self._repeated(before) for before in histories(history, len(logits))]
+        if not any(rows):
+            return nucleus
+        repeated = _marked(rows, logits)
+        again = torch.where(repeated, nucleus, 0.0)
+        drawn = torch.where(repeated, 0.0, nucleus)
+        if self.variant == "2025":
+            return drawn + again.sum(-1, keepdim=True) * whole
+        rest = _others(whole)
+        # What is certain has nothing to be replaced by.
+        certain = rest <= 0
+        anew = torch.where(certain, 0.0, again / rest)
+        drawn = drawn + torch.where(certain, again, 0.0)
+        return drawn + whole * (anew.sum(-1, keepdim=True) - anew)
+
+    def _repeated(self, before: Sequence[int]) -> set[int]:
+        recent = before[-self.window :] if self.window else ()
+        return {one for one in recent if recent.count(one) >= self.window * self.threshold}
+
+
+def _nucleus(shares: Tensor, top_p: float) -> Tensor:
+    """Falling ``shares`` (n, k) with zeros behind the one that makes the sum reach ``top_p``."""
+    before = shares.cumsum(-1) - shares
+    return torch.where(before < top_p, shares, 0.0)
+
+
+def _others(whole: Tensor) -> Tensor:
+    """For every id how likely any other is, without cancellation where one id has nearly all."""
+    greatest = whole.argmax(-1, keepdim=True)
+    rest = 1.0 - whole
+    return rest.scatter_(-1, greatest, whole.scatter(-1, greatest, 0.0).sum(-1, keepdim=True))
+
+
+def _marked(rows: Sequence[set[int]], like: Tensor) -> Tensor:
+    """A boolean tensor of ``like``'s shape, true at the ids of each row."""
+    width = like.shape[-1]
+    places = [row * width + one for row, ids in enumerate(rows) for one in ids]
+    marks = torch.zeros(like.numel(), dtype=torch.bool, device=like.device)
+    marks[torch.tensor(places, dtype=torch.long, device=like.device)] = True
+    return marks.view_as(like)
+
+
+class Uniforms:
+    """The random numbers of one request: uniform in [0, 1), multiples of 2⁻²⁴ so that float32 holds them exactly."""
+
+    def __init__(self, seed: int) -> None:
+        self._bits = random.Random(seed).getrandbits
+
+    def __call__(self) -> float:
+        return self._bits(24) * 2.0**-24
+
+
+class Replayed:
+    """Recorded random numbers in place of :class:`Uniforms`."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._values = iter(values)
+
+    def __call__(self) -> float:
+        return next(self._values)
+
+
+def draw(probabilities: Tensor, uniform: float) -> int:
+    """The id, in order of ids, at which the sum of ``probabilities`` (ids,) passes ``uniform`` times the whole sum."""
+    sums = probabilities.cumsum(-1)
+    return int(torch.searchsorted(sums, sums[-1:] * uniform, right=True))
