@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from engine.take import Take
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.transfer_report import TransferReport
+
+if TYPE_CHECKING:
+    from engine.profile import Profile
 
 
 # --- Commands --------------------------------------------------------------------------------------------------------
@@ -137,6 +141,20 @@ class ComputeView(Command):
 
 
 @dataclass(frozen=True)
+class ExportProfile(Command):
+    """Write ``profile`` into ``folder`` in the form of ``target`` (see :data:`engine.export.targets.TARGETS`): all of
+    its files or none, and no file that is there is replaced.
+
+    ``model_folder`` holds the checkpoint where it is not where the catalogue has it; the loaded model is not touched.
+    """
+
+    profile: Profile
+    target: str
+    folder: str
+    model_folder: str = ""
+
+
+@dataclass(frozen=True)
 class Cancel(Command):
     """Cancel the job ``target``, running or waiting."""
 
@@ -213,6 +231,11 @@ class Telemetry(Event):
     done. ``None`` where a chunk's length is not known beforehand and none is finished."""
     first_audio_seconds: float | None
     memory_bytes: int
+    tokens: int | None = None
+    """Speech tokens so far; ``None`` for models without tokens."""
+    tokens_per_second: float | None = None
+    largest_gap_seconds: float = 0.0
+    """The longest wait from one piece of audio to the next so far."""
 
 
 @dataclass(frozen=True)
@@ -303,6 +326,15 @@ class ViewComputed(Event):
     """A view's figure."""
 
     figure: Figure
+
+
+@dataclass(frozen=True)
+class ProfileExported(Event):
+    """A profile is in ``folder`` in the form of ``target``: these ``files``, by name."""
+
+    target: str
+    folder: str
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True)

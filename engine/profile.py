@@ -221,11 +221,15 @@ class Profile:
             )
         return shipped[name]
 
+    def encoded(self) -> bytes:
+        """The content of a profile's file."""
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+        return (_compact_rows(text) + "\n").encode()
+
     def save(self, path: str | Path) -> None:
         """Write the profile, whole or not at all. Raises :class:`ProfileError` when it cannot be written."""
-        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         try:
-            files.write_atomically(Path(path), (_compact_rows(text) + "\n").encode())
+            files.write_atomically(Path(path), self.encoded())
         except OSError as error:
             raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
 

@@ -29,6 +29,7 @@ from engine.messages import (
     EngineStatus,
     EngineStopped,
     Event,
+    ExportProfile,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -54,6 +55,7 @@ ACTIVITIES: dict[type[Command], str] = {
     CaptureAttention: "capturing attention",
     TrainGuidanceFree: "training",
     ComputeView: "computing the view",
+    ExportProfile: "exporting",
 }
 """What each kind of job does, as failures name it."""
 

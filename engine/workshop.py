@@ -33,9 +33,11 @@ from engine.messages import (
     ComputeView,
     DownloadModel,
     EngineReady,
+    ExportProfile,
     LoadModel,
     MeasureTransfer,
     ModelLoaded,
+    ProfileExported,
     Synthesise,
     TakeReady,
     TrainGuidanceFree,
@@ -92,6 +94,8 @@ class Workshop:
                 self._compute_view(command, JobObserver(command.job, post, cancelled))
             case TrainGuidanceFree():
                 self._train_guidance_free(command, TrainingObserver(command.job, post, cancelled))
+            case ExportProfile():
+                self._export(command, JobObserver(command.job, post, cancelled))
 
     def unload(self) -> None:
         """Free the loaded model's memory."""
@@ -242,6 +246,15 @@ class Workshop:
                 self._model.look_for_weights(observer.check) if self._is_loaded(command.model) else None,
             )
         )
+
+    @staticmethod
+    def _export(command: ExportProfile, observer: JobObserver) -> None:
+        # Imported on use: few sessions export.
+        from engine.export.exporting import export
+
+        written = export(command.profile, command.target, Path(command.folder), observer, command.model_folder)
+        names = tuple(path.name for path in written)
+        observer.post(ProfileExported(command.job, command.target, command.folder, names))
 
     def _is_loaded(self, model: str) -> bool:
         return self._model is not None and self._model.info.id == model

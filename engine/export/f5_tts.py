@@ -3,61 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from torch import Tensor
 
-from engine import files
-from engine.errors import PlainError, ProfileError
 from engine.export import paretone_profile
 from engine.export.weights import GuidanceFreeWeights
 from engine.knobs import Values
-from engine.models.catalogue import entry
-from engine.models.checkpoints import fingerprint
-from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.weight_sets import cfg_free_weight
 from engine.profile import Profile
 from engine.sampling.flow import sampling_grid
-from engine.techniques import ditreducio, guidance_free, reshaped, steps, technique
+from engine.techniques import reshaped
 
-TRANSLATED = (ditreducio.TECHNIQUE.name, guidance_free.NAME, steps.TECHNIQUE.name)
-"""The techniques that the official package can be given from outside."""
-REUSE = "reuse"
-"""The only kind of temporal skip that the official way knows."""
 PROBES_PER_TENSOR = 2
-_NOTHING_TO_CHECK: Callable[[], None] = lambda: None  # noqa: E731
 
 
-def export(
-    profile: Profile, folder: Path, model_folder: str = "", check: Callable[[], None] = _NOTHING_TO_CHECK
-) -> tuple[Path, ...]:
-    """Write the folder, which must exist; the files written.
-
-    ``model_folder`` holds the checkpoint where it is not where the catalogue has it: values of its weights are noted
-    down, so that the profile is not applied to another one. ``check`` is called now and then and may raise to cancel.
-    Raises :class:`PlainError`.
-    """
-    _require_translation(profile)
-    checkpoint = checkpoint_of(profile, model_folder, check)
-    weights = GuidanceFreeWeights.of(profile, checkpoint)
+def contents(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWeights | None) -> dict[str, bytes]:
+    """The folder's files by name, without the CFG-free ``weights`` that the profile runs with in place of those of
+    ``checkpoint``. Values of the weights are noted down, so that the profile is not applied to others."""
     description = describe(profile, checkpoint, None if weights is None else weights.tensors)
-    module = Path(paretone_profile.__file__).read_bytes()
-    contents = {
+    return {
         paretone_profile.FILE: (json.dumps(description, indent=1) + "\n").encode(),
-        "profile.json": (json.dumps(profile.to_json(), indent=1, ensure_ascii=False) + "\n").encode(),
-        "paretone_profile.py": module,
+        "profile.json": profile.encoded(),
+        "paretone_profile.py": Path(paretone_profile.__file__).read_bytes(),
         "README.md": _readme(profile, checkpoint, weights).encode(),
     }
-    written = []
-    for name, content in contents.items():
-        check()
-        try:
-            files.write_atomically(folder / name, content)
-        except OSError as error:
-            raise PlainError(f"{folder / name} could not be written: {files.reason(error)}.") from error
-        written.append(folder / name)
-    return (*written, *(() if weights is None else weights.write(folder)))
 
 
 def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, Tensor] | None = None) -> dict:
@@ -98,49 +70,6 @@ def _options(profile: Profile, checkpoint: F5Checkpoint) -> Values:
     """The sampler options in force; a CFG-free checkpoint takes no guidance, as in synthesis."""
     options = reshaped(profile.setting, profile.setting.options)
     return options if cfg_free_weight(checkpoint.path) is None else options.replace(guidance=0.0)
-
-
-def _require_translation(profile: Profile) -> None:
-    if profile.table is not None and profile.table.temporal != "reuse":
-        raise ProfileError(
-            "Forecasts cannot be carried into the official package; calibrate a table that reuses, and export that."
-        )
-    for one in profile.setting.techniques:
-        if one.technique not in TRANSLATED:
-            raise ProfileError(
-                f"{technique(one.technique).title} cannot be carried into the official package; "
-                "export a profile without it."
-            )
-    if profile.table is not None and profile.table.temporal != REUSE:
-        raise ProfileError(
-            "The strategy table was calibrated with forecasts, which cannot be carried into the official package; "
-            "calibrate without them."
-        )
-
-
-def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]) -> F5Checkpoint:
-    """The checkpoint that ``profile`` is for. Raises :class:`PlainError` when it is not there, or another one is."""
-    chosen = entry(profile.setting.model)
-    if chosen.loader != "f5":
-        raise ProfileError(
-            f"The profile is for {chosen.title}, which is not a model of the f5_tts package; only F5-TTS profiles can "
-            "be exported."
-        )
-    place = Path(model_folder) if model_folder else chosen.folder
-    if not place.exists():
-        raise ProfileError(
-            f"The checkpoint that the profile is for is not in {place}; download it, or give its folder (--folder)."
-        )
-    checkpoint = read_f5_checkpoint(place, profile.named_variant, check)
-    if checkpoint.config.backbone != "DiT":
-        raise ProfileError(f"{checkpoint.variant} is no diffusion transformer; only F5-TTS profiles can be exported.")
-    found = fingerprint(checkpoint.path, check)
-    if found != profile.checkpoint:
-        raise ProfileError(
-            f"The profile is for the checkpoint {profile.checkpoint[:12]!r}, but {checkpoint.path} is {found[:12]!r}; "
-            "give the folder of the right one (--folder)."
-        )
-    return checkpoint
 
 
 def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWeights | None) -> str:

@@ -7,8 +7,7 @@ were trained from), ``steps``.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from engine import files
-from engine.errors import CheckpointError, PlainError, ProfileError
+from engine.errors import CheckpointError, ProfileError
 from engine.models.checkpoints import check_shapes, fingerprint, read_checkpoint
 from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
 from engine.models.weight_sets import folders
@@ -39,10 +37,12 @@ class GuidanceFreeWeights:
     """Folder of the model that they were trained from."""
 
     @classmethod
-    def of(cls, profile: Profile, checkpoint: F5Checkpoint) -> GuidanceFreeWeights | None:
+    def of(
+        cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
+    ) -> GuidanceFreeWeights | None:
         """Those that ``profile`` runs with on ``checkpoint``; ``None`` where it runs the checkpoint with guidance.
 
-        Raises :class:`ProfileError` when they are not there.
+        ``check`` may raise to cancel. Raises :class:`ProfileError` when they are not there.
         """
         own = metadata_of(checkpoint.path)
         if own is not None:
@@ -51,7 +51,7 @@ class GuidanceFreeWeights:
             return None
         places = folders(profile.setting.model, checkpoint.path)
         for path in (path for place in places for path in sorted(place.glob("*.safetensors"))):
-            if fingerprint(path) == profile.weights:
+            if fingerprint(path, check) == profile.weights:
                 return cls.read(path, checkpoint)
         raise ProfileError(
             f"The CFG-free weights {profile.weights[:12]!r} of the profile are in none of "
@@ -74,24 +74,20 @@ class GuidanceFreeWeights:
         """What the exported file is called."""
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
-    def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write the weights, and what describes the architecture and the vocabulary; the files written.
-
-        Raises :class:`PlainError`.
-        """
+    def contents(self) -> dict[str, bytes]:
+        """The files by name: the weights, and what describes the architecture and the vocabulary where it lies beside
+        the model. Raises :class:`CheckpointError` where that cannot be read."""
         weights = {f"ema_model.transformer.{name}": value.contiguous() for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
-        written = [folder / self.name]
-        try:
-            files.write_atomically(written[0], save(weights, dict(self.metadata)))
-            for name in (SIDECAR, "vocab.txt"):
-                if (self.beside / name).is_file():
-                    written.append(folder / name)
-                    if written[-1].resolve() != (self.beside / name).resolve():
-                        shutil.copyfile(self.beside / name, written[-1])
-        except OSError as error:
-            raise PlainError(f"{written[-1]} could not be written: {files.reason(error)}.") from error
-        return tuple(written)
+        found = {self.name: save(weights, dict(self.metadata))}
+        for name in (SIDECAR, "vocab.txt"):
+            path = self.beside / name
+            try:
+                if path.is_file():
+                    found[name] = path.read_bytes()
+            except OSError as error:
+                raise CheckpointError(f"{path} cannot be read ({error.strerror}); fetch the model again.") from error
+        return found
 
 
 def metadata_of(path: Path) -> dict[str, str] | None:

@@ -10,10 +10,12 @@ import pytest
 from engine import cli
 from engine.errors import ProfileError
 from engine.export import f5_tts, paretone_profile
+from engine.export.exporting import export
 from engine.knobs import Values
 from engine.models.catalogue import entry
 from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.observers import SilentObserver
 from engine.profile import Profile
 from engine.setting import Engaged, Setting
 from engine.techniques import ditreducio, precision, steps
@@ -105,7 +107,7 @@ def test_techniques_are_carried_over_as_what_they_come_to(tmp_path: Path) -> Non
     pruned = Engaged(steps.TECHNIQUE.name, knobs[steps.TECHNIQUE.name].replace(steps=7, spacing="epss"))
     free = Engaged(CFG_FREE.name, knobs[CFG_FREE.name], fingerprint(weights))
     both = plain.setting.with_technique(pruned).with_technique(free)
-    written = f5_tts.export(Profile(both, plain.checkpoint, plain.variant), tmp_path)
+    written = export(Profile(both, plain.checkpoint, plain.variant), "f5-tts", tmp_path, SilentObserver())
     read = paretone_profile.read(tmp_path)
     assert read["sampling"]["steps"] == 7
     assert read["sampling"]["guidance"] == 0
@@ -119,7 +121,7 @@ def test_what_cannot_be_carried_over_is_named(tmp_path: Path) -> None:
     knobs = Values({knob.name: knob.default for knob in precision.TECHNIQUE.knobs})
     setting = plain.setting.with_technique(Engaged(precision.TECHNIQUE.name, knobs))
     with pytest.raises(ProfileError, match=f"{precision.TECHNIQUE.title} cannot be carried into the official package"):
-        f5_tts.export(Profile(setting, plain.checkpoint, plain.variant), tmp_path)
+        export(Profile(setting, plain.checkpoint, plain.variant), "f5-tts", tmp_path / "out", SilentObserver())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,4 +145,4 @@ def test_checkpoint_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Ca
     profile().save(tmp_path / "p.json")
     arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
     assert cli.main([*arguments, "--folder", str(tmp_path / "nowhere")]) == 6
-    assert "nowhere; download it, or give its folder" in capsys.readouterr().err
+    assert "nowhere; download it, or name the folder that holds it" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from engine import cli
 from engine.errors import CheckpointError
+from engine.export.delivery import deliver
 from engine.export.weights import GuidanceFreeWeights, metadata_of
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
@@ -35,9 +36,8 @@ def trained(tmp_path: Path) -> Path:
 
 def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    out.mkdir()
     weights = GuidanceFreeWeights.read(trained, read_f5_checkpoint(MODEL.folder))
-    written = weights.write(out)
+    written = deliver(out, weights.contents(), lambda done, total: None)
     assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", "model.yaml", "vocab.txt"]
     with safe_open(written[0], framework="pt") as file:
         assert file.metadata() == METADATA

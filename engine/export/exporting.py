@@ -1,0 +1,76 @@
+"""Exporting a profile: what a target takes, written into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from engine.errors import ProfileError
+from engine.export import f5_tts
+from engine.export.delivery import deliver
+from engine.export.targets import F5_TTS, target, why_not
+from engine.export.weights import GuidanceFreeWeights
+from engine.models.catalogue import entry
+from engine.models.checkpoints import fingerprint
+from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.weight_sets import cfg_free_weight
+from engine.profile import Profile
+
+
+class Follower(Protocol):
+    """Who is told how far an export is. Every method may raise to cancel."""
+
+    def check(self) -> None:
+        """A chance to cancel."""
+
+    def status(self, text: str) -> None:
+        """Another part begins."""
+
+    def progress(self, done: int, total: int) -> None:
+        """So many bytes are written."""
+
+
+def export(profile: Profile, name: str, folder: Path, follower: Follower, model_folder: str = "") -> tuple[Path, ...]:
+    """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; the files.
+
+    ``model_folder`` holds the checkpoint where it is not where the catalogue has it. Raises :class:`PlainError` as
+    :func:`deliver` does, and where the profile cannot be exported so.
+    """
+    chosen = target(name)
+    # What the profile alone says is said before anything is read.
+    _require(why_not(chosen, profile, cfg_free_checkpoint=True))
+    follower.status("Reading the checkpoint")
+    checkpoint = checkpoint_of(profile, model_folder, follower.check)
+    _require(why_not(chosen, profile, cfg_free_weight(checkpoint.path) is not None))
+    weights = GuidanceFreeWeights.of(profile, checkpoint, follower.check)
+    contents = f5_tts.contents(profile, checkpoint, weights) if chosen is F5_TTS else {}
+    if weights is not None:
+        contents |= weights.contents()
+    follower.status(f"Writing to {folder}")
+    return deliver(folder, contents, follower.progress)
+
+
+def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]) -> F5Checkpoint:
+    """The checkpoint that ``profile`` is for. Raises :class:`PlainError` when it is not there, or another one is."""
+    chosen = entry(profile.setting.model)
+    place = Path(model_folder) if model_folder else chosen.folder
+    if not place.exists():
+        raise ProfileError(
+            f"The checkpoint that the profile is for is not in {place}; download it, or name the folder that holds it."
+        )
+    checkpoint = read_f5_checkpoint(place, profile.named_variant, check)
+    if checkpoint.config.backbone != "DiT":
+        raise ProfileError(f"{checkpoint.variant} is no diffusion transformer; only F5-TTS profiles can be exported.")
+    found = fingerprint(checkpoint.path, check)
+    if found != profile.checkpoint:
+        raise ProfileError(
+            f"The profile is for the checkpoint {profile.checkpoint[:12]!r}, but {checkpoint.path} is {found[:12]!r}; "
+            "name the folder of the right one."
+        )
+    return checkpoint
+
+
+def _require(problem: str) -> None:
+    if problem:
+        raise ProfileError(problem)
