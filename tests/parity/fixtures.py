@@ -1,4 +1,5 @@
-"""Golden fixtures: what official code computed, as ``.json`` (configuration) and ``.safetensors`` (numbers).
+"""Golden fixtures: what official code computed, as ``.json`` (configuration) and ``.safetensors`` (numbers), where
+weights and golden tensors may be files of their own (``.weights.safetensors`` and ``.io.safetensors``).
 
 They are read from ``tests/golden``, or from the folder that ``PARETONE_GOLDEN`` names, with the same subfolders. A
 test asks for all fixtures of its kind (what the JSON describes); those that ship with the repository but that the other
@@ -42,8 +43,12 @@ class Fixture:
 
     @functools.cached_property
     def tensors(self) -> dict[str, Tensor]:
-        """Everything in the ``.safetensors`` file; empty where there is none."""
-        path = self.folder / f"{self.name}.safetensors"
+        """Everything in the ``.safetensors`` files; empty where there is none."""
+        whole, weights, golden = (self._numbers(suffix) for suffix in ("", ".weights", ".io"))
+        return whole | weights | {f"{GOLDEN_PREFIX}{name}": value for name, value in golden.items()}
+
+    def _numbers(self, suffix: str) -> dict[str, Tensor]:
+        path = self.folder / f"{self.name}{suffix}.safetensors"
         return load_file(path) if path.is_file() else {}
 
     @property

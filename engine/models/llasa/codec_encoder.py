@@ -1,0 +1,142 @@
+"""From a recording to the codes of XCodec2, by the encoder of the release converted for ``transformers``.
+
+Encoder and w2v-bert together are as large as the language model, but a voice is encoded only once: codes are kept by
+what they depend on, the samples and the encoder's weights, and the encoder is loaded only when a voice is new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from engine.errors import CheckpointError
+from engine.models.checkpoints import NAMES_SHOWN
+from engine.models.llasa.config import INSTALL
+from engine.models.llasa.xcodec2 import SAMPLE_RATE
+from engine.models.shards import Shards
+
+if TYPE_CHECKING:
+    from transformers import Xcodec2Model
+
+BANDS = 80
+"""Mel bands that w2v-bert hears, two frames of 10 ms at a time."""
+CODE_SAMPLES = 320
+
+
+class VoiceEncoder:
+    """Encodes recordings, each only once."""
+
+    def __init__(self, folder: Path, cache: Path, device: torch.device | str = "cpu") -> None:
+        """``folder`` is the converted release; codes are kept in the folder ``cache``."""
+        self._folder = folder
+        self._cache = cache
+        self._device = device
+
+    def __call__(
+        self,
+        samples: np.ndarray,
+        status: Callable[[str], None] = lambda text: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[int, ...]:
+        """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence.
+
+        ``check`` may raise to cancel. Raises :class:`CheckpointError` where the encoder, or the package that runs it,
+        is missing or does not fit.
+        """
+        shards = Shards.find(self._folder)
+        digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
+        digest.update(shards.fingerprint(check).encode())
+        kept = self._cache / f"{digest.hexdigest()}.npy"
+        codes = _read(kept)
+        if codes is None:
+            status("Encoding the voice …")
+            codes = self._encode(samples, shards, check)
+            _write(kept, codes)
+        return tuple(codes.tolist())
+
+    @torch.inference_mode()
+    def _encode(self, samples: np.ndarray, shards: Shards, check: Callable[[], None]) -> np.ndarray:
+        model = load_encoder(shards).to(self._device)
+        check()
+        padded = torch.from_numpy(np.pad(samples, (0, CODE_SAMPLES - len(samples) % CODE_SAMPLES)))
+        features = _features(functional.pad(padded, (CODE_SAMPLES // 2, CODE_SAMPLES // 2)).numpy())
+        found = model.encode(padded[None, None].to(self._device), features.to(self._device))
+        return found.audio_codes[0, 0].cpu().numpy().astype(np.int32)
+
+
+def load_encoder(shards: Shards) -> Xcodec2Model:
+    """All of the converted release, with the decoder, which comes along.
+
+    Raises :class:`CheckpointError` where ``transformers`` is missing or the release is not the converted one.
+    """
+    try:
+        from transformers import Xcodec2Model
+        from transformers.utils.logging import disable_progress_bar
+    except ImportError:
+        raise CheckpointError(
+            f"A voice is encoded with XCodec2 by the package transformers, 5.13 or later, which is not installed; {INSTALL}"
+        ) from None
+    _, names = shards.read(lambda name: False)
+    if not any(name.startswith("acoustic_encoder.") for name in names):
+        raise CheckpointError(
+            f"{shards.where} is the original release of XCodec2, whose encoder only the converted one has in a form "
+            "that can be used: put the folder of HKUSTAudio/xcodec2-hf in its place, or let LLaSA speak without a voice."
+        )
+    disable_progress_bar()
+    try:
+        model, found = Xcodec2Model.from_pretrained(
+            shards.folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
+        )
+    # What can be wrong with such a folder shows as errors of many kinds, from three packages.
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise CheckpointError(f"{shards.where} cannot be loaded ({first}); fetch it again.") from None
+    for kind, what in (
+        ("missing_keys", "missing"),
+        ("mismatched_keys", "of another shape"),
+        ("unexpected_keys", "unknown"),
+    ):
+        wrong = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
+        if wrong:
+            more = f" and {len(wrong) - NAMES_SHOWN} more" if len(wrong) > NAMES_SHOWN else ""
+            raise CheckpointError(
+                f"In {shards.where} these weights are {what}: {', '.join(wrong[:NAMES_SHOWN])}{more}; fetch it again."
+            )
+    return model.eval().requires_grad_(False)
+
+
+def _features(samples: np.ndarray) -> torch.Tensor:
+    """What w2v-bert hears: log-mel frames as Kaldi computes them, normalised over time, two to a row."""
+    from transformers import SeamlessM4TFeatureExtractor
+
+    extractor = SeamlessM4TFeatureExtractor(
+        feature_size=BANDS, num_mel_bins=BANDS, sampling_rate=SAMPLE_RATE, stride=2, padding_value=1.0
+    )
+    return extractor(samples, sampling_rate=SAMPLE_RATE, return_tensors="pt")["input_features"]
+
+
+def _read(path: Path) -> np.ndarray | None:
+    """Codes that were kept; what cannot be read is computed again."""
+    try:
+        codes = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return codes if codes.ndim == 1 and codes.dtype == np.int32 else None
+
+
+def _write(path: Path, codes: np.ndarray) -> None:
+    """Keep codes, all at once or not at all. Where that cannot be, they are computed again next time."""
+    part = path.with_suffix(f".{os.getpid()}.part")
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            np.save(file, codes, allow_pickle=False)
+        os.replace(part, path)

@@ -1,0 +1,87 @@
+"""What is fixed about LLaSA, and its options. Torch-free."""
+
+from __future__ import annotations
+
+from engine.knobs import Number, Switch
+
+CONTEXT = 2048
+"""Tokens of prompt and speech together that the model was trained on; it speaks no further."""
+TOKEN_RATE = 50.0
+"""Codes a second."""
+INSTALL = "install it with: pip install paretone[llasa]"
+LONGEST_REFERENCE = 20.0
+"""Seconds of a reference: 1000 of the 2048 tokens."""
+LONGEST_PASSAGE = 15.0
+"""Seconds that one passage is expected to last at most."""
+
+CLONE = Switch(
+    "clone",
+    "Speak in the voice",
+    "Continues the chosen recording; off lets LLaSA speak in a voice of its own, another one for every seed.",
+    default=True,
+)
+
+TEMPERATURE = Number(
+    "temperature",
+    "Temperature",
+    "How evenly the model draws among its candidates; 0 always takes the likeliest. The release speaks with 0.8.",
+    default=0.8,
+    symbol="T",
+    minimum=0.0,
+    maximum=2.0,
+    step=0.05,
+)
+
+TOP_K = Number(
+    "top_k",
+    "Candidates",
+    "Draws among so many of the likeliest codes. 50 is what the release runs with, although its card does not say so.",
+    default=50,
+    symbol="k",
+    minimum=1,
+    maximum=1000,
+    whole=True,
+)
+
+TOP_P = Number(
+    "top_p",
+    "Nucleus",
+    "Draws among the likeliest codes that together have this probability; the release's later advice is 0.95.",
+    default=1.0,
+    symbol="p",
+    minimum=0.05,
+    maximum=1.0,
+    step=0.05,
+)
+
+REPETITION_PENALTY = Number(
+    "repetition_penalty",
+    "Repetition penalty",
+    "Makes codes that came before less likely; 1 leaves them alone. Users report 1.05 to 1.2 against humming.",
+    default=1.0,
+    minimum=1.0,
+    maximum=2.0,
+    step=0.05,
+)
+
+STREAM_CODES = Number(
+    "stream_codes",
+    "Streaming window",
+    "Codes (20 ms each) that are decoded to audio at a time while the model goes on: fewer are heard sooner.",
+    default=50,
+    minimum=10,
+    maximum=500,
+    step=10,
+    whole=True,
+)
+
+STREAM_CONTEXT = Number(
+    "stream_context",
+    "Streaming context",
+    "Codes before a window that are decoded with it: more sound more like the whole decoded at once, and take longer.",
+    default=100,
+    minimum=0,
+    maximum=1000,
+    step=10,
+    whole=True,
+)

@@ -1,0 +1,69 @@
+"""LLaSA's tokenizer: Llama's, with the marks of text and speech and one token for every code of XCodec2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import CheckpointError
+from engine.models.llasa.config import INSTALL
+from engine.models.llasa.prompt import SPEECH_END, SPEECH_START, TEXT_END, TEXT_START
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+FILE = "tokenizer.json"
+
+
+@dataclass(frozen=True)
+class LlasaTokenizer:
+    """Texts to ids of the model's vocabulary."""
+
+    tokenizer: Tokenizer
+    first_code: int
+    """Id of code 0; the others follow."""
+    codes: int
+    """How many codes the vocabulary has."""
+    end: int
+    """Id of the token that ends speech."""
+
+    @classmethod
+    def read(cls, folder: Path) -> LlasaTokenizer:
+        """Read ``tokenizer.json``. Raises :class:`CheckpointError` where the package, the file or a token is missing."""
+        try:
+            from tokenizers import Tokenizer
+        except ImportError:
+            raise CheckpointError(
+                f"LLaSA reads text with the package tokenizers, which is not installed; {INSTALL}"
+            ) from None
+        path = folder / FILE
+        if not path.is_file():
+            raise CheckpointError(f"{path} is missing; it belongs beside the weights of LLaSA.")
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # The package raises nothing more special.
+            raise CheckpointError(f"{path} cannot be read as a tokenizer ({error}); fetch it again.") from None
+        marks = (TEXT_START, TEXT_END, SPEECH_START, SPEECH_END, code_token(0))
+        missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
+        if missing:
+            raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of LLaSA.")
+        first = tokenizer.token_to_id(code_token(0))
+        codes = 1
+        while tokenizer.token_to_id(code_token(codes)) == first + codes:
+            codes += 1
+        return cls(tokenizer, first, codes, tokenizer.token_to_id(SPEECH_END))
+
+    @property
+    def vocabulary(self) -> int:
+        """How many ids there are, at least: codes are the last."""
+        return self.first_code + self.codes
+
+    def ids(self, prompt: str) -> list[int]:
+        """The ids of a prompt, which brings its own beginning of text."""
+        return self.tokenizer.encode(prompt, add_special_tokens=False).ids
+
+
+def code_token(code: int) -> str:
+    """What the vocabulary calls a code of XCodec2."""
+    return f"<|s_{code}|>"

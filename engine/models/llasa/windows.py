@@ -1,0 +1,77 @@
+"""XCodec2's speech while its codes are written.
+
+Its decoder looks at the whole clip, so that nothing it says is final before the last code has come. What is streamed is
+an approximation: a window of new codes is decoded together with codes before it (those of the reference recording, at
+the beginning) and with as many behind it as the convolutions reach, and fades in over the end of the window before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.models.llasa.xcodec2 import REACH, XCodec2Decoder
+from engine.models.passages import Decoded
+from engine.models.token_decoder import TokenDecoder
+
+FADE_CODES = 2
+"""Codes over which a window fades in, 40 ms; less than what lies behind a window."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """How much is decoded at a time, in codes."""
+
+    fresh: int = 50
+    context: int = 100
+    ahead: int = REACH
+    """Codes that must have come behind a window."""
+
+
+class WindowedDecoder(TokenDecoder):
+    """The codes of one passage to audio, window by window. What comes out does not depend on how the codes come in."""
+
+    def __init__(self, codec: XCodec2Decoder, reference: Sequence[int] = (), window: Window = Window()) -> None:
+        """``reference`` are the codes of the recording that the passage continues; they are not heard."""
+        self._codec = codec
+        self._window = window
+        self._reference = tuple(reference)
+        self._codes = list(reference)
+        self._heard = len(self._codes)
+        """Up to which code the audio is final."""
+        self._ending = np.zeros(0, np.float32)
+        """What the last window says of the codes after those that are final."""
+
+    def push(self, tokens: Sequence[int]) -> np.ndarray:
+        self._codes.extend(tokens)
+        pieces = [np.zeros(0, np.float32)]
+        while len(self._codes) - self._heard >= self._window.fresh + self._window.ahead:
+            pieces.append(self._next(self._heard + self._window.fresh))
+        return np.concatenate(pieces)
+
+    def finish(self) -> np.ndarray:
+        return self._next(len(self._codes)) if len(self._codes) > self._heard else np.zeros(0, np.float32)
+
+    def whole(self, tokens: Sequence[int]) -> Decoded:
+        audio = self._decode([*self._reference, *tokens]) if len(tokens) else np.zeros(0, np.float32)
+        return Decoded(audio[len(self._reference) * self._codec.samples_per_code :])
+
+    def _next(self, end: int) -> np.ndarray:
+        """The audio from where it was final up to code ``end``."""
+        hop = self._codec.samples_per_code
+        start, last = max(self._heard - self._window.context, 0), min(end + self._window.ahead, len(self._codes))
+        audio = self._decode(self._codes[start:last])[(self._heard - start) * hop :]
+        overlap = min(FADE_CODES * hop, len(self._ending), len(audio))
+        if overlap:
+            rise = np.linspace(0, 1, overlap, dtype=np.float32)
+            audio[:overlap] = audio[:overlap] * rise + self._ending[:overlap] * (1 - rise)
+        final = (end - self._heard) * hop
+        self._heard, self._ending = end, audio[final:]
+        return audio[:final]
+
+    def _decode(self, codes: Sequence[int]) -> np.ndarray:
+        device = self._codec.fc_post_a.weight.device
+        return self._codec.decode(torch.tensor([codes], device=device))[0].cpu().numpy()
