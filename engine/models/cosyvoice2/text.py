@@ -1,0 +1,164 @@
+"""A text in the pieces that CosyVoice 2 is given one by one: numbers written out, cut where the official code cuts.
+
+Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. Upstream normalises with ``wetext`` where it is
+installed; so do we, but without removing interjections, which upstream loses. Without it upstream spells runs of digits,
+so that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle: here Paretone's own rules
+read what is more than a short whole number. Texts with special tokens (``<|…|>``) are left as they are. Torch-free.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from engine.errors import TextError
+from engine.front_end.numbers import ONES, TENS, spell_numbers
+
+LONGEST, ENOUGH, SHORTEST = 80, 60, 20
+"""A piece may grow to the first; from the second on it need not; a last one below the third joins its neighbour.
+Characters of Chinese, tokens of anything else."""
+CHINESE_MARKS, MARKS = "。？！；：、.?!;", ".?!;:"
+"""After these a text may be cut."""
+NUMBERS_NOTE = (
+    "Numbers were written out by Paretone's own rules, because the package wetext, which the official code uses, is "
+    "not installed."
+)
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+_SPELT_OTHERWISE = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
+"""Kana and Hangul: in their languages, English number words would be out of place."""
+_SHORT_NUMBER = re.compile(r"(?<![\w$£€¥₹°+-])(?<!\d[.,:/])(?:0|[1-9]\d{0,2})(?![\w%°-]|[.,:/]\d)")
+_STRAY_BLANK = re.compile(r"(?<![\x00-\x1f!-\x7f]) | (?![\x00-\x1f!-\x7f])")
+"""A blank with something other than ASCII on either side."""
+_IN_CHINESE = str.maketrans(
+    {"\n": "", "²": "平方", "³": "立方", ".": "。", "（": "", "）": "", "【": "", "】": "", "`": ""}
+)
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """A text, ready for the tokenizer."""
+
+    pieces: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """Things the user should know, as sentences."""
+
+
+def read_text(text: str, tokens: Callable[[str], int]) -> ReadText:
+    """Normalise and cut ``text``; ``tokens`` counts those of a piece. Raises :class:`TextError` when nothing is
+    left."""
+    if not text.strip():
+        raise TextError("There is no text to speak; type a sentence.")
+    written, notes = normalised(text)
+    found = tuple(pieces(written, tokens))
+    if not found:
+        raise TextError("There is nothing but punctuation in this text; type a sentence.")
+    return ReadText(found, notes)
+
+
+def normalised(text: str) -> tuple[str, tuple[str, ...]]:
+    """``text`` as it is spoken, in one piece, and notes about it."""
+    if not text or has_special_tokens(text):
+        return text, ()
+    text = text.strip()
+    if _HAN.search(text):
+        return _chinese(text), ()
+    return _english(text)
+
+
+def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
+    """``text``, already normalised, in the pieces that are spoken one by one; pieces of punctuation only are left
+    out."""
+    if not text or has_special_tokens(text):
+        yield text
+        return
+    chinese = _HAN.search(text) is not None
+    whole = split(text, CHINESE_MARKS if chinese else MARKS, len if chinese else tokens, "。" if chinese else ".")
+    yield from (piece for piece in whole if not _only_punctuation(piece))
+
+
+def has_special_tokens(text: str) -> bool:
+    """Whether ``text`` speaks to the model directly."""
+    return "<|" in text and "|>" in text
+
+
+def split(text: str, marks: str, length: Callable[[str], int], end: str) -> list[str]:
+    """Cut ``text`` (not empty) after ``marks`` and gather sentences to pieces by their ``length``. A text that does not
+    end in a mark is given ``end``."""
+    found: list[str] = []
+    gathered = ""
+    for sentence in _sentences(text if text[-1] in marks else text + end, marks):
+        if length(gathered + sentence) > LONGEST and length(gathered) > ENOUGH:
+            found.append(gathered)
+            gathered = ""
+        gathered += sentence
+    if found and length(gathered) < SHORTEST:
+        found[-1] += gathered
+    elif gathered:
+        found.append(gathered)
+    return found
+
+
+def _sentences(text: str, marks: str) -> list[str]:
+    """Sentences with the mark that ends them and a quotation mark behind it. Of several marks in a row the first
+    remains."""
+    found: list[str] = []
+    group = re.escape(marks)
+    for body, mark, quote in re.findall(rf"([^{group}]*)([{group}])([\"”]?)", text):
+        if body:
+            found.append(body + mark + quote)
+        elif found:
+            found[-1] += quote
+    return found
+
+
+def _chinese(text: str) -> str:
+    official = _official_normaliser("zh")
+    if official is not None:
+        text = official(text)
+    text = re.sub(r"(?<=\d)\.(?=\d)", "点", text.replace("\n", ""))
+    text = _STRAY_BLANK.sub("", text).translate(_IN_CHINESE).replace(" - ", "，").replace("——", " ")
+    return re.sub("[，,、]+$", "。", text)
+
+
+def _english(text: str) -> tuple[str, tuple[str, ...]]:
+    if _SPELT_OTHERWISE.search(text):
+        return text, ()
+    official = _official_normaliser("en")
+    if official is not None:
+        return _short_numbers(official(text)), ()
+    if any(map(str.isdigit, _SHORT_NUMBER.sub("", text))):
+        return re.sub(r" +(?=[ .,?!;:])", "", spell_numbers(text)).strip(), (NUMBERS_NOTE,)
+    return _short_numbers(text), ()
+
+
+def _short_numbers(text: str) -> str:
+    """Whole numbers below a thousand as upstream (``inflect``) writes them: one hundred and twenty-three."""
+    return _SHORT_NUMBER.sub(lambda match: _spelt(int(match[0])), text)
+
+
+def _spelt(number: int) -> str:
+    hundreds, rest = divmod(number, 100)
+    if hundreds:
+        return f"{ONES[hundreds]} hundred" + (f" and {_spelt(rest)}" if rest else "")
+    tens, ones = divmod(number, 10)
+    if tens < 2:
+        return ONES[number]
+    return TENS[tens] + (f"-{ONES[ones]}" if ones else "")
+
+
+def _only_punctuation(text: str) -> bool:
+    return all(unicodedata.category(character)[0] in "PS" for character in text)
+
+
+@functools.lru_cache(maxsize=2)
+def _official_normaliser(language: str) -> Callable[[str], str] | None:
+    """``wetext`` with the official options, but with interjections, where it is installed."""
+    try:
+        from wetext import Normalizer
+    except ImportError:
+        return None
+    return Normalizer(lang=language, remove_erhua=False, remove_interjections=False).normalize
