@@ -21,13 +21,20 @@ class Measurements:
     audio_seconds: float = 0.0
     first_audio_seconds: float = 0.0
     """Seconds from the request to the first audio that can be played (TTFA)."""
+    largest_gap_seconds: float = 0.0
+    """The longest wait from one piece of audio to the next; 0 where it came in one piece."""
     text_seconds: float = 0.0
     backbone_seconds: float = 0.0
     decoder_seconds: float = 0.0
     evaluations: int = 0
-    """Backbone evaluations (one evaluation runs all branches)."""
+    """Backbone evaluations (one evaluation runs all branches); of language models those of target and draft."""
+    tokens: int = 0
+    """Speech tokens committed; 0 for models without tokens."""
+    target_passes: int = 0
+    """How often the language model ran over new tokens, the draft and reading the text not counted."""
     ops_ratio: float = 1.0
-    """Backbone operations over those of the same setting without techniques; see ``OperationCounts``."""
+    """Backbone operations over those of the same setting without techniques; see ``OperationCounts``. Of language
+    models: over those of plain decoding of the same tokens; see :mod:`engine.models.language`."""
     peak_memory_bytes: int = 0
     device: str = ""
 
@@ -35,6 +42,84 @@ class Measurements:
     def real_time_factor(self) -> float:
         """Wall seconds per second of new audio; 0 when there is no audio."""
         return self.seconds / self.audio_seconds if self.audio_seconds else 0.0
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """Committed tokens for each pass of the language model; 0 for models without tokens."""
+        return self.tokens / self.target_passes if self.target_passes else 0.0
+
+
+ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"
+"""How a token came to be: drafted and accepted; decoded by the model alone; drawn anew where a draft was rejected; the
+model's own after a draft that was accepted in full."""
+
+
+@dataclass(frozen=True)
+class DecodingCycle:
+    """One pass of the language model: a single token, or a draft and its verification."""
+
+    tokens: tuple[int, ...]
+    """What it committed; a stop is not among them."""
+    drafted: tuple[int, ...] = ()
+    """What the draft proposed; ids from :attr:`DecodingTrace.codes` on are stops."""
+    accepted: int = 0
+    """How many of these were accepted; the next one, where there is one, was rejected."""
+    fate: str = DECODED
+    """How the last of ``tokens`` came to be: ``DECODED``, ``RESAMPLED`` or ``BONUS``; it may also be accepted where the
+    cycle ended with a stop."""
+    acceptance: tuple[float, ...] = ()
+    """The probability with which each drafted token that was looked at would be accepted."""
+    draft_seconds: float = 0.0
+    target_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class DecodingTrace:
+    """How the speech tokens of a take came to be. Those of the prompt are not among them."""
+
+    token_rate: float
+    """Tokens a second of speech."""
+    codes: int
+    """Size of the codebook."""
+    passages: tuple[tuple[DecodingCycle, ...], ...] = ()
+    """One entry per chunk of the text."""
+    starts: tuple[float, ...] = ()
+    """When each chunk begins in the audio, in seconds."""
+    run_away: tuple[bool, ...] = ()
+    """Whether a chunk was stopped because it did not end by itself."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """All committed tokens."""
+        return tuple(token for cycles in self.passages for cycle in cycles for token in cycle.tokens)
+
+    @property
+    def cycles(self) -> tuple[DecodingCycle, ...]:
+        """All cycles."""
+        return tuple(cycle for cycles in self.passages for cycle in cycles)
+
+    @property
+    def fates(self) -> tuple[str, ...]:
+        """How each committed token came to be."""
+        return tuple(
+            ACCEPTED if place < cycle.accepted else cycle.fate
+            for cycle in self.cycles
+            for place in range(len(cycle.tokens))
+        )
+
+    @property
+    def cycle_of(self) -> tuple[int, ...]:
+        """The cycle that committed each token."""
+        return tuple(number for number, cycle in enumerate(self.cycles) for _ in cycle.tokens)
+
+    @property
+    def seconds_of(self) -> tuple[float, ...]:
+        """When each committed token is heard, in seconds from the beginning of the audio."""
+        return tuple(
+            start + place / self.token_rate
+            for start, cycles in zip(self.starts, self.passages, strict=True)
+            for place in range(sum(len(cycle.tokens) for cycle in cycles))
+        )
 
 
 @dataclass(frozen=True)
@@ -48,6 +133,8 @@ class Trace:
     """The generated log-mel spectrogram, (frames, bands), natural logarithm; ``None`` for models without one."""
     computed: tuple[tuple[float, ...], ...] = ()
     """How much of each backbone evaluation was computed, by operations: 1 where nothing was skipped."""
+    decoding: DecodingTrace | None = None
+    """How the speech tokens came to be, where the model has tokens."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from engine.setting import Engaged, Setting
 from engine.techniques import ditreducio, error_curve, first_block, guidance_interval
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.techniques.engagement import engage
+from engine.techniques.flow_engagement import engage
 
 NAME = "rivals"
 TARGETS = (0.7, 0.5, 0.35)

@@ -27,7 +27,7 @@ from engine.take import Take
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import Action
-from engine.techniques.engagement import engage
+from engine.techniques.flow_engagement import engage
 from engine.terminal import Terminal
 
 NAME = "calibrate"

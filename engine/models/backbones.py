@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.models.base import WeightSet
 from engine.models.precision import in_precision
 from engine.sampling.skipping import LayerMemory
-from engine.techniques.engagement import Engagement
+from engine.techniques.flow_engagement import Engagement
 
 MOST_KEPT = 3
 """How many are kept beside the model's own."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
+from engine.errors import SettingError
 from engine.knobs import Knob
 from engine.setting import Setting
 from engine.take import Measurements, Trace
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from engine.techniques.ditreducio.record import Trial
     from engine.techniques.ditreducio.subject import Subject
     from engine.techniques.ditreducio.table import Belonging, StrategyTable
+
+FLOW, LANGUAGE = "flow", "language"
+"""The families of models: from noise to speech in steps, and token by token."""
+FAMILY_TITLES = {FLOW: "Flow matching", LANGUAGE: "Speech language models"}
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,49 @@ class WeightSet:
 
 
 @dataclass(frozen=True)
+class DraftWeights:
+    """What a draft for speculative decoding has of its own; the rest is its target's."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    retained: tuple[int, ...]
+    """The target's layers that it runs, by their numbers there."""
+    trained: tuple[int, ...]
+    """Those of them that were trained."""
+    head: bool
+    """Whether its head was trained as well."""
+
+
+@dataclass(frozen=True)
+class StudentWeights:
+    """A language model with fewer layers that has learnt from the whole one."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    retained: tuple[int, ...]
+    """The layers that it kept, by their numbers in the whole model."""
+    stage: str
+    """``recovered``, or ``minutes:5`` after so many minutes of distillation."""
+    minutes: float
+    """How long it has learnt so far."""
+
+    @property
+    def depth(self) -> int:
+        """How many layers it has."""
+        return len(self.retained)
+
+    @property
+    def recovered(self) -> bool:
+        """Whether its training went to the end."""
+        return self.stage == RECOVERED
+
+
+RECOVERED = "recovered"
+
+
+@dataclass(frozen=True)
 class ModelInfo:
     """What a loaded model says about itself."""
 
@@ -85,6 +133,16 @@ class ModelInfo:
     """Its CFG-free weights."""
     cfg_free_weight: float | None = None
     """The weight w where the checkpoint itself is CFG-free: it runs one branch and takes no guidance."""
+    drafts: tuple[DraftWeights, ...] = ()
+    """Of language models: what can propose tokens for it."""
+    students: tuple[StudentWeights, ...] = ()
+    """Of language models: shallower versions of it."""
+    foreign: tuple[str, ...] = ()
+    """Files beside these that were made from another checkpoint and cannot be used."""
+    layer_order: tuple[int, ...] = ()
+    """Its layers from the most to the least important, where that was measured."""
+    token_rate: float | None = None
+    """Speech tokens a second, of language models."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +166,8 @@ class Utterance:
 
 @dataclass(frozen=True)
 class StepReport:
-    """One finished step of a sampling loop."""
+    """One finished step of a sampling loop. Language models take a token for a step, and as many steps as they are
+    expected to need."""
 
     chunk: int
     chunks: int
@@ -118,6 +177,21 @@ class StepReport:
     """Wall seconds of this step's backbone evaluation."""
     audio_seconds: float = 0.0
     """How long the running chunk will be heard."""
+    before: int | None = None
+    """Steps of the chunks before this one, and of all chunks; ``None`` where every chunk has as many."""
+    total: int | None = None
+    tokens: int | None = None
+    """Tokens committed so far in all chunks; ``None`` for models without tokens."""
+
+    @property
+    def steps_done(self) -> int:
+        """Finished steps of all chunks."""
+        return (self.chunk * self.steps if self.before is None else self.before) + self.step + 1
+
+    @property
+    def steps_in_all(self) -> int:
+        """Steps of all chunks."""
+        return self.chunks * self.steps if self.total is None else self.total
 
 
 class Observer(Protocol):
@@ -201,7 +275,8 @@ class SpeechModel(Protocol):
     info: ModelInfo
 
     def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
-        """Take note of CFG-free weights that have come since the model was loaded, and return the new ``info``."""
+        """Take note of weights that have come since the model was loaded (CFG-free ones, drafts, students), and return
+        the new ``info``."""
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         """Read, warm up and measure what ``setting`` needs beside the model itself, such as other weights; some of it
@@ -218,6 +293,10 @@ class SpeechModel(Protocol):
     ) -> Generator[Piece, None, Synthesis]:
         """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
         :class:`Cancelled`."""
+
+
+class FlowModel(SpeechModel, Protocol):
+    """A loaded model of the flow family: what else can be asked of it. See :func:`flow_model`."""
 
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
         """What one backbone evaluation of the first chunk costs, without running anything."""
@@ -240,3 +319,14 @@ class SpeechModel(Protocol):
         observer: Observer,
     ) -> AttentionCapture:
         """Run up to ``step`` and look at ``layer``."""
+
+
+def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
+    """``model``, known to be of the flow family, which ``purpose`` (such as ``Calibrating``) needs. Raises
+    :class:`SettingError` where it is of another family."""
+    if model.info.family != FLOW:
+        raise SettingError(
+            f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} decodes token by "
+            "token; load another model."
+        )
+    return cast("FlowModel", model)

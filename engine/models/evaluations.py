@@ -13,8 +13,8 @@ from engine.models.base import OperationCounts
 from engine.models.diffusion import DiffusionTransformer
 from engine.sampling.caching import Evaluated, Evaluator, FirstBlockCache, Planned, Run, Whole
 from engine.sampling.skipping import SkipPlan
-from engine.techniques.engagement import Engagement
 from engine.techniques.error_curve import ErrorCurve
+from engine.techniques.flow_engagement import Engagement
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ from engine.take import Measurements, Trace
 from engine.techniques.ditreducio.metrics import diagonal_similarity
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
-from engine.techniques.engagement import Engagement, before_calibration, engage
 from engine.techniques.error_curve import ErrorCurve
+from engine.techniques.flow_engagement import Engagement, before_calibration, engage
 from engine.techniques.guidance_interval import unguided
 
 CURVE_SENTENCES = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
 from engine.knobs import Values, checked
@@ -17,6 +18,9 @@ from engine.techniques import (
     steps,
 )
 from engine.techniques.base import Technique
+
+if TYPE_CHECKING:
+    from engine.models.base import ModelInfo
 
 TECHNIQUES: tuple[Technique, ...] = (
     ditreducio.TECHNIQUE,
@@ -57,6 +61,23 @@ def reshaped(setting: Setting, options: Values) -> Values:
     for one in setting.techniques:
         options = technique(one.technique).reshape(options, knobs_of(one))
     return options
+
+
+def require_family(info: ModelInfo, setting: Setting) -> None:
+    """Raise :class:`SettingError` where a technique of ``setting`` is for models of other families."""
+    for entry in setting.techniques:
+        declared = technique(entry.technique)
+        if info.family not in declared.families:
+            raise SettingError(f"{declared.title} is not for models like {info.title}; do without it.")
+
+
+def remarks(setting: Setting, options: Values) -> tuple[str, ...]:
+    """What ``setting``'s techniques have to say on a take under ``options``, those in force."""
+    return tuple(
+        remark
+        for entry in setting.techniques
+        for remark in technique(entry.technique).remarks(options, knobs_of(entry))
+    )
 
 
 def knobs_of(entry: Engaged) -> Values:

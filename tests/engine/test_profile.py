@@ -22,7 +22,7 @@ from engine.setting import Engaged, Setting
 from engine.take import Measurements, Take
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
-from engine.techniques.engagement import before_calibration
+from engine.techniques.flow_engagement import before_calibration
 
 STEPS, LAYERS = 4, 2
 CHECKPOINT = "0123456789abcdef" * 4

@@ -10,12 +10,12 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.panels.setup import SetupPanel
-from app.state import DITREDUCIO
+from app.selection import DITREDUCIO
 from app.theme import LIGHT
 from engine.messages import TrainingDone
 from engine.models.base import WeightSet
 from engine.techniques import TECHNIQUES
-from engine.techniques.engagement import NO_GUIDANCE
+from engine.techniques.flow_engagement import NO_GUIDANCE
 from tests.app.desk import Desk, calibrated
 from tests.app.records import STEPS
 

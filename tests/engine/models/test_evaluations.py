@@ -14,7 +14,7 @@ from engine.observers import SilentObserver
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action
-from engine.techniques.engagement import engage
+from engine.techniques.flow_engagement import engage
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, setting
 

@@ -12,7 +12,8 @@ from engine.models.base import ModelInfo, OperationCounts, WeightSet
 from engine.models.f5.config import OPTIONS
 from engine.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action, StrategyTable
-from engine.techniques.engagement import NO_GUIDANCE, before_calibration, engage, problem
+from engine.techniques.engagement import problem
+from engine.techniques.flow_engagement import NO_GUIDANCE, before_calibration, engage
 
 LAYERS = 3
 HALF, TWO_THIRDS = (WeightSet(f"{w:.2f}", f"{w:.6f}"[2:] * 10, w, "model-guidance") for w in (0.5, 2 / 3))

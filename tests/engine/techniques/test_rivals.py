@@ -13,8 +13,8 @@ from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from engine.setting import Engaged
 from engine.techniques import error_curve, first_block, guidance_interval
 from engine.techniques.ditreducio.table import Action
-from engine.techniques.engagement import engage
 from engine.techniques.error_curve import ErrorCurve
+from engine.techniques.flow_engagement import engage
 from tests.engine.techniques.test_engagement import OPERATIONS, free, info, setting
 
 INF = float("inf")

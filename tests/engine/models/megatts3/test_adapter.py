@@ -26,7 +26,7 @@ from engine.setting import Engaged, Setting
 from engine.techniques import ditreducio, technique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import Action, StrategyTable
-from engine.techniques.engagement import engage
+from engine.techniques.flow_engagement import engage
 from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
 from tests.engine.techniques.ditreducio.observing import Recorder
 

@@ -1,0 +1,184 @@
+"""What a setting comes to on a loaded model of the flow family; see :mod:`engine.techniques.engagement`. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from engine.errors import ProfileError, SettingError
+from engine.knobs import Values, checked
+from engine.models.base import ModelInfo, OperationCounts, WeightSet
+from engine.sampling.guidance import needed_branches
+from engine.setting import Setting
+from engine.techniques import (
+    conflict,
+    ditreducio,
+    error_curve,
+    first_block,
+    guidance_free,
+    guidance_interval,
+    knobs_of,
+    precision,
+    remarks,
+    require_family,
+    reshaped,
+)
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+
+SMALLEST_GUIDANCE = 1e-5
+"""Below this strength one branch runs; see :mod:`engine.sampling.guidance`."""
+NO_GUIDANCE = (
+    "No guidance: without it the CFG-free paper finds a word error rate of 8–9 % instead of 2 %. This is not CFG-free, "
+    "which takes weights trained for it."
+)
+
+
+@dataclass(frozen=True)
+class Engagement:
+    """What one synthesis is carried out with."""
+
+    options: Values
+    """The sampler options in force."""
+    reference: Values
+    """Those of the same setting without techniques: what savings are counted against."""
+    belonging: Belonging
+    """What a strategy table must belong to here."""
+    precision: str = "float32"
+    weights: WeightSet | None = None
+    """What takes the place of the model's own weights."""
+    table: StrategyTable | None = None
+    notes: tuple[str, ...] = ()
+    """What belongs on a take: sentences about where the result is not what it may be taken for."""
+    branches: int = 1
+    reference_branches: int = 1
+    guided_steps: int | None = None
+    """How many steps are guided, where not all are."""
+    error_threshold: float | None = None
+    """Threshold of the error-curve cache."""
+    first_block_threshold: float | None = None
+    """Threshold of the first-block cache."""
+
+    def ops_ratio(self, operations: OperationCounts) -> float | None:
+        """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
+        costs, whatever branches that was counted for; ``None`` where only running it tells."""
+        if self.error_threshold is not None or self.first_block_threshold is not None:
+            return None
+        spent = replace(operations, branches=self.branches)
+        full = replace(operations, branches=self.reference_branches)
+        ratio = self.table.ops_ratio(spent) if self.table else 1.0
+        if self.guided_steps is not None and self.guided_steps < self.options["steps"]:
+            guided = self.guided_steps / self.options["steps"]
+            ratio *= guided + (1 - guided) * replace(operations, branches=1).evaluation / spent.evaluation
+        return ratio * _evaluations(self.options) * spent.evaluation / (_evaluations(self.reference) * full.evaluation)
+
+
+def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable] = ()) -> Engagement:
+    """Resolve ``setting`` on the loaded model that ``info`` describes; ``artefacts`` hold what it names by fingerprint.
+
+    Raises :class:`SettingError` and :class:`ProfileError` that say why it cannot be used.
+    """
+    require_family(info, setting)
+    reference = _one_branch_where_trained(info, checked(info.knobs, setting.options, info.title))
+    weights = _weights(info, setting)
+    options = checked(info.knobs, reshaped(setting, reference), info.title)
+    reason = conflict(setting)
+    if reason:
+        raise SettingError(reason)
+    fingerprint = weights.fingerprint if weights else info.fingerprint
+    belonging = Belonging.of(info.id, fingerprint, info.variant, info.knobs, options)
+    table = _table(info, setting, artefacts, belonging)
+    notes = (*remarks(setting, options), *_notes(info, setting, options, weights, table))
+    return Engagement(
+        options,
+        reference,
+        belonging,
+        _precision(info, setting),
+        weights,
+        table,
+        notes,
+        _branches(info, options),
+        _branches(info, reference),
+        _knob(setting, guidance_interval.NAME, "steps"),
+        _knob(setting, error_curve.NAME, "threshold"),
+        _knob(setting, first_block.NAME, "threshold"),
+    )
+
+
+def before_calibration(info: ModelInfo, setting: Setting) -> Engagement:
+    """What ``setting`` comes to before it has a strategy table: what one would be calibrated for."""
+    return engage(info, setting.without(ditreducio.TECHNIQUE.name))
+
+
+def _evaluations(options: Values) -> int:
+    return options["steps"] * (2 if options.get("solver") == "midpoint" else 1)
+
+
+def _branches(info: ModelInfo, options: Values) -> int:
+    if "intelligibility" in options:
+        return len(needed_branches(options["intelligibility"], options["similarity"]))
+    return 1 if _is_unguided(options) else info.branches
+
+
+def _is_unguided(options: Values) -> bool:
+    return "guidance" in options and options["guidance"] < SMALLEST_GUIDANCE
+
+
+def _one_branch_where_trained(info: ModelInfo, options: Values) -> Values:
+    """A CFG-free checkpoint takes no guidance: on top of what is in its weights it would be far too much."""
+    return options if info.cfg_free_weight is None else options.replace(guidance=0.0)
+
+
+def _weights(info: ModelInfo, setting: Setting) -> WeightSet | None:
+    entry = setting.engaged(guidance_free.NAME)
+    return None if entry is None else guidance_free.chosen(info, entry, float(knobs_of(entry)["weight"]))
+
+
+def _precision(info: ModelInfo, setting: Setting) -> str:
+    entry = setting.engaged(precision.NAME)
+    if entry is None:
+        return "float32"
+    wanted = str(knobs_of(entry)["precision"])
+    precision.require_offered(info, wanted)
+    return wanted
+
+
+def _table(
+    info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable], belonging: Belonging
+) -> StrategyTable | None:
+    """The strategy table that the setting names, checked against what is loaded."""
+    entry = setting.engaged(ditreducio.TECHNIQUE.name)
+    if entry is None:
+        return None
+    table = next((one for one in artefacts if one.fingerprint == entry.artefact), None)
+    if table is None:
+        raise SettingError(f"{ditreducio.TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.")
+    mismatch = table.belonging.mismatch(belonging)
+    if mismatch:
+        raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
+    if table.layers != info.layers:
+        raise ProfileError(f"The strategy table has {table.layers} layers, but {info.title} has {info.layers}.")
+    return table
+
+
+def _knob(setting: Setting, name: str, knob: str) -> int | float | None:
+    """A knob's value where its technique is engaged."""
+    entry = setting.engaged(name)
+    return None if entry is None else knobs_of(entry)[knob]
+
+
+def _notes(
+    info: ModelInfo, setting: Setting, options: Values, weights: WeightSet | None, table: StrategyTable | None
+) -> Iterator[str]:
+    trained = info.cfg_free_weight
+    if trained is not None and setting.options.get("guidance", 0.0) > 0:
+        yield (
+            f"Guidance is left out: {info.title} is CFG-free (w = {trained:.2f}) and speaks as if guided by "
+            f"{trained / (1 - trained):.2g} already; more on top would be too much."
+        )
+    if _is_unguided(options) and weights is None and trained is None:
+        yield NO_GUIDANCE
+    if _branches(info, options) == 1 and table is not None and table.count(Action.BS):
+        yield (
+            f"{table.count(Action.BS)} cells of the strategy table skip branches; with one branch there is none to "
+            "skip, so they compute and only temporal skipping saves."
+        )
