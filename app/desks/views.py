@@ -13,7 +13,8 @@ from app import file_dialogs
 from app.actions import Actions
 from app.jobs import Job, Kind, Outcome
 from app.notices import Notices
-from app.state import DITREDUCIO, AppState
+from app.selection import DITREDUCIO
+from app.state import AppState
 from app.theme import Theme
 from engine.errors import PlainError
 from engine.explore.figure import Figure

@@ -25,7 +25,8 @@ from PySide6.QtWidgets import (
 from app.panels.knob_controls import KnobControls
 from app.panels.step_grid import StepGrid
 from app.panels.techniques import TechniqueList
-from app.state import SEED_LIMIT, AppState
+from app.selection import SEED_LIMIT
+from app.state import AppState
 from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.models import catalogue

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidg
 
 from app.panels.knob_controls import KnobControls
 from app.panels.step_grid import StepGrid
-from app.state import DITREDUCIO, AppState
+from app.selection import DITREDUCIO
+from app.state import AppState
 from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.techniques.base import Technique

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.calibrations import CalibrationStore
 from app.comparison import measured_against
 from app.jobs import Jobs
-from app.state import DITREDUCIO, AppState
+from app.selection import DITREDUCIO
+from app.state import AppState
 from engine.errors import SettingError
 from engine.messages import Calibrate, CalibrationReady, LoadModel, Synthesise, TakeReady
 from engine.models.base import Voice

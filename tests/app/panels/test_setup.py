@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.panels.setup import SetupPanel
-from app.state import DITREDUCIO
+from app.selection import DITREDUCIO
 from app.theme import LIGHT
 from engine.models import catalogue
 from engine.techniques import TECHNIQUES
