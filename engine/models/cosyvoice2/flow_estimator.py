@@ -1,0 +1,223 @@
+"""The network of CosyVoice 2 that estimates the velocity of the flow, causal over time.
+
+Official names and sizes: ``cosyvoice/flow/decoder.py`` (``CausalConditionalDecoder``, a U-Net that halves nothing) with
+the blocks of Matcha-TTS. What upstream computes again and again is computed once here: the time embeddings of all
+steps, and what the conditions add to the first layer, which is the same at every step. The state itself is the same in
+both guidance branches, so that the first layer reads it once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from engine.models.cosyvoice2.acoustic_config import EstimatorConfig
+from engine.models.cosyvoice2.memory import CausalConv, Memory, chunk_mask
+from engine.models.layers import sinusoids
+
+CONDITIONS = 3
+"""Encoder output, speaker and prompt, each as wide as the state."""
+BRANCHES = 2
+"""Guidance branches: with and without conditions."""
+
+
+class CausalBlock(nn.Module):
+    """Convolution, norm over channels, Mish."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.block = nn.Sequential(CausalConv(inputs, outputs, 3), nn.Identity(), nn.LayerNorm(outputs))
+
+    @property
+    def convolution(self) -> CausalConv:
+        """The layer in front."""
+        return self.block[0]
+
+    def activated(self, hidden: Tensor) -> Tensor:
+        """What follows the convolution, (B, channels, n) to the same shape."""
+        return F.mish(self.block[2](hidden.transpose(1, 2)).transpose(1, 2))
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        return self.activated(self.convolution(x, memory))
+
+
+class Residual(nn.Module):
+    """Two causal blocks, the time between them, around them a projection of the input."""
+
+    def __init__(self, inputs: int, outputs: int, time_width: int) -> None:
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Mish(), nn.Linear(time_width, outputs))
+        self.block1 = CausalBlock(inputs, outputs)
+        self.block2 = CausalBlock(outputs, outputs)
+        self.res_conv = nn.Conv1d(inputs, outputs, 1)
+
+    def forward(self, x: Tensor, time: Tensor, memory: Memory) -> Tensor:
+        """(B, inputs, n) to (B, outputs, n); ``time`` (outputs,) comes from ``mlp``."""
+        return self.joined(self.block1.convolution(x, memory), self.res_conv(x), time, memory)
+
+    def joined(self, hidden: Tensor, projected: Tensor, time: Tensor, memory: Memory) -> Tensor:
+        """The output, from that of the first convolution and that of the projection."""
+        hidden = self.block1.activated(hidden) + time[:, None]
+        return self.block2(hidden, memory) + projected
+
+
+class Attention(nn.Module):
+    """Self-attention that remembers its keys and values."""
+
+    def __init__(self, config: EstimatorConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        inner = config.heads * config.head_width
+        self.to_q = nn.Linear(config.channels, inner, bias=False)
+        self.to_k = nn.Linear(config.channels, inner, bias=False)
+        self.to_v = nn.Linear(config.channels, inner, bias=False)
+        self.to_out = nn.ModuleList([nn.Linear(inner, config.channels)])
+
+    def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        """(B, n, channels) to the same shape; ``mask`` (n, seen + n) is true where a query may look."""
+        query, key, value = (
+            one(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for one in (self.to_q, self.to_k, self.to_v)
+        )
+        key, value = memory.extended(self, "keys", key), memory.extended(self, "values", value)
+        mixed = F.scaled_dot_product_attention(query, key, value, mask)
+        return self.to_out[0](mixed.transpose(1, 2).flatten(2))
+
+
+class GeluLinear(nn.Module):
+    """A linear layer and an exact GELU."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.proj = nn.Linear(inputs, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.gelu(self.proj(x))
+
+
+class FeedForward(nn.Module):
+    """Two linear layers, four times as wide between them."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.net = nn.Sequential(GeluLinear(channels, 4 * channels), nn.Identity(), nn.Linear(4 * channels, channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.net(x)
+
+
+class TransformerBlock(nn.Module):
+    """Attention and a feed-forward, each behind a norm and added to its input."""
+
+    def __init__(self, config: EstimatorConfig) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(config.channels)
+        self.attn1 = Attention(config)
+        self.norm3 = nn.LayerNorm(config.channels)
+        self.ff = FeedForward(config.channels)
+
+    def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        """(B, n, channels) to the same shape."""
+        x = x + self.attn1(self.norm1(x), mask, memory)
+        return x + self.ff(self.norm3(x))
+
+
+class TimeEmbedding(nn.Module):
+    """Times (n,) to vectors (n, width)."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        self.linear_1 = nn.Linear(inputs, width)
+        self.linear_2 = nn.Linear(width, width)
+
+    def forward(self, times: Tensor) -> Tensor:
+        hidden = sinusoids(1000 * times, self.linear_1.in_features).to(self.linear_1.weight.dtype)
+        return self.linear_2(F.silu(self.linear_1(hidden)))
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """What the conditions add to the first layer, (2, channels, n): with conditions, then without."""
+
+    hidden: Tensor
+    projected: Tensor
+
+
+class Estimator(nn.Module):
+    """State and conditions to velocities, both guidance branches in one batch."""
+
+    def __init__(self, config: EstimatorConfig, bands: int, chunk: int) -> None:
+        super().__init__()
+        self.bands, self.chunk = bands, chunk
+        inputs, channels = (1 + CONDITIONS) * bands, config.channels
+        time_width = 4 * channels
+
+        def stage(width: int) -> list[nn.Module]:
+            blocks = nn.ModuleList(TransformerBlock(config) for _ in range(config.blocks))
+            return [Residual(width, channels, time_width), blocks]
+
+        self.time_mlp = TimeEmbedding(inputs, time_width)
+        self.down_blocks = nn.ModuleList([nn.ModuleList([*stage(inputs), CausalConv(channels, channels, 3)])])
+        self.mid_blocks = nn.ModuleList(nn.ModuleList(stage(channels)) for _ in range(config.middle_stages))
+        self.up_blocks = nn.ModuleList([nn.ModuleList([*stage(2 * channels), CausalConv(channels, channels, 3)])])
+        self.final_block = CausalBlock(channels, channels)
+        self.final_proj = nn.Conv1d(channels, bands, 1)
+
+    @property
+    def residuals(self) -> list[Residual]:
+        """The first part of every stage, in order."""
+        return [stage[0] for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
+
+    def time_table(self, times: Tensor) -> Tensor:
+        """What every stage adds at each of ``times`` (n,): (n, stages, channels)."""
+        vectors = self.time_mlp(times)
+        return torch.stack([one.mlp(vectors) for one in self.residuals], dim=1)
+
+    def conditioning(self, encoded: Tensor, speaker: Tensor, prompt: Tensor, memory: Memory) -> Conditioning:
+        """Of ``encoded`` and ``prompt`` (1, bands, n), the next frames, and ``speaker`` (1, bands)."""
+        conditions = torch.cat([encoded, speaker[:, :, None].expand_as(encoded), prompt], dim=1)
+        conditions = torch.cat([conditions, torch.zeros_like(conditions)])
+        first = self.residuals[0]
+        convolution, projection = first.block1.convolution, first.res_conv
+        preceded = memory.preceded(convolution, conditions, convolution.kernel_size[0] - 1)
+        return Conditioning(
+            F.conv1d(preceded, convolution.weight[:, self.bands :], convolution.bias),
+            F.conv1d(conditions, projection.weight[:, self.bands :], projection.bias),
+        )
+
+    def forward(
+        self, state: Tensor, conditioning: Conditioning, times: Tensor, first: int, chunked: bool, memory: Memory
+    ) -> Tensor:
+        """Velocities (2, bands, n), with and without conditions, of the frames ``state`` (1, bands, n) after ``first``.
+
+        ``times`` (stages, channels) is one row of :meth:`time_table`. ``memory`` belongs to one step of the solver.
+        """
+        chunk = self.chunk if chunked else None
+        mask = chunk_mask(first, state.shape[-1], chunk, state.device)
+        (down, blocks, smooth), (up, up_blocks, up_smooth) = self.down_blocks[0], self.up_blocks[0]
+
+        x = self._entered(down, state, conditioning, times[0], memory)
+        skipped = self._attended(x, blocks, mask, memory)
+        x = smooth(skipped, memory)
+        for (middle, middle_blocks), time in zip(self.mid_blocks, times[1:-1], strict=True):
+            x = self._attended(middle(x, time, memory), middle_blocks, mask, memory)
+        x = up(torch.cat([x, skipped], dim=1), times[-1], memory)
+        x = up_smooth(self._attended(x, up_blocks, mask, memory), memory)
+        return self.final_proj(self.final_block(x, memory))
+
+    def _entered(self, stage: Residual, state: Tensor, add: Conditioning, time: Tensor, memory: Memory) -> Tensor:
+        """The first residual part; what it makes of the state is the same for both branches."""
+        convolution = stage.block1.convolution
+        preceded = memory.preceded(convolution, state, convolution.kernel_size[0] - 1)
+        hidden = F.conv1d(preceded, convolution.weight[:, : self.bands])
+        projected = F.conv1d(state, stage.res_conv.weight[:, : self.bands])
+        return stage.joined(hidden + add.hidden, projected + add.projected, time, memory)
+
+    @staticmethod
+    def _attended(x: Tensor, blocks: nn.ModuleList, mask: Tensor | None, memory: Memory) -> Tensor:
+        x = x.transpose(1, 2)
+        for block in blocks:
+            x = block(x, mask, memory)
+        return x.transpose(1, 2)

@@ -1,0 +1,85 @@
+"""What causal layers remember of one request, so that later frames never need the earlier ones again."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+GROWTH = 1.25
+"""Factor by which full memory grows, so that a frame is moved only a few times."""
+
+
+class Growing:
+    """A tensor (…, length, width) that grows along its second last axis, in place as long as there is room."""
+
+    def __init__(self) -> None:
+        self._held: Tensor | None = None
+        self.length = 0
+
+    def extend(self, new: Tensor) -> Tensor:
+        """Append ``new`` and return everything up to its end, as a view."""
+        end = self.length + new.shape[-2]
+        if self._held is None or end > self._held.shape[-2]:
+            room = max(end, int(GROWTH * self.length))
+            larger = new.new_empty(*new.shape[:-2], room, new.shape[-1])
+            if self._held is not None:
+                larger[..., : self.length, :] = self._held[..., : self.length, :]
+            self._held = larger
+        self._held[..., self.length : end, :] = new
+        self.length = end
+        return self._held[..., :end, :]
+
+
+class Memory:
+    """The past of one pass through causal layers, by layer. A new one knows nothing: zeros precede the first frame."""
+
+    def __init__(self) -> None:
+        self.closing = False
+        """Whether what comes now is the end of the request, so that nothing need be remembered."""
+        self._tails: dict[nn.Module, Tensor] = {}
+        self._contexts: dict[tuple[nn.Module, str], Growing] = {}
+
+    def preceded(self, layer: nn.Module, x: Tensor, width: int) -> Tensor:
+        """``x`` (B, channels, n) with the ``width`` frames that ``layer`` was shown before it."""
+        tail = self._tails.get(layer)
+        x = F.pad(x, (width, 0)) if tail is None else torch.cat([tail, x], dim=-1)
+        if not self.closing:
+            self._tails[layer] = x[..., x.shape[-1] - width :].clone()
+        return x
+
+    def extended(self, layer: nn.Module, name: str, new: Tensor) -> Tensor:
+        """Everything that ``layer`` ever called ``name``, (…, so far, width), with ``new`` at its end."""
+        context = self._contexts.get((layer, name))
+        if context is None:
+            if self.closing:
+                return new
+            context = self._contexts[layer, name] = Growing()
+        return context.extend(new)
+
+    def seen(self, layer: nn.Module, name: str) -> int:
+        """How much :meth:`extended` has of that so far."""
+        context = self._contexts.get((layer, name))
+        return 0 if context is None else context.length
+
+
+class CausalConv(nn.Conv1d):
+    """A convolution over time that sees no later frame: (B, channels, n) to (B, channels, n)."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int) -> None:
+        super().__init__(inputs, outputs, kernel)
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        return super().forward(memory.preceded(self, x, self.kernel_size[0] - 1))
+
+
+def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) -> Tensor | None:
+    """Which positions up to the last one the positions from ``first`` on may attend to: (count, first + count) bool.
+
+    A position sees its own chunk and all before it; with ``chunk`` ``None`` it sees everything. ``None`` where all is
+    visible, as when a single chunk is added.
+    """
+    if chunk is None or first // chunk == (first + count - 1) // chunk:
+        return None
+    ends = (torch.arange(first, first + count, device=device) // chunk + 1) * chunk
+    return torch.arange(first + count, device=device) < ends[:, None]
