@@ -116,17 +116,23 @@ def _first_import(path: Path) -> str | None:
     return None
 
 
-def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy ``weights`` into ``module``: every key of one must be in the other, with the same shape.
+def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, assign: bool = False) -> None:
+    """Copy ``weights`` into ``module``: every key of one must be in the other, with the same shape. With ``assign`` the
+    module takes the tensors themselves, as they are, in place of its own, which may be on the meta device.
 
     Raises :class:`CheckpointError` that names the keys at fault and ``where`` they come from.
     """
     expected = {name: tuple(value.shape) for name, value in module.state_dict().items()}
     check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+    require_numbers(weights, where)
+    module.load_state_dict(weights, strict=True, assign=assign)
+
+
+def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
+    """Raise :class:`CheckpointError` that names the tensors of ``weights`` that hold anything but finite numbers."""
     not_finite = [name for name, value in weights.items() if value.is_floating_point() and not value.isfinite().all()]
     if not_finite:
         raise CheckpointError(f"{where} holds values that are not numbers in {_shown(not_finite)}; fetch it again.")
-    module.load_state_dict(weights, strict=True)
 
 
 def check_shapes(

@@ -1,9 +1,9 @@
 """A text in the pieces that CosyVoice 2 is given one by one: numbers written out, cut where the official code cuts.
 
 Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. Upstream normalises with ``wetext`` where it is
-installed; so do we, but without removing interjections, which upstream loses. Without it upstream spells runs of digits,
-so that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle: here Paretone's own rules
-read what is more than a short whole number. Texts with special tokens (``<|…|>``) are left as they are. Torch-free.
+installed; so do we, but without removing interjections, which upstream loses. Without it upstream spells digits, so
+that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle: here Paretone's own rules
+read all but short whole numbers. Texts with special tokens (``<|…|>``) are left as they are. Torch-free.
 """
 
 from __future__ import annotations

@@ -1,0 +1,140 @@
+"""CosyVoice 2's language model: how text and prompt are laid out in front of the speech tokens.
+
+``[sos] text [task] speech``: the transcript of the prompt and the text share one place, the prompt's speech tokens
+stand where the new ones follow. The transformer is Qwen2; text, the two marks and speech have tables of their own. Of
+speech, the rows behind the codes are the end, one that is not used and, between parts of a text that is still being
+typed, the call for more (``llm/llm.py``, ``Qwen2LM``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.models.causal import CausalConfig, CausalTransformer
+from engine.models.checkpoints import check_shapes, require_numbers
+from engine.models.token_model import TokenModel
+from engine.sampling.autoregressive import Request
+
+STOPS = 3
+END, FILL = 0, 2
+"""Of the stop ids: what ends speech, and what calls for more text."""
+START, TASK = 0, 1
+"""Rows of the marks."""
+_TRANSFORMER = "llm.model.model."
+_TEXT, _MARKS, _SPEECH = f"{_TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
+_HEAD, _BIAS = "llm_decoder.weight", "llm_decoder.bias"
+_TEXT_HEAD = "llm.model.lm_head.weight"
+"""Tied to the text's table in the release, and never needed: speech has a head of its own."""
+
+
+@dataclass(frozen=True)
+class LanguagePrompt:
+    """What precedes a text: the transcript of the prompt (or an instruction) and the prompt's speech tokens."""
+
+    text: tuple[int, ...] = ()
+    speech: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """How many speech tokens a text token may become, at least and at most."""
+
+    minimum: float = 2.0
+    maximum: float = 20.0
+
+
+class LanguageModel:
+    """The tables of text and marks, and the model of speech tokens that goes on from them."""
+
+    def __init__(self, text: Tensor, marks: Tensor, tokens: TokenModel) -> None:
+        """``text`` is (ids, hidden), ``marks`` (2, hidden)."""
+        self.text, self.marks, self.tokens = text, marks, tokens
+
+    @classmethod
+    def from_official(cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str) -> LanguageModel:
+        """From the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config``. Tensors are not copied.
+
+        Raises :class:`CheckpointError`.
+        """
+        weights = dict(weights)
+        config = replace(config, layers=_layers(weights, where))
+        with torch.device("meta"):
+            transformer = CausalTransformer(config)
+        expected = {f"{_TRANSFORMER}{name}": tuple(value.shape) for name, value in transformer.state_dict().items()}
+        rows, ids = (_rows(weights, name, where) for name in (_SPEECH, _TEXT))
+        expected |= {
+            _TEXT: (ids, config.hidden),
+            _TEXT_HEAD: (ids, config.hidden),
+            _MARKS: (2, config.hidden),
+            _SPEECH: (rows, config.hidden),
+            _HEAD: (rows, config.hidden),
+            _BIAS: (rows,),
+        }
+        check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+        del weights[_TEXT_HEAD]
+        require_numbers(weights, where)
+        text, marks, speech, head, bias = (weights.pop(name) for name in (_TEXT, _MARKS, _SPEECH, _HEAD, _BIAS))
+        layers = {name.removeprefix(_TRANSFORMER): value for name, value in weights.items()}
+        transformer.load_state_dict(layers, strict=True, assign=True)
+        tokens = TokenModel(transformer, speech, head, bias, codes=rows - STOPS)
+        return cls(text, marks, tokens.eval().requires_grad_(False))
+
+    def to(self, device: torch.device) -> LanguageModel:
+        """The same on ``device``."""
+        return LanguageModel(self.text.to(device), self.marks.to(device), self.tokens.to(device))
+
+    @property
+    def codes(self) -> int:
+        """How many speech tokens there are."""
+        return self.tokens.codes
+
+    def embed_text(self, ids: Sequence[int]) -> Tensor:
+        """(n,) to (n, hidden)."""
+        return F.embedding(torch.tensor(ids, dtype=torch.long, device=self.text.device), self.text)
+
+    def embed_speech(self, ids: Sequence[int]) -> Tensor:
+        """(n,) to (n, hidden)."""
+        return self.tokens.embed(torch.tensor(ids, dtype=torch.long))
+
+    def embedded(self, prompt: LanguagePrompt, text: Sequence[int]) -> Tensor:
+        """All that is read before the first new token, (1, length, hidden)."""
+        parts = (
+            self.marks[START : START + 1],
+            self.embed_text((*prompt.text, *text)),
+            self.marks[TASK : TASK + 1],
+            self.embed_speech(prompt.speech),
+        )
+        return torch.cat(parts)[None]
+
+    def request(self, prompt: LanguagePrompt, text: Sequence[int], ratios: Ratios = Ratios()) -> Request:
+        """What is decoded for ``text``. Its length alone counts, not the prompt's."""
+        embedded = self.embedded(prompt, text)
+        length = embedded.shape[1]
+        return Request(
+            embedded,
+            torch.arange(length, device=embedded.device),
+            length,
+            int(len(text) * ratios.minimum),
+            int(len(text) * ratios.maximum),
+        )
+
+
+def _layers(weights: Mapping[str, Tensor], where: str) -> int:
+    numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(_TRANSFORMER)}layers\.(\d+)\.", name))}
+    if not numbers:
+        raise CheckpointError(f"{where} holds no layers under {_TRANSFORMER}; it is no language model of CosyVoice 2.")
+    return len(numbers)
+
+
+def _rows(weights: Mapping[str, Tensor], name: str, where: str) -> int:
+    value = weights.get(name)
+    if value is None or value.dim() != 2 or len(value) <= STOPS:
+        raise CheckpointError(f"{where} lacks the table {name}; it is no language model of CosyVoice 2.")
+    return len(value)

@@ -1,0 +1,107 @@
+"""The text tokenizer: Qwen2's byte-pair encoding from ``CosyVoice-BlankEN``, with the tokens that CosyVoice 2 adds.
+
+Built from ``vocab.json`` and ``merges.txt`` by the package ``tokenizers`` (optional extra ``cosyvoice``), of which no
+version can change the ids: the added tokens follow the vocabulary in the official order (``tokenizer/tokenizer.py``).
+Torch-free.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+VOCABULARY, MERGES = "vocab.json", "merges.txt"
+END_OF_PROMPT = "<|endofprompt|>"
+"""Ends an instruction in front of a text."""
+ADDED = (
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    END_OF_PROMPT,
+    "[breath]",
+    "<strong>",
+    "</strong>",
+    "[noise]",
+    "[laughter]",
+    "[cough]",
+    "[clucking]",
+    "[accent]",
+    "[quick_breath]",
+    "<laughter>",
+    "</laughter>",
+    "[hissing]",
+    "[sigh]",
+    "[vocalized-noise]",
+    "[lipsmack]",
+    "[mn]",
+)
+"""Tokens behind the vocabulary; the first three are Qwen2's own."""
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""What Qwen2 merges bytes within."""
+
+
+class TextTokenizer:
+    """Text to ids of the language model's text embedding."""
+
+    def __init__(self, tokenizer: Tokenizer, where: str) -> None:
+        self._tokenizer = tokenizer
+        self.where = where
+
+    @classmethod
+    def load(cls, folder: Path) -> TextTokenizer:
+        """From the files in ``CosyVoice-BlankEN``. Raises :class:`CheckpointError` that names what is missing."""
+        try:
+            from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+        except ImportError:
+            raise CheckpointError(
+                "CosyVoice 2 reads text with the package tokenizers, which is not installed; install it with: "
+                "pip install paretone[cosyvoice]"
+            ) from None
+        paths = folder / VOCABULARY, folder / MERGES
+        for path in paths:
+            if not path.is_file():
+                raise CheckpointError(f"{path} is missing; fetch the official release again.")
+        try:
+            vocabulary, merges = models.BPE.read_file(*map(str, paths))
+            tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+        except Exception as error:  # The package raises nothing more specific.
+            reason = str(error).strip().splitlines()[0].rstrip(".")
+            raise CheckpointError(f"The tokenizer in {folder} cannot be read ({reason}); fetch it again.") from None
+        tokenizer.normalizer = normalizers.NFC()
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(WORDS), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
+        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer.add_special_tokens(list(ADDED))
+        return cls(tokenizer, str(folder))
+
+    @property
+    def size(self) -> int:
+        """Ids in all, the added ones included."""
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of ``text``; nothing is added in front or behind."""
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+    def count(self, text: str) -> int:
+        """How many tokens ``text`` has."""
+        return len(self.encode(text))
+
+    def require_rows(self, rows: int, table: str) -> None:
+        """Raise :class:`CheckpointError` unless a table of so many ``rows`` has one for every id."""
+        if self.size > rows:
+            raise CheckpointError(
+                f"The tokenizer in {self.where} has {self.size} tokens, but {table} only {rows} rows: they do not "
+                "belong together. Fetch the official release again."
+            )
