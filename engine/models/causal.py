@@ -1,8 +1,8 @@
 """The causal transformer of speech language models: Llama and Qwen2, as they are published.
 
 Own code, because versions of transformers differ in what mask a cached step gets (CosyVoice 2 babbles from 4.53 on).
-Parameters have the official names from ``layers.0`` to ``norm.weight``. Positions are given separately from places in the
-cache: a model may begin to count again in the middle of its sequence.
+Parameters have the official names from ``layers.0`` to ``norm.weight``. Positions are given separately from places in
+the cache: a model may begin to count again in the middle of its sequence.
 
 Sources: ``modeling_llama.py`` and ``modeling_qwen2.py`` of transformers 5.23; rotary position embedding, Su et al.,
 arXiv 2104.09864, with Llama 3's scaling (``modeling_rope_utils.py``).
@@ -10,6 +10,7 @@ arXiv 2104.09864, with Llama 3's scaling (``modeling_rope_utils.py``).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -304,8 +305,8 @@ def cache_for(config: CausalConfig, capacity: int, like: Tensor, batch: int = 1)
 
 def check_retained(retained: Sequence[int], layers: int) -> None:
     """Raise :class:`ValueError` unless ``retained`` are ascending layers of ``layers``, at least one."""
-    ascending = all(first < second for first, second in zip(retained, retained[1:], strict=False))
-    if not (retained and ascending and 0 <= retained[0] and retained[-1] < layers):
+    ascending = all(first < second for first, second in itertools.pairwise(retained))
+    if not (retained and ascending and retained[0] >= 0 and retained[-1] < layers):
         raise ValueError(f"{list(retained)} are no ascending layers of {layers}.")
 
 

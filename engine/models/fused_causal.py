@@ -1,15 +1,15 @@
 """A causal transformer for decoding: what :class:`engine.models.causal.CausalTransformer` computes, in fewer steps.
 
-At one token a pass, the time goes into reading weights and into calling operators. Here queries, keys and values come from
-one product, gate and up from another; the weights of the norms are part of the products behind them; rows of queries and
-keys are ordered so that a rotation is one complex product, by a table; residuals are added inside products; masks are
-slices of one that exists. Nothing is approximated: results are equal to rounding.
+At one token a pass, the time goes into reading weights and into calling operators. Here queries, keys and values come
+from one product, gate and up from another; the weights of the norms are part of the products behind them; rows of
+queries and keys are ordered so that a rotation is one complex product, by a table; residuals are added inside products;
+masks are slices of one that exists. Nothing is approximated: results are equal to rounding.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -150,6 +150,13 @@ class FusedTransformer(nn.Module):
         check_retained(retained, self.config.layers)
         layers = [self._layers[index] for index in retained]
         return FusedTransformer(replace(self.config, layers=len(retained)), layers, self._norm)
+
+    @torch.no_grad()
+    def replaced(self, layers: Mapping[int, CausalLayer]) -> FusedTransformer:
+        """One in which ``layers`` stand in the places of those with their numbers; the others are shared."""
+        fused = {index: FusedLayer.of(layer) for index, layer in layers.items()}
+        kept = [fused.get(index, layer) for index, layer in enumerate(self._layers)]
+        return FusedTransformer(self.config, kept, self._norm)
 
     def operations(self, tokens: int, context: int = 0) -> float:
         """Operations of a pass; see :func:`engine.models.causal.operations`."""

@@ -32,7 +32,8 @@ class Request:
     minimum: int
     maximum: int
     masked_stops: int | None = None
-    """How many stop ids, from the first, cannot come before ``minimum``; ``None``: all. Official CosyVoice masks one."""
+    """How many stop ids, from the first, cannot come before ``minimum``; ``None``: all. CosyVoice's own code masks
+    one."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Cycle:
     """How many of these stayed."""
     fate: str = "decoded"
     """Where the last token came from: ``decoded`` one by one, ``resampled`` after a rejection, ``bonus`` after full
-    acceptance, or ``accepted`` where a drafted stop id or the greatest length ended the cycle."""
+    acceptance, ``accepted`` where a drafted stop id ended speech. Where speech stopped, that of the stop id."""
     acceptance: tuple[float, ...] = ()
     """With which probability each checked token was accepted."""
     stopped: bool = False
@@ -76,15 +77,17 @@ class Reader:
     def logits(self, tokens: Sequence[int], count: int) -> Tensor:
         """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids) behind the last
         ``count``, where the prompt's last element counts as one before the first token."""
-        prompt = self._request.embedded.shape[1]
-        pending = len(tokens) - (self.cache.length - prompt)
-        unread = tokens[max(0, self.cache.length - prompt) :]
-        embedded = self.model.embed(unread)[None] if unread else None
-        if self.cache.length < prompt:
-            last = self._request.embedded[:, -1:]
-            embedded = last if embedded is None else torch.cat([last, embedded], dim=1)
-        assert embedded is not None and embedded.shape[1] == pending
+        unread = self.cache.length - self._request.embedded.shape[1]
+        embedded = self.model.embed(tokens[max(0, unread) :])[None]
+        if unread < 0:
+            embedded = torch.cat([self._request.embedded[:, unread:], embedded], dim=1)
         return self.model.logits(self._read(embedded)[0, -count:])
+
+    def keep(self, tokens: int) -> None:
+        """Forget what was read behind the first ``tokens`` tokens."""
+        length = self._request.embedded.shape[1] + tokens
+        if length < self.cache.length:
+            self.cache.crop(length)
 
     def _read(self, embedded: Tensor) -> Tensor:
         start = self.cache.length

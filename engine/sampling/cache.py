@@ -1,7 +1,7 @@
 """Keys and values that a causal transformer keeps, in memory that is taken once.
 
-Rows are never moved: to forget tokens is to count fewer of them (:meth:`KeyValueCache.crop`), which is what makes taking
-back rejected tokens free.
+Rows are never moved: to forget tokens is to count fewer of them (:meth:`KeyValueCache.crop`), so that taking back
+rejected tokens costs nothing.
 """
 
 from __future__ import annotations

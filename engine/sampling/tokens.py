@@ -3,8 +3,8 @@
 Samplers give final distributions in closed form, behind temperature, truncation, penalties and second draws. Decoding
 draws from them and speculative decoding compares them; there is no other place where chance comes in.
 
-Sources: repetition-aware sampling (RAS), VALL-E 2, Chen et al., arXiv 2406.05370, as ``ras_sampling`` of CosyVoice does it
-(``cosyvoice/utils/common.py``, f2ddcbe and before); temperature, top-k, top-p and repetition penalty as the logits
+Sources: repetition-aware sampling (RAS), VALL-E 2, Chen et al., arXiv 2406.05370, as ``ras_sampling`` of CosyVoice does
+it (``cosyvoice/utils/common.py``, f2ddcbe and before); temperature, top-k, top-p and repetition penalty as the logits
 processors of transformers do, in their order.
 """
 

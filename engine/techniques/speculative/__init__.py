@@ -1,0 +1,70 @@
+"""SSD: speech speculative decoding. How it decodes: :mod:`engine.sampling.speculative`. Torch-free."""
+
+from __future__ import annotations
+
+from engine.knobs import Choice, Number, Switch, Values
+from engine.techniques.base import Paper, Technique
+
+NAME = "speculative"
+
+
+def describe(knobs: Values) -> str:
+    """What the tolerance means."""
+    tolerance = knobs["tolerance"]
+    exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
+    length = "as many tokens as pay" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
+    return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="SSD (speculative decoding)",
+    summary="A small draft model proposes several speech tokens, and the model checks all of them in one pass.",
+    paper=Paper(
+        "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding",
+        "arXiv 2505.15380",
+    ),
+    families=("language",),
+    prepared_by="training",
+    knobs=(
+        Number(
+            "tolerance",
+            "Tolerance",
+            "Added to the probability with which a drafted token is accepted. At 0 the speech is distributed exactly "
+            "as without drafting; the paper's 0.4 accepts more and lets the speech drift. Ids that end speech, and ids "
+            "that the model would never draw, do not profit.",
+            default=0.0,
+            symbol="β",
+            minimum=0.0,
+            maximum=1.0,
+            step=0.05,
+        ),
+        Number(
+            "draft_length",
+            "Draft length",
+            "How many tokens are drafted before the model checks them; where it adapts, what it begins with.",
+            default=3,
+            symbol="L_d",
+            unit="tokens",
+            minimum=1,
+            maximum=8,
+            whole=True,
+        ),
+        Switch(
+            "adaptive",
+            "Adapt the draft length",
+            "Follows what is accepted and what drafting takes, sentence by sentence. The same seed then may speak "
+            "otherwise at another time, as the length depends on measured times.",
+            default=False,
+        ),
+        Choice(
+            "draft",
+            "Draft",
+            "Which model drafts: the one trained for it, or a SPADE student.",
+            default="trained",
+            values=("trained", "student"),
+            titles=("Trained draft", "SPADE student"),
+        ),
+    ),
+    describe=describe,
+)

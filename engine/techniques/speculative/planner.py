@@ -1,0 +1,44 @@
+"""What speculative decoding should gain, by the acceptance of drafted tokens and what a draft pass costs. Torch-free.
+
+Source: Leviathan et al., arXiv 2211.17192, section 3.1 to 3.4.
+"""
+
+from __future__ import annotations
+
+
+def expected_tokens(acceptance: float, length: int) -> float:
+    """E: tokens of a cycle in which ``length`` tokens are drafted and each is accepted with probability α, the one that
+    the target adds included: (1 − α^(K+1)) / (1 − α)."""
+    if not 0 <= acceptance <= 1:
+        raise ValueError(f"An acceptance of {acceptance:g} is no probability.")
+    return sum(acceptance**step for step in range(length + 1))
+
+
+def predicted_speed_up(tokens: float, length: int, cost: float, verification: float = 1.0) -> float:
+    """E / (v + K·c): how many times as fast ``tokens`` a cycle are as one by one.
+
+    ``cost`` is c, the time of a draft pass over that of a target pass for one token; ``verification`` is v, the time of
+    a target pass over K + 1 tokens over that for one.
+    """
+    return tokens / (verification + length * cost)
+
+
+def acceptance_of(tokens: float, length: int) -> float:
+    """α of which ``tokens`` a cycle are expected: the inverse of :func:`expected_tokens`."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        if expected_tokens(middle, length) < tokens:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def best_length(acceptance: float, cost: float, longest: int = 8, growth: float = 0.0) -> int:
+    """The draft length with the greatest predicted speed-up, where each drafted token adds ``growth`` to v."""
+
+    def speed_up(length: int) -> float:
+        return predicted_speed_up(expected_tokens(acceptance, length), length, cost, 1 + growth * length)
+
+    return max(range(1, longest + 1), key=speed_up)
