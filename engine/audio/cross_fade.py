@@ -41,6 +41,19 @@ class CrossFader:
             joined = np.concatenate([self._held[:-overlap], mixed, samples[overlap:]])
         else:
             joined = np.concatenate([self._held, samples])
+        return self._final(joined)
+
+    def extend(self, samples: np.ndarray) -> np.ndarray:
+        """Take more of the last piece, which does not fade into it."""
+        return self._final(np.concatenate([self._held, samples]))
+
+    @property
+    def held(self) -> int:
+        """How many samples are held back."""
+        return len(self._held)
+
+    def _final(self, joined: np.ndarray) -> np.ndarray:
+        """All but the end, which is held back."""
         final = max(len(joined) - self.fade, 0)
         self._held = joined[final:]
         return joined[:final].astype(np.float32)
@@ -49,3 +62,53 @@ class CrossFader:
         """The samples that were held back, (m,) float32; the fader is empty afterwards."""
         rest, self._held = self._held.astype(np.float32), np.zeros(0, np.float32)
         return rest
+
+
+class PassageJoiner:
+    """Joins passages of which each comes in pieces: within a passage pieces follow each other as they are, and passages
+    fade into each other."""
+
+    def __init__(self, fade: int, shape: Fade = linear_fade) -> None:
+        self._fader = CrossFader(fade, shape)
+        self._beginning: list[np.ndarray] | None = None
+        """What is there of a passage that is too short yet to be faded into."""
+        self._final = np.zeros(0, np.float32)
+        """What is final but not returned yet."""
+        self._returned = 0
+
+    def begin(self) -> int:
+        """Another passage begins; at which sample of the whole."""
+        self._settle()
+        self._beginning = []
+        held = self._fader.held
+        return self._returned + len(self._final) + held - min(self._fader.fade, held)
+
+    def push(self, samples: np.ndarray) -> np.ndarray:
+        """Take the next piece of the passage, (n,) float32, and return the samples that are final now, (m,) float32."""
+        if self._beginning is None:
+            self._add(self._fader.extend(samples))
+        else:
+            self._beginning.append(samples)
+            if sum(map(len, self._beginning)) >= min(self._fader.fade, self._fader.held):
+                self._settle()
+        return self._take()
+
+    def finish(self) -> np.ndarray:
+        """The last passage has ended: the rest, (m,) float32."""
+        self._settle()
+        self._add(self._fader.finish())
+        return self._take()
+
+    def _settle(self) -> None:
+        """Fade into the beginning of the passage, however short it is."""
+        if self._beginning:
+            self._add(self._fader.push(np.concatenate(self._beginning)))
+        self._beginning = None
+
+    def _add(self, samples: np.ndarray) -> None:
+        self._final = np.concatenate([self._final, samples])
+
+    def _take(self) -> np.ndarray:
+        taken, self._final = self._final, np.zeros(0, np.float32)
+        self._returned += len(taken)
+        return taken

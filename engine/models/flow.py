@@ -32,7 +32,7 @@ from torch import Tensor
 
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader
-from engine.errors import PlainError, SettingError
+from engine.errors import SettingError
 from engine.knobs import Values
 from engine.models import catalogue
 from engine.models.backbones import Backbone, Backbones, Run
@@ -49,7 +49,7 @@ from engine.models.base import (
 )
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.evaluations import Evaluations, Phase, evaluator_of, require_layers
-from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler
+from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler, require_numbers
 from engine.models.weight_sets import find_weight_sets, folders
 from engine.sampling.caching import ChangeMeter, Evaluator
 from engine.sampling.flow import Velocity, integrate, sampling_grid
@@ -283,7 +283,7 @@ class FlowSpeech(ABC):
         devices.synchronise(self._device)
         sampled = time.perf_counter()
         decoded = self._decode(state, passage, script.prompt)
-        self._require_numbers(decoded)
+        require_numbers(decoded.samples)
         return _Spoken(
             decoded,
             tuple(step_seconds),
@@ -294,14 +294,6 @@ class FlowSpeech(ABC):
             self._reference_operations(script.engagement, passage.frames),
             tuple(evaluations.shares),
         )
-
-    @staticmethod
-    def _require_numbers(decoded: Decoded) -> None:
-        if not np.isfinite(decoded.samples).all():
-            raise PlainError(
-                "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision too low; "
-                "try another checkpoint or full precision."
-            )
 
     def _started(self, script: _Script, passage: Passage) -> tuple[Run, Sampler]:
         """A passage about to be sampled."""

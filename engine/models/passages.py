@@ -1,4 +1,4 @@
-"""What a family of the flow kind makes of a text and a voice, and what becomes of a passage on its way to audio."""
+"""What a model makes of a text and a voice, and what becomes of a passage on its way to audio."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
+from engine.errors import PlainError
 from engine.sampling.flow import Follow
 
 
@@ -34,6 +35,27 @@ class Passages(Protocol):
     notes: tuple[str, ...]
 
 
+class LanguagePrompt(Protocol):
+    """A voice made ready for a language model."""
+
+    notes: tuple[str, ...]
+
+
+class LanguagePassage(Protocol):
+    """One piece of text, ready for a language model."""
+
+    text: str
+    expected: int
+    """Speech tokens that it will take, as far as that can be foreseen; at least 1."""
+
+
+class LanguagePassages(Protocol):
+    """A whole text for a language model, and what the user should know about it."""
+
+    passages: tuple[LanguagePassage, ...]
+    notes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Sampler:
     """All that is random about one passage, drawn beforehand, and what is done with it."""
@@ -51,3 +73,12 @@ class Decoded:
     samples: np.ndarray = field(repr=False)
     mel: np.ndarray | None = field(default=None, repr=False)
     """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
+
+
+def require_numbers(samples: np.ndarray) -> None:
+    """Raise :class:`PlainError` where audio has values that are not numbers."""
+    if not np.isfinite(samples).all():
+        raise PlainError(
+            "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision too low; "
+            "try another checkpoint or full precision."
+        )

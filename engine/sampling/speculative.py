@@ -46,8 +46,10 @@ def speculate(
     tolerance: float = 0.0,
     draft_length: int | AdaptiveLength = 3,
     check: Check = lambda: None,
+    draft_request: Request | None = None,
 ) -> Decoding:
-    """Cycles of one to ``draft_length`` + 1 tokens, until a stop id or the greatest length.
+    """Cycles of one to ``draft_length`` + 1 tokens, until a stop id or the greatest length. ``draft_request`` is the
+    same as ``request``, where the draft has tables of its own that its prompt is embedded with.
 
     Random numbers are used in this order: one for each drafted token, one for each checked token, one for the token
     that the target adds. Raises what ``check`` raises.
@@ -67,7 +69,7 @@ def speculate(
             first = readers is None
             if readers is None:
                 behind = places(request, request.maximum)
-                readers = Reader(target, request, behind), Reader(draft, request, behind)
+                readers = Reader(target, request, behind), Reader(draft, draft_request or request, behind)
                 for one in readers:
                     one.prefill()
             reader, drafter = readers

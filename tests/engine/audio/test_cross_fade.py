@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.audio.cross_fade import CrossFader
+from engine.audio.cross_fade import CrossFader, PassageJoiner
 
 
 def official_join(pieces: list[np.ndarray], fade: int) -> np.ndarray:
@@ -35,3 +35,34 @@ def test_only_the_fade_is_held_back() -> None:
     assert len(fader.push(piece)) == 1400
     assert len(fader.finish()) == 3600
     assert piece.max() == 1.0
+
+
+@pytest.mark.parametrize("fade", [0, 1, 30, 100])
+@pytest.mark.parametrize("lengths", [[50], [50, 60, 70], [200, 10, 5, 300], [0, 40, 0, 40], [3, 2, 1, 2, 3]])
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_passages_in_pieces_are_joined_like_whole_ones(fade: int, lengths: list[int], piece: int) -> None:
+    random = np.random.default_rng(1)
+    passages = [random.standard_normal(length).astype(np.float32) for length in lengths]
+    joiner, streamed, starts = PassageJoiner(fade), [], []
+    for passage in passages:
+        starts.append(joiner.begin())
+        streamed += [joiner.push(passage[start : start + piece]) for start in range(0, len(passage), piece)]
+    joined = np.concatenate([*streamed, joiner.finish()])
+    expected = official_join(passages, fade)
+    assert np.array_equal(joined, expected)
+    # Passages without anything in them have no place of their own.
+    for number, start in enumerate(starts):
+        if lengths[number]:
+            assert start == len(official_join([*passages[:number], passages[number][:0]], fade)) - min(
+                fade, len(official_join(passages[:number], fade)) if number else 0
+            )
+
+
+def test_a_passage_is_heard_before_it_ends() -> None:
+    joiner = PassageJoiner(30)
+    joiner.begin()
+    assert len(joiner.push(np.ones(100, np.float32))) == 70
+    assert len(joiner.push(np.ones(5, np.float32))) == 5
+    joiner.begin()
+    assert len(joiner.push(np.ones(20, np.float32))) == 0
+    assert len(joiner.push(np.ones(20, np.float32))) == 10

@@ -1,0 +1,402 @@
+"""What all speech language models have in common: text and a voice in, tokens one after another, audio while they come.
+
+A model derives from :class:`LanguageSpeech` and fills in what is its own:
+
+* :meth:`LanguageSpeech._prepare`: text and voice to a prompt and passages;
+* :meth:`LanguageSpeech._request`: a passage to what the transformer continues;
+* :meth:`LanguageSpeech._token_sampler`: how its tokens are drawn;
+* :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
+* :meth:`LanguageSpeech._warm_up`: everything once;
+* where its own way differs: ``_fade_seconds`` (how passages are joined), ``_ready_voice`` (what of a voice is worth
+  preparing before the clock runs).
+
+``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
+Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
+that was read, the draft's and those of rejected tokens included; not the decoder of tokens to audio. Speculative
+decoding hence comes out above 1: it computes more, in fewer passes. A student comes out below.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine import device as devices
+from engine.audio.cross_fade import PassageJoiner
+from engine.errors import DeviceError, PlainError
+from engine.failures import is_out_of_memory
+from engine.knobs import Values
+from engine.models.base import ModelInfo, Observer, Piece, StepReport, Synthesis, Voice
+from engine.models.decoding_cost import plain_operations, spent_operations
+from engine.models.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
+from engine.models.language_weights import find_language_weights, places
+from engine.models.passages import LanguagePassage, LanguagePassages, LanguagePrompt, require_numbers
+from engine.models.token_decoder import TokenDecoder
+from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
+from engine.sampling.draft_length import AdaptiveLength
+from engine.sampling.speculative import speculate
+from engine.sampling.tokens import TokenSampler, Uniforms
+from engine.setting import Setting
+from engine.take import DecodingCycle, DecodingTrace, Measurements, Trace
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.language_engagement import LanguageEngagement, engage
+
+REPORT_SECONDS = 0.05
+"""How often progress is told at most: tokens come faster than anybody can read."""
+
+
+@dataclass(frozen=True)
+class _Script:
+    """What one synthesis speaks, and with what."""
+
+    engagement: LanguageEngagement
+    networks: Networks
+    prompt: LanguagePrompt
+    passages: tuple[LanguagePassage, ...]
+    notes: tuple[str, ...]
+    seed: int
+
+    @property
+    def options(self) -> Values:
+        return self.engagement.options
+
+    def expected_before(self, number: int) -> int:
+        """Tokens that the passages before this one are expected to need."""
+        return sum(passage.expected for passage in self.passages[:number])
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """One passage, spoken: what came out and what it cost."""
+
+    cycles: tuple[DecodingCycle, ...]
+    ended: bool
+    """Whether it ended by itself."""
+    mel: np.ndarray | None
+    samples: int
+    backbone_seconds: float
+    decoder_seconds: float
+    draft_passes: int
+    operations: float
+    reference_operations: float
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(cycle.tokens) for cycle in self.cycles)
+
+
+class LanguageSpeech(ABC):
+    """A loaded speech language model. See :class:`engine.models.base.SpeechModel`."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        network: LanguageNetwork,
+        token_rate: float,
+        read_student: ReadStudent,
+        read_draft: ReadDraft,
+    ) -> None:
+        """``token_rate`` is how many tokens make a second of speech. ``read_student`` gives the network in a student's
+        file, optimised and on the model's device; ``read_draft`` what is in a draft's file."""
+        self.info = replace(info, token_rate=token_rate)
+        self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
+        self._device = network.tokens.device
+        self._token_rate = token_rate
+
+    # --- What a model fills in ---------------------------------------------------------------------------------------
+    @abstractmethod
+    def _warm_up(self, network: LanguageNetwork) -> None:
+        """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
+        for."""
+
+    @abstractmethod
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+    ) -> tuple[LanguagePrompt, LanguagePassages]:
+        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
+        to cancel. Raises :class:`PlainError`."""
+
+    @abstractmethod
+    def _request(
+        self, network: LanguageNetwork, passage: LanguagePassage, prompt: LanguagePrompt, options: Values
+    ) -> Request:
+        """What is to be continued for a passage, embedded with the tables of ``network``, and for how long."""
+
+    @abstractmethod
+    def _token_sampler(self, passage: LanguagePassage, prompt: LanguagePrompt, options: Values) -> TokenSampler:
+        """How the tokens of a passage are drawn."""
+
+    @abstractmethod
+    def _decoder(self, prompt: LanguagePrompt, seed: int, options: Values) -> TokenDecoder:
+        """What makes the tokens of one passage heard; a new one every time."""
+
+    def _fade_seconds(self, options: Values) -> float:
+        """Over how long passages fade into each other."""
+        return float(options.get("cross_fade", 0.0))
+
+    def _ready_voice(self, voice: Voice, observer: Observer) -> None:  # noqa: B027 (most have nothing to prepare)
+        """Prepare of ``voice`` what later syntheses find again."""
+
+    # --- Networks ----------------------------------------------------------------------------------------------------
+    @property
+    def own(self) -> LanguageNetwork:
+        """The model's own network."""
+        return self._networks.own
+
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self.own)
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """Take note of drafts, students and measurements of layers that have come; ``check`` may raise to cancel."""
+        checkpoint = Path(self.info.checkpoint)
+        folders = places(self.info.id, checkpoint if checkpoint.is_dir() else checkpoint.parent)
+        self.info = find_language_weights(folders, self.info.fingerprint, check).on(self.info)
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        self._networks.of(engage(self.info, setting), observer.status)
+        if voice is not None:
+            self._ready_voice(voice, observer)
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        observer: Observer,
+    ) -> Generator[Piece, None, Synthesis]:
+        started = time.perf_counter()
+        script = self._script(text, voice, setting, observer.check)
+        text_seconds = time.perf_counter() - started
+        fade = self._fade_seconds(script.options) if len(script.passages) > 1 else 0.0
+        joiner = PassageJoiner(round(fade * self.info.sample_rate))
+        pieces: list[np.ndarray] = []
+        arrivals: list[float] = []
+        spoken: list[_Spoken] = []
+        starts: list[float] = []
+
+        def heard(samples: np.ndarray) -> Generator[Piece, None, None]:
+            if len(samples):
+                require_numbers(samples)
+                pieces.append(samples)
+                arrivals.append(time.perf_counter())
+                yield Piece(samples)
+
+        for number in range(len(script.passages)):
+            starts.append(joiner.begin() / self.info.sample_rate)
+            speaking = self._speak(script, number, sum(one.tokens for one in spoken), observer)
+            passage: _Spoken | None = None
+            while passage is None:
+                try:
+                    samples = next(speaking)
+                except StopIteration as end:
+                    passage = end.value
+                else:
+                    yield from heard(joiner.push(samples))
+            spoken.append(passage)
+        yield from heard(joiner.finish())
+        if not pieces:
+            raise PlainError(
+                f"{self.info.title} ended at once and said nothing; try another seed, or a text with more words."
+            )
+        samples = np.concatenate(pieces)
+        waits = np.diff(arrivals)
+        passes = sum(len(one.cycles) for one in spoken)
+        measurements = Measurements(
+            seconds=time.perf_counter() - started,
+            audio_seconds=len(samples) / self.info.sample_rate,
+            first_audio_seconds=arrivals[0] - started,
+            largest_gap_seconds=float(waits.max()) if len(waits) else 0.0,
+            text_seconds=text_seconds,
+            backbone_seconds=sum(one.backbone_seconds for one in spoken),
+            decoder_seconds=sum(one.decoder_seconds for one in spoken),
+            evaluations=passes + sum(one.draft_passes for one in spoken),
+            tokens=sum(one.tokens for one in spoken),
+            target_passes=passes,
+            ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
+            device=self.info.device,
+        )
+        notes = (*script.notes, *self._remarks(script, spoken))
+        return Synthesis(
+            samples, self.info.sample_rate, measurements, self._trace(script, spoken, tuple(starts)), notes
+        )
+
+    def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> _Script:
+        """Everything that must be known before the first passage is spoken."""
+        engagement = engage(self.info, setting)
+        networks = self._networks.of(engagement)
+        prompt, prepared = self._prepare(text, voice, engagement.options, check)
+        notes = (*engagement.notes, *prompt.notes, *prepared.notes)
+        return _Script(engagement, networks, prompt, prepared.passages, notes, setting.seed)
+
+    def _speak(
+        self, script: _Script, number: int, tokens_before: int, observer: Observer
+    ) -> Generator[np.ndarray, None, _Spoken]:
+        """One passage: yields its audio as it becomes final."""
+        passage, seed = script.passages[number], script.seed
+        decoder = self._decoder(script.prompt, seed, script.options)
+        reporter = _Reporter(observer, script, number, tokens_before, self._token_rate)
+        cycles: list[Cycle] = []
+        backbone_seconds = decoder_seconds = 0.0
+        samples = 0
+        began = time.perf_counter()
+        request, decoding = self._decoding(script, passage, observer.check)
+        while (cycle := self._next(decoding, request)) is not None:
+            backbone_seconds += time.perf_counter() - began
+            cycles.append(cycle)
+            reporter.tell(cycle)
+            began = time.perf_counter()
+            ready = decoder.push(cycle.tokens)
+            if len(ready):
+                devices.synchronise(self._device)
+                decoder_seconds += time.perf_counter() - began
+                samples += len(ready)
+                yield ready
+            else:
+                decoder_seconds += time.perf_counter() - began
+            began = time.perf_counter()
+        observer.check()
+        began = time.perf_counter()
+        rest = decoder.finish()
+        decoder_seconds += time.perf_counter() - began
+        samples += len(rest)
+        yield rest
+        target, draft = script.networks.target.tokens, script.networks.draft
+        prompt_tokens = request.embedded.shape[1]
+        return _Spoken(
+            tuple(map(_kept, cycles)),
+            bool(cycles) and cycles[-1].stopped,
+            decoder.mel,
+            samples,
+            backbone_seconds,
+            decoder_seconds,
+            sum(len(cycle.drafted) for cycle in cycles),
+            spent_operations(target, draft.tokens if draft else None, prompt_tokens, cycles),
+            plain_operations(self.own.tokens, prompt_tokens, cycles),
+        )
+
+    @torch.inference_mode()
+    def _decoding(
+        self, script: _Script, passage: LanguagePassage, check: Callable[[], None]
+    ) -> tuple[Request, Decoding]:
+        """What continues the passage, and the loop that does."""
+        networks, options, speculation = script.networks, script.options, script.engagement.speculation
+        request = self._request(networks.target, passage, script.prompt, options)
+        draft_request = networks.draft and self._request(networks.draft, passage, script.prompt, options)
+        sampler, uniforms = self._token_sampler(passage, script.prompt, options), Uniforms(script.seed)
+        for one in (networks.target, networks.draft):
+            if one is not None:
+                one.tokens.transformer.reach(request.first_position + request.maximum)
+        if speculation is None or networks.draft is None:
+            return request, decode(networks.target.tokens, request, sampler, uniforms, check)
+        length = speculation.draft_length
+        return request, speculate(
+            networks.target.tokens,
+            networks.draft.tokens,
+            request,
+            sampler,
+            uniforms,
+            speculation.tolerance,
+            AdaptiveLength(length) if speculation.adaptive else length,
+            check,
+            draft_request,
+        )
+
+    def _next(self, decoding: Decoding, request: Request) -> Cycle | None:
+        """The next cycle, ``None`` behind the last one. Raises :class:`DeviceError` where memory is short."""
+        try:
+            return next(decoding, None)
+        except (MemoryError, RuntimeError, OSError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise DeviceError(
+                f"{self.info.device} ran out of memory with {request.embedded.shape[1]} positions of text and prompt "
+                f"and up to {request.maximum} speech tokens; use a shorter text or recording, or load a smaller model."
+            ) from error
+
+    def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
+        """What went otherwise than it should."""
+        remarks = []
+        for number, one in enumerate(spoken):
+            which = f"Passage {number + 1} of {len(spoken)}" if len(spoken) > 1 else "The speech"
+            if not one.ended:
+                remarks.append(
+                    f"{which} did not end by itself and was stopped after {one.tokens / self._token_rate:.1f} s; what "
+                    "was spoken until then was kept. Another seed may end."
+                )
+            elif not one.samples:
+                words = script.passages[number].text
+                remarks.append(f"{which} ended at once, so {words!r} is missing; try another seed.")
+        return remarks
+
+    def _trace(self, script: _Script, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
+        mels = [one.mel for one in spoken if one.mel is not None]
+        seconds = tuple(tuple(cycle.draft_seconds + cycle.target_seconds for cycle in one.cycles) for one in spoken)
+        return Trace(
+            seconds,
+            tuple(passage.text for passage in script.passages),
+            tuple(one.samples / self.info.sample_rate for one in spoken),
+            np.concatenate(mels) if mels else None,
+            decoding=DecodingTrace(
+                self._token_rate,
+                self.own.tokens.codes,
+                tuple(one.cycles for one in spoken),
+                starts,
+                tuple(not one.ended for one in spoken),
+            ),
+        )
+
+
+class _Reporter:
+    """Tells an observer how far the tokens of a passage are, now and then."""
+
+    def __init__(self, observer: Observer, script: _Script, number: int, tokens_before: int, token_rate: float) -> None:
+        self._observer, self._script, self._number = observer, script, number
+        self._tokens_before, self._tokens, self._rate = tokens_before, 0, token_rate
+        self._before, self._total = script.expected_before(number), script.expected_before(len(script.passages))
+        self._told = -REPORT_SECONDS
+
+    def tell(self, cycle: Cycle) -> None:
+        """A cycle is done."""
+        self._tokens += len(cycle.tokens)
+        now = time.perf_counter()
+        if now - self._told < REPORT_SECONDS and not cycle.stopped:
+            return
+        self._told = now
+        expected = self._script.passages[self._number].expected
+        self._observer.step(
+            StepReport(
+                self._number,
+                len(self._script.passages),
+                # What takes longer than expected is about to end all the time; a stop comes as early as it likes.
+                expected - 1 if cycle.stopped else min(max(self._tokens, 1), expected) - 1,
+                expected,
+                cycle.draft_seconds + cycle.target_seconds,
+                expected / self._rate,
+                self._before,
+                self._total,
+                self._tokens_before + self._tokens,
+            )
+        )
+
+
+def _kept(cycle: Cycle) -> DecodingCycle:
+    """What a trace keeps of a cycle."""
+    return DecodingCycle(
+        cycle.tokens,
+        cycle.drafted,
+        cycle.accepted,
+        cycle.fate,
+        cycle.acceptance,
+        cycle.draft_seconds,
+        cycle.target_seconds,
+    )
