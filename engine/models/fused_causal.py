@@ -158,12 +158,6 @@ class FusedTransformer(nn.Module):
         kept = [fused.get(index, layer) for index, layer in enumerate(self._layers)]
         return FusedTransformer(self.config, kept, self._norm)
 
-    @torch.no_grad()
-    def replaced(self, layers: Mapping[int, CausalLayer]) -> FusedTransformer:
-        """One that has ``layers``, by number, in place of its own; it shares the others."""
-        fused = [FusedLayer.of(layers[index]) if index in layers else one for index, one in enumerate(self._layers)]
-        return FusedTransformer(self.config, fused, self._norm)
-
     def operations(self, tokens: int, context: int = 0) -> float:
         """Operations of a pass; see :func:`engine.models.causal.operations`."""
         return operations(self.config, tokens, context)
