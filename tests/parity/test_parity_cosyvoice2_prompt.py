@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.models.causal import CausalConfig
 from engine.models.cosyvoice2.bistream import SPEECH_PART, TEXT_PART, bistream
-from engine.models.cosyvoice2.language_model import END, FILL, STOPS, LanguageModel, LanguagePrompt, Ratios
+from engine.models.cosyvoice2.language_model import END, FILL, STOPS, LanguageModel, PromptIds, Ratios
 from engine.models.cosyvoice2.training_rows import IGNORED, batch, can_take_turns, row_in_turns, whole_row
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 
@@ -55,7 +55,7 @@ def test_parity_cosyvoice2_lm_ids(fixture: Fixture) -> None:
 @prompts
 def test_parity_cosyvoice2_lm_prompt(fixture: Fixture) -> None:
     golden, model = tensors(fixture), model_of(fixture)
-    prompt = LanguagePrompt(ids(golden, "prompt_text"), ids(golden, "prompt_speech_token"))
+    prompt = PromptIds(ids(golden, "prompt_text"), ids(golden, "prompt_speech_token"))
     request = model.request(prompt, ids(golden, "text"))
     assert_close(request.embedded, golden["lm_input"], EMBEDDED, "lm_input")
     with torch.inference_mode():
@@ -69,9 +69,9 @@ def test_parity_cosyvoice2_lm_prompt(fixture: Fixture) -> None:
 )
 def test_parity_cosyvoice2_lm_lengths(fixture: Fixture, case: str, ratios: Ratios) -> None:
     golden, model = tensors(fixture), model_of(fixture)
-    request = model.request(LanguagePrompt(), ids(golden, "text"), ratios)
+    request = model.request(PromptIds(), ids(golden, "text"), ratios)
     assert request.maximum == fixture.description["cases"][case]["n_tokens"]
-    assert model.request(LanguagePrompt(), ids(golden, "text")).minimum == len(golden["eos_minlen.tokens"])
+    assert model.request(PromptIds(), ids(golden, "text")).minimum == len(golden["eos_minlen.tokens"])
 
 
 class GreedyUntil:
@@ -93,7 +93,7 @@ def test_parity_cosyvoice2_lm_bistream(fixture: Fixture) -> None:
     for length in fixture.description["bistream"]["text_chunk_lengths"]:
         parts.append(text[:length])
         del text[:length]
-    prompt = LanguagePrompt(ids(golden, "bistream.prompt_text"), ids(golden, "bistream.prompt_speech_token"))
+    prompt = PromptIds(ids(golden, "bistream.prompt_text"), ids(golden, "bistream.prompt_speech_token"))
     sampler = GreedyUntil(model.codes + END, 66)
     assert list(bistream(model, prompt, parts, sampler, lambda: 0.5)) == golden["bistream.tokens"].tolist()
 

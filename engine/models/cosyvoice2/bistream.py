@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import TextError
-from engine.models.cosyvoice2.language_model import END, FILL, START, TASK, LanguageModel, LanguagePrompt
+from engine.models.cosyvoice2.language_model import END, FILL, START, TASK, LanguageModel, PromptIds
 from engine.sampling.tokens import TokenSampler, draw
 
 TEXT_PART, SPEECH_PART = 5, 15
@@ -23,7 +23,7 @@ LONGEST = 8192
 
 def bistream(
     model: LanguageModel,
-    prompt: LanguagePrompt,
+    prompt: PromptIds,
     text: Iterable[Sequence[int]],
     sampler: TokenSampler,
     uniforms: Callable[[], float],

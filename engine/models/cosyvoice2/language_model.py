@@ -35,7 +35,7 @@ _TEXT_HEAD = "llm.model.lm_head.weight"
 
 
 @dataclass(frozen=True)
-class LanguagePrompt:
+class PromptIds:
     """What precedes a text: the transcript of the prompt (or an instruction) and the prompt's speech tokens."""
 
     text: tuple[int, ...] = ()
@@ -103,7 +103,7 @@ class LanguageModel:
         """(n,) to (n, hidden)."""
         return self.tokens.embed(torch.tensor(ids, dtype=torch.long))
 
-    def embedded(self, prompt: LanguagePrompt, text: Sequence[int]) -> Tensor:
+    def embedded(self, prompt: PromptIds, text: Sequence[int]) -> Tensor:
         """All that is read before the first new token, (1, length, hidden)."""
         parts = (
             self.marks[START : START + 1],
@@ -113,7 +113,7 @@ class LanguageModel:
         )
         return torch.cat(parts)[None]
 
-    def request(self, prompt: LanguagePrompt, text: Sequence[int], ratios: Ratios = Ratios()) -> Request:
+    def request(self, prompt: PromptIds, text: Sequence[int], ratios: Ratios = Ratios()) -> Request:
         """What is decoded for ``text``. Its length alone counts, not the prompt's."""
         embedded = self.embedded(prompt, text)
         length = embedded.shape[1]

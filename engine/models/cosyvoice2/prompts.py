@@ -1,0 +1,152 @@
+"""A recording as CosyVoice 2 is given it, remembered by what it holds.
+
+Upstream hears a prompt again for every sentence. Here what the slow models heard is kept in memory and on disk under a
+name that follows from the samples and the models, so that a voice is heard once for all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from engine.audio.prompt_resampling import resample
+from engine.audio.recording import Recording, read_recording
+from engine.errors import AudioError, CheckpointError
+from engine.files import write_atomically
+from engine.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
+from engine.models.cosyvoice2.features import HEARING_RATE, SPEECH_RATE, speech_mel
+from engine.models.cosyvoice2.hearing import Hearing
+from engine.models.cosyvoice2.token_to_mel import AcousticPrompt
+from engine.paths import data_folder
+
+LONGEST_SECONDS = 30.0
+REMEMBERED = 16
+"""Voices that are kept in memory."""
+FORMAT = "1"
+"""Goes into the names of files, so that a change of what they hold makes new ones."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the slow models say of a recording."""
+
+    tokens: Tensor = field(repr=False)
+    """(n,) int64."""
+    speaker: Tensor = field(repr=False)
+    """(192,) float32."""
+
+
+@dataclass(frozen=True)
+class VoicePrompt:
+    """A voice made ready."""
+
+    acoustic: AcousticPrompt = field(repr=False)
+    """On the CPU."""
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The recording's speech tokens."""
+        return tuple(self.acoustic.tokens[0].tolist())
+
+
+class VoicePrompts:
+    """Makes recordings ready with the models of one release."""
+
+    def __init__(self, hearing: Hearing, codes: int, speaker_width: int, folder: Path | None = None) -> None:
+        """``codes`` and ``speaker_width`` are what the other models take; ``folder`` is where on disk what was heard is
+        kept."""
+        self._hearing, self._codes, self._speaker_width = hearing, codes, speaker_width
+        self._folder = folder or data_folder() / "cache" / "cosyvoice2"
+        self._ready: OrderedDict[str, VoicePrompt] = OrderedDict()
+
+    def __call__(self, audio: Path, check: Callable[[], None] = lambda: None) -> VoicePrompt:
+        """The recording ``audio`` made ready; ``check`` may raise to cancel.
+
+        Raises :class:`AudioError`, and :class:`CheckpointError` where a model cannot be used.
+        """
+        recording = read_recording(audio)
+        if recording.seconds > LONGEST_SECONDS:
+            raise AudioError(
+                f"The recording {audio} lasts {recording.seconds:.0f} s, but CosyVoice 2 hears at most "
+                f"{LONGEST_SECONDS:.0f} s; cut it, and its transcript, best to 5 to 12 s."
+            )
+        key = self._key(recording, check)
+        if key not in self._ready:
+            self._ready[key] = self._prepared(recording, self._heard(key, recording, check))
+            while len(self._ready) > REMEMBERED:
+                self._ready.popitem(last=False)
+        self._ready.move_to_end(key)
+        return self._ready[key]
+
+    def _key(self, recording: Recording, check: Callable[[], None]) -> str:
+        parts = FORMAT, *self._hearing.fingerprints(check), str(recording.sample_rate)
+        digest = hashlib.sha256(" ".join(parts).encode())
+        digest.update(recording.samples.tobytes())
+        return digest.hexdigest()
+
+    def _heard(self, key: str, recording: Recording, check: Callable[[], None]) -> Heard:
+        path = self._folder / f"{key}.safetensors"
+        found = _read(path)
+        if found is not None:
+            return found
+        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, HEARING_RATE)
+        check()
+        tokens = self._hearing.tokens(samples)
+        check()
+        speaker = self._hearing.speaker(samples)
+        self._require_fit(tokens, speaker)
+        heard = Heard(torch.from_numpy(tokens), torch.from_numpy(speaker))
+        # Where it cannot be kept, the next start hears the recording again.
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, save({"tokens": heard.tokens, "speaker": heard.speaker}))
+        return heard
+
+    def _require_fit(self, tokens: np.ndarray, speaker: np.ndarray) -> None:
+        """Raise :class:`CheckpointError` where the other models cannot take what was heard."""
+        apart = "they do not belong together. Fetch the official release again."
+        if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self._codes:
+            raise CheckpointError(
+                f"{self._hearing.tokenizer_path} gives the speech token {tokens.max()}, but the language model knows "
+                f"{self._codes} of them: {apart}"
+            )
+        if len(speaker) != self._speaker_width:
+            raise CheckpointError(
+                f"{self._hearing.speaker_path} gives {len(speaker)} numbers for a speaker, but the flow takes "
+                f"{self._speaker_width}: {apart}"
+            )
+
+    @staticmethod
+    def _prepared(recording: Recording, heard: Heard) -> VoicePrompt:
+        mel = speech_mel(resample(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
+        # Both clocks must agree; whichever is behind decides.
+        tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
+        if not tokens:
+            raise AudioError("The reference recording is too short to be heard; choose a longer one.")
+        acoustic = AcousticPrompt(
+            heard.tokens[None, :tokens], mel[None, : tokens * FRAMES_PER_TOKEN], heard.speaker[None]
+        )
+        return VoicePrompt(acoustic, recording.seconds, recording.notes)
+
+
+def _read(path: Path) -> Heard | None:
+    """What was kept at ``path``, or ``None`` where there is nothing of use."""
+    try:
+        found = load(path.read_bytes())
+        heard = Heard(found["tokens"], found["speaker"])
+    except (OSError, SafetensorError, KeyError):
+        return None
+    sound = heard.tokens.dtype == torch.int64 and heard.tokens.dim() == heard.speaker.dim() == 1
+    return heard if sound and heard.speaker.isfinite().all() else None
