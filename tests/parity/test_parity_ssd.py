@@ -1,0 +1,103 @@
+"""Speculative decoding against a reference that was derived from the paper (there is no official code)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.models.token_model import TokenModel
+from engine.sampling.autoregressive import Cycle, Request
+from engine.sampling.speculative import acceptance, residual, speculate
+from engine.sampling.tokens import Greedy, RepetitionAware, Replayed, Uniforms
+from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures
+from tests.parity.test_parity_cosyvoice2_lm import models, official_request, token_model
+from tests.parity.test_parity_cosyvoice2_prompt import model_of, tensors
+
+PROBABILITY = 1e-6
+TRACED = 1e-4
+"""The reference computes in float64."""
+TOLERANCES = ("0.0", "0.1", "0.2", "0.3", "0.4", "1.0")
+references = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: "greedy_beta0" in said))
+
+
+def language_model(fixture: Fixture, kind: str, case: str) -> tuple[TokenModel, TokenModel, Request]:
+    """Target, draft and request of the traces."""
+    name = "cosyvoice2_lm"
+    folder = fixture.folder if (fixture.folder / f"{name}.json").is_file() else (SHIPPED / "ar")
+    other = Fixture(folder, name)
+    golden, model = tensors(other), model_of(other)
+    model.tokens.bias += (
+        golden["maxlen.llm_decoder_bias_delta"] if case == "greedy" else fixture[f"{case}.llm_decoder_bias_delta"]
+    )
+    target = token_model(model, kind)
+    draft = target.kept(fixture.description["trace_rules"]["draft_layers"])
+    return target, draft, official_request(model, golden, "maxlen")
+
+
+@references
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_parity_ssd_mathematics(fixture: Fixture, tolerance: str) -> None:
+    p, q = fixture["p"], fixture["q"][: len(fixture["p"])]
+    found = acceptance(p, q, float(tolerance))
+    assert_close(found, fixture[f"beta{tolerance}.accept_prob"], PROBABILITY, "acceptance")
+    accepted = p * found.clamp(max=1)
+    assert_close(accepted.sum(-1), fixture[f"beta{tolerance}.mean_accept"], PROBABILITY, "mean acceptance")
+    rest = torch.stack([residual(one, other) for one, other in zip(p, q, strict=True)])
+    rest = rest / rest.sum(-1, keepdim=True)
+    assert_close(rest, fixture["residual"], PROBABILITY, "residual")
+    output = accepted + (1 - accepted.sum(-1, keepdim=True)) * rest
+    assert_close(output, fixture[f"beta{tolerance}.output_marginal"], PROBABILITY, "output")
+    distance = (output - q).abs().sum(-1) / 2
+    assert_close(distance, fixture[f"beta{tolerance}.tv_output_vs_target"], PROBABILITY, "distance")
+
+
+def assert_follows(cycles: list[Cycle], traced: list[dict]) -> None:
+    for number, (cycle, expected) in enumerate(zip(cycles, traced, strict=False)):
+        assert list(cycle.drafted) == expected["draft"], f"cycle {number}"
+        assert list(cycle.tokens) == expected["emitted"], f"cycle {number}"
+        assert cycle.accepted == expected["n_accepted"], f"cycle {number}"
+        wanted = [min(1.0, one) for one in expected["accept_prob"]]
+        assert_close(torch.tensor(cycle.acceptance), torch.tensor(wanted), TRACED, f"acceptance of cycle {number}")
+
+
+def until(cycles: Iterator[Cycle], tokens: int) -> list[Cycle]:
+    """Cycles until there are ``tokens``."""
+    found: list[Cycle] = []
+    for cycle in cycles:
+        found.append(cycle)
+        if sum(len(one.tokens) for one in found) >= tokens:
+            break
+    return found
+
+
+@references
+@models
+def test_parity_ssd_greedy_is_the_target(fixture: Fixture, kind: str) -> None:
+    target, draft, request = language_model(fixture, kind, "greedy")
+    said = fixture.description["greedy_beta0"]
+    request = replace(request, minimum=0)
+    cycles = until(speculate(target, draft, request, Greedy(), Uniforms(0)), said["n_tokens"])
+    assert_follows(cycles, said["trace"])
+    assert len(cycles) == said["cycles"]
+    tokens = [token for cycle in cycles for token in cycle.tokens]
+    assert tokens[: said["n_tokens"]] == fixture["greedy_beta0.tokens"].tolist()
+
+
+@references
+@models
+@pytest.mark.parametrize("tolerance", ["0.0", "0.4"])
+def test_parity_ssd_traces(fixture: Fixture, kind: str, tolerance: str) -> None:
+    target, draft, request = language_model(fixture, kind, "trace")
+    said, rules = fixture.description[f"trace_beta{tolerance}"], fixture.description["trace_rules"]
+    request = replace(request, minimum=rules["min_len"], maximum=200)
+    uniforms = Replayed(fixture["trace.uniforms"].tolist())
+    decoding = speculate(target, draft, request, RepetitionAware(), uniforms, float(tolerance), draft_length=rules["K"])
+    cycles = until(decoding, 48)
+    assert_follows(cycles, said["trace"])
+    assert len(cycles) == said["cycles"]
+    tokens = [token for cycle in cycles for token in cycle.tokens]
+    assert tokens == fixture[f"trace_beta{tolerance}.tokens"].tolist()
+    assert cycles[-1].stopped is said["ended_by_stop"]
