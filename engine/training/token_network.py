@@ -35,9 +35,7 @@ class TokenNetwork(nn.Module):
         """From the tensors of a checkpoint, in float32."""
         tensors = {name: value.float() for name, value in tensors.items()}
         transformer = CausalTransformer(config)
-        inner = {
-            name.removeprefix(BODY): value for name, value in tensors.items() if name not in (EMBEDDING, HEAD)
-        }
+        inner = {name.removeprefix(BODY): value for name, value in tensors.items() if name not in (EMBEDDING, HEAD)}
         transformer.load_state_dict(inner)
         return cls(transformer, tensors[EMBEDDING], tensors.get(HEAD, tensors[EMBEDDING]), rows)
 

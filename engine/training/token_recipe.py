@@ -26,7 +26,7 @@ from engine.training.token_network import TokenNetwork
 class TokenOptions:
     """What a run can change."""
 
-    positions: int = 2_400
+    positions: int = 1_600
     """Of one step, text and speech and padding."""
     matrix_rate: float = 0.01
     """Learning rate of Muon, for the matrices of the layers."""
@@ -39,7 +39,7 @@ class TokenOptions:
     average_decay: float = 0.995
     half_precision: bool = False
     """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
-    validation_items: int = 24
+    validation_items: int = 12
     seed: int = 1
 
 

@@ -1,0 +1,143 @@
+"""The draft of speech speculative decoding: a few of the target's layers, of which the lower ones and the head learn.
+
+As published, the draft has the lower two and some of the upper layers of the target; the upper ones, all embeddings and
+the final norm stay frozen, so that a draft's file holds two layers and a head. The paper's loss is the cross-entropy to
+spoken tokens. Here the divergence from the target's own distribution is added: what a draft is for is to be accepted,
+which happens as often as the two distributions overlap.
+
+Source: "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding", arXiv 2505.15380.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from engine import files
+from engine.sampling.tokens import TokenSampler
+from engine.techniques.spade.losses import cross_entropy, divergence
+from engine.techniques.spade.pruning import layer_of
+from engine.training.spoken_tokens import SequenceLayout, TokenBatch
+from engine.training.token_network import BODY, HEAD, TokenNetwork
+from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
+
+PUBLISHED_LOWER, PUBLISHED_UPPER = 2, 6
+"""The paper's draft of CosyVoice 2's 24 layers."""
+
+
+@dataclass(frozen=True)
+class DraftOptions(TokenOptions):
+    """What a run can change."""
+
+    lower: int = 2
+    """How many of the lowest layers it has; these are trained."""
+    upper: int = 1
+    """How many of the topmost layers it has; these stay as they are."""
+    spoken_share: float = 0.2
+    """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
+    temperature: float = 0.8
+    """At which the divergence is taken: that of the sampler which will compare the two."""
+
+
+class DraftRecipe(TokenRecipe):
+    """Trains a draft of ``target``; see :class:`engine.training.session.Recipe`."""
+
+    name = "draft"
+
+    def __init__(
+        self,
+        target: TokenNetwork,
+        base: str,
+        data: TokenData,
+        layout: SequenceLayout,
+        device: torch.device,
+        sampler: TokenSampler,
+        options: DraftOptions = DraftOptions(),
+    ) -> None:
+        """``sampler`` is what validation counts the acceptance under."""
+        self._retained = retained_layers(target.transformer.config.layers, options.lower, options.upper)
+        self._sampler = sampler
+        torch.manual_seed(options.seed)
+        model = target.kept(self._retained).requires_grad_(False)
+        for layer in model.transformer.layers[: options.lower]:
+            layer.requires_grad_(True)
+        model.head.requires_grad_(True)
+        super().__init__(target, model, base, data, layout, device, options)
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        return self._retained
+
+    @property
+    def trained(self) -> tuple[int, ...]:
+        """The layers that are trained, by the target's numbers."""
+        return self._retained[: self.options.lower]
+
+    def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
+        with torch.no_grad():
+            wanted = self.teacher(batch).logits
+        found = self.model(batch).logits
+        spoken = cross_entropy(found, batch.labels[batch.predicting])
+        warmth = self.options.temperature
+        apart = divergence(found / warmth, wanted / warmth)
+        share = self.options.spoken_share
+        loss = share * spoken + (1 - share) * apart
+        return loss, {"cross_entropy": float(spoken.detach()), "divergence": float(apart.detach())}
+
+    def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
+        """``acceptance``: Σ min(p, q) at a position, the probability that the target takes what the draft proposes."""
+        wanted, found = self.teacher(batch).logits, self.average.module(batch).logits
+        spoken = batch.labels[batch.predicting]
+        return {
+            "acceptance": overlap(found, wanted, self._sampler),
+            "same_first": (found.argmax(-1) == wanted.argmax(-1)).float(),
+            "correct": (found.argmax(-1) == spoken).float(),
+        }
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return {
+            "kind": "draft",
+            "base": self.base,
+            "retained": listed(self.retained),
+            "trained": listed(self.trained),
+            "head": "true",
+            "steps": str(self.steps),
+            "origin": self.data.origin,
+        }
+
+    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
+        """Only what was trained: the layers under the target's numbers, and the head."""
+        network = self.average.module
+        places = dict(enumerate(self.retained))
+        kept = {}
+        for name, value in network.tensors().items():
+            layer = layer_of(name)
+            if name == HEAD:
+                kept[name] = value
+            elif layer is not None and places[layer] in self.trained:
+                inner = name.removeprefix(f"{BODY}layers.{layer}.")
+                kept[f"{BODY}layers.{places[layer]}.{inner}"] = value
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(path, save(kept, dict(metadata)))
+
+    @property
+    def file_name(self) -> str:
+        return f"draft-{len(self.retained)}.safetensors"
+
+
+def retained_layers(layers: int, lower: int, upper: int) -> tuple[int, ...]:
+    """The lowest ``lower`` and the topmost ``upper`` of ``layers`` layers."""
+    lower = min(lower, layers)
+    return (*range(lower), *range(max(lower, layers - upper), layers))
+
+
+def overlap(draft: Tensor, target: Tensor, sampler: TokenSampler) -> Tensor:
+    """Σ min(p, q) of what ``sampler`` really draws from, repetitions left aside; logits (n, V), result (n,)."""
+    proposed, wanted = (sampler.probabilities(logits.float(), ()) for logits in (draft, target))
+    return torch.minimum(proposed, wanted).sum(-1)

@@ -1,0 +1,154 @@
+"""SPADE's losses, layer maps and selection against a reference that was derived from the paper (there is no official
+code), on a small CosyVoice 2."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.models.causal import CausalConfig
+from engine.models.cosyvoice2.language_model import LanguageModel
+from engine.models.cosyvoice2.training_rows import whole_row
+from engine.techniques.spade.losses import (
+    IGNORED,
+    Seen,
+    attention_loss,
+    composite_loss,
+    cross_entropy,
+    divergence,
+    embedding_loss,
+    latent_loss,
+    skewed_divergence,
+    target_layers,
+)
+from engine.techniques.spade.pruning import most_important, pruned
+from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
+
+TOLERANCE = 1e-5
+SEEN = 1e-4
+references = pytest.mark.parametrize("fixture", fixtures("ar", lambda said: "target_layer_per_student_layer" in said))
+
+
+def teacher_fixture(fixture: Fixture) -> Fixture:
+    name = "cosyvoice2_lm"
+    return Fixture(fixture.folder if (fixture.folder / f"{name}.json").is_file() else SHIPPED / "ar", name)
+
+
+def recorded(fixture: Fixture) -> tuple[Seen, Seen, Tensor]:
+    """What student and teacher made of the sequence by the fixture, and the labels at the positions that predict."""
+    said, labels = fixture.description, fixture["labels"][0]
+    predicting = labels != IGNORED
+
+    def seen(who: str, layers: list[int]) -> Seen:
+        outputs = {layer: fixture[f"{who}_latent_{layer}"] for layer in layers}
+        attention = {layer: fixture[f"{who}_attention_{layer}"] for layer in layers}
+        return Seen(fixture[f"{who}_logits"][predicting], torch.zeros(1), outputs, attention)
+
+    student = seen("student", list(range(len(said["retained"]))))
+    return student, seen("teacher", said["target_layer_per_student_layer"]), labels[predicting]
+
+
+@references
+def test_parity_spade_terms(fixture: Fixture) -> None:
+    expected = fixture.description["losses"]
+    targets = fixture.description["target_layer_per_student_layer"]
+    student, teacher, labels = recorded(fixture)
+    heard = (fixture["labels"] != IGNORED)[0]
+    found = {
+        "ce": cross_entropy(student.logits, labels),
+        "skew_forward_kl_lam01": skewed_divergence(student.logits, teacher.logits),
+        "forward_kl": divergence(student.logits, teacher.logits),
+        "latent_mse": latent_loss(student, teacher, targets),
+        "latent_mse_label_positions": latent_loss(student, teacher, targets, heard),
+        "attention_mse": attention_loss(student, teacher, targets),
+    }
+    # The fixture's plain divergence lacks the teacher's entropy, too.
+    entropy = -(teacher.logits.softmax(-1) * teacher.logits.log_softmax(-1)).sum(-1).mean()
+    found["forward_kl"] = found["forward_kl"] + entropy
+    for name, value in found.items():
+        assert_close(value, torch.tensor(expected[name]), TOLERANCE, name)
+    assert_close(
+        skewed_divergence(student.logits, teacher.logits) - entropy,
+        torch.tensor(expected["true_skew_kl_lam01"]),
+        TOLERANCE,
+        "skewed divergence itself",
+    )
+
+
+@functools.cache
+def models(fixture: Fixture) -> tuple[LanguageModel, LanguageModel]:
+    """Student and teacher."""
+    full_precision()
+    other = teacher_fixture(fixture)
+    retained = fixture.description["retained"]
+
+    def model(weights: dict[str, Tensor], layers: int) -> LanguageModel:
+        # The fixtures leave out the head that is tied to the text's table.
+        weights.setdefault("llm.model.lm_head.weight", weights["llm.model.model.embed_tokens.weight"])
+        config = CausalConfig.read({**other.description["qwen2_config"], "num_hidden_layers": layers})
+        return LanguageModel.from_official(weights, config, fixture.name)
+
+    layers = fixture.description["teacher_layers"]
+    return model(dict(fixture.weights), len(retained)), model(dict(other.weights), layers)
+
+
+def looked_at(fixture: Fixture, model: LanguageModel) -> tuple[Seen, Tensor]:
+    """What ``model`` makes of the fixture's sequence, and the labels."""
+    row = whole_row(model, fixture["text"][0].tolist(), fixture["speech"][0].tolist())
+    found: dict[str, dict[int, Tensor]] = {"output": {}, "attention": {}}
+    hidden = model.tokens.transformer(
+        row.embedded[None], look=lambda layer, what, value: found[what].update({layer: value[0]}), attention=True
+    )
+    predicting = fixture["labels"][0] != IGNORED
+    assert row.targets[predicting].tolist() == fixture["labels"][0][predicting].tolist()
+    logits = model.tokens.logits(hidden[0])[predicting]
+    return Seen(logits, row.embedded, found["output"], found["attention"]), row.targets[predicting]
+
+
+@references
+@torch.inference_mode()
+def test_parity_spade_models_and_total(fixture: Fixture) -> None:
+    expected, retained = fixture.description["losses"], fixture.description["retained"]
+    (student, labels), (teacher, _) = (looked_at(fixture, model) for model in models(fixture))
+    targets = target_layers(retained, fixture.description["teacher_layers"])
+    assert list(targets) == fixture.description["target_layer_per_student_layer"]
+    for layer, target in enumerate(targets):
+        for who, seen, number in (("student", student, layer), ("teacher", teacher, target)):
+            assert_close(seen.outputs[number], fixture[f"{who}_latent_{number}"], SEEN, f"{who} output {number}")
+            assert_close(seen.attention[number], fixture[f"{who}_attention_{number}"], SEEN, f"{who} attention")
+    assert_close(embedding_loss(student, teacher), torch.tensor(expected["embedding_mse"]), TOLERANCE, "embedding")
+    same = latent_loss(student, teacher, retained)
+    assert_close(same, torch.tensor(expected["latent_mse_same_layer"]), TOLERANCE, "latent, own layers")
+    total = composite_loss(student, teacher, labels, targets).total()
+    assert_close(total, torch.tensor(expected["total_alpha025"]), TOLERANCE, "total")
+
+
+@references
+def test_parity_spade_target_layers(fixture: Fixture) -> None:
+    for case in fixture.description["target_maps"]:
+        assert list(target_layers(case["keep"], case["L"])) == case["targets"]
+
+
+@references
+def test_parity_spade_selection(fixture: Fixture) -> None:
+    for case in fixture.description["selection"]["cases"]:
+        assert list(most_important(case["wli"], case["n_keep"])) == case["keep"]
+
+
+@references
+@torch.inference_mode()
+def test_parity_spade_removed_layers_are_renumbered(fixture: Fixture) -> None:
+    """A checkpoint without some layers speaks as the whole one with these left out."""
+    _, teacher = models(fixture)
+    other, retained = teacher_fixture(fixture), fixture.description["retained"]
+    left_out = frozenset(range(fixture.description["teacher_layers"])) - frozenset(retained)
+    weights = pruned(other.weights, retained)
+    weights.setdefault("llm.model.lm_head.weight", weights["llm.model.model.embed_tokens.weight"])
+    config = CausalConfig.read({**other.description["qwen2_config"], "num_hidden_layers": len(retained)})
+    smaller = LanguageModel.from_official(weights, config, "pruned")
+    row = whole_row(teacher, fixture["text"][0].tolist(), fixture["speech"][0].tolist())
+    expected = teacher.tokens.transformer(row.embedded[None], skip=left_out)
+    assert_close(smaller.tokens.transformer(row.embedded[None]), expected, TOLERANCE, "hidden states")
