@@ -21,6 +21,7 @@ from engine.take import Take
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.transfer_report import TransferReport
+from engine.techniques.spade.record import ImportanceRecord
 
 if TYPE_CHECKING:
     from engine.profile import Profile
@@ -126,6 +127,64 @@ class TrainGuidanceFree(Command):
     folder: str = ""
     variant: str = ""
     device: str = "auto"
+
+
+@dataclass(frozen=True)
+class TrainDraft(Command):
+    """Train a draft of the language model ``model`` for speculative decoding: its lowest ``lower`` and topmost
+    ``upper`` layers, of which the lowest and the head learn. Budget, ``work``, ``resume`` and the last three as in
+    :class:`TrainGuidanceFree`.
+
+    The model speaks ``sentences`` a voice itself and learns from that; recordings of ``manifest`` come in addition, or
+    alone where ``sentences`` is 0.
+    """
+
+    model: str
+    work: str
+    lower: int = 2
+    upper: int = 1
+    sentences: int = 600
+    manifest: str = ""
+    minutes: float | None = None
+    steps: int | None = None
+    resume: bool = False
+    half_precision: bool = False
+    folder: str = ""
+    variant: str = ""
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class TrainStudent(Command):
+    """Train a student of the language model ``model`` by SPADE: with the ``retained`` layers or, where none are named,
+    with the ``depth`` most important ones by measurement. What it is after each of ``stages`` (minutes of the budget)
+    is kept, too. The rest is as in :class:`TrainDraft`."""
+
+    model: str
+    work: str
+    depth: int = 6
+    retained: tuple[int, ...] = ()
+    stages: tuple[float, ...] = ()
+    sentences: int = 600
+    manifest: str = ""
+    minutes: float | None = None
+    steps: int | None = None
+    resume: bool = False
+    half_precision: bool = False
+    folder: str = ""
+    variant: str = ""
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class MeasureImportance(Command):
+    """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
+    model. ``measures`` are among :data:`engine.techniques.spade.record.MEASURES`; the word error rate speaks
+    ``utterances`` with every layer left out in turn, which takes long."""
+
+    setting: Setting
+    utterances: tuple[Utterance, ...]
+    measures: tuple[str, ...] = ("divergence", "cosine")
 
 
 @dataclass(frozen=True)
@@ -293,9 +352,11 @@ class TrainingProgress(Event):
     losses: Mapping[str, float]
     """By name; empty after a validation."""
     validation: Mapping[str, float]
-    """By name; empty after a step. ``guided t=0.05`` and so on: mean squared error to the guided velocity at a time;
-    ``gap``: their sum as a share of what it is without training; ``learnt``: the share of the guidance that one branch
-    has taken on, 0 to about 1."""
+    """By name; empty after a step. CFG-free: ``guided t=0.05`` and so on, mean squared error to the guided velocity at
+    a time; ``gap``, their sum as a share of what it is without training; ``learnt``, the share of the guidance that one
+    branch has taken on, 0 to about 1. A draft: ``acceptance``. A student: ``divergence`` from its teacher in nats.
+    Both: ``same_first``, the share of tokens at which both would choose the same, and ``correct``, at which it is what
+    was spoken."""
 
 
 @dataclass(frozen=True)
@@ -303,14 +364,28 @@ class TrainingDone(Event):
     """A finished training, and the checkpoint that came of it."""
 
     checkpoint: str
-    weight: float
-    equivalent_guidance: float
-    method: str
+    technique: str
+    """The name of the technique that it is for; ``""`` for a model of its own."""
+    summary: str
+    """What came of it, as a sentence."""
+    figures: Values
+    """What the checkpoint is. CFG-free: ``weight``, ``equivalent_guidance`` and ``method``; a draft and a student:
+    ``layers``, how many there are, and ``retained``, which, separated by commas; a student also ``depth``."""
     steps: int
     seconds: float
     validation: Mapping[str, float]
     info: ModelInfo | None = None
     """The loaded model, where it is the one that was trained: it has the new weights now."""
+
+
+@dataclass(frozen=True)
+class LayersMeasured(Event):
+    """How much each layer of the loaded model matters; ``record`` is in the file ``path`` as well."""
+
+    record: ImportanceRecord
+    path: str
+    info: ModelInfo
+    """The loaded model: it knows the new order."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from engine import device
 from engine.errors import PlainError, SettingError
 from engine.explore.computing import compute_view
 from engine.explore.view import Task
+from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.messages import (
     AttentionCaptured,
@@ -51,6 +52,7 @@ from engine.models.downloads import download
 from engine.observers import CalibrationJobObserver, JobObserver, Post, SynthesisObserver, TrainingObserver
 from engine.setting import Setting
 from engine.take import Take
+from engine.techniques import guidance_free
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.transfer import measure_transfer
 
@@ -233,13 +235,15 @@ class Workshop:
             command.resume,
         )
         tuned = fine_tune(job, observer)
+        strength = equivalent_guidance(command.weight)
         observer.post(
             TrainingDone(
                 command.job,
                 str(tuned.checkpoint),
-                command.weight,
-                equivalent_guidance(command.weight),
-                command.method,
+                guidance_free.NAME,
+                f"w = {command.weight:.2f} stands for guidance {strength:.2f}; one branch has taken on "
+                f"{tuned.validation['learnt']:.0%} of it.",
+                Values(weight=command.weight, equivalent_guidance=strength, method=command.method),
                 tuned.steps,
                 tuned.seconds,
                 tuned.validation,

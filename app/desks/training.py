@@ -97,9 +97,10 @@ class TrainingDesk(QObject):
             self.training.show_progress(event)
         elif isinstance(event, TrainingDone):
             self.training.show_result(event)
-            if event.info is not None:
-                self._state.set_knob(guidance_free.NAME, "weight", round(event.weight, 2))
-                self._notices.say(f"CFG-free weights for w = {event.weight:.2f} are ready: engage CFG-free.", "info")
+            if event.info is not None and event.technique == guidance_free.NAME:
+                weight = float(event.figures["weight"])
+                self._state.set_knob(guidance_free.NAME, "weight", round(weight, 2))
+                self._notices.say(f"CFG-free weights for w = {weight:.2f} are ready: engage CFG-free.", "info")
 
     @Slot(float)
     def propose(self, weight: float) -> None:

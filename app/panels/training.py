@@ -229,11 +229,7 @@ class TrainingPanel(QWidget):
 
     def show_result(self, event: TrainingDone) -> None:
         """The weights are there."""
-        self._say(
-            f"Done: w = {event.weight:.2f} stands for guidance {event.equivalent_guidance:.2f}; one branch has taken "
-            f"on {event.validation['learnt']:.0%} of it in {event.steps} steps. The weights are in {event.checkpoint}.",
-            "good",
-        )
+        self._say(f"Done in {event.steps} steps: {event.summary} The weights are in {event.checkpoint}.", "good")
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
         """The training ended; ``sentence`` says why early."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.knobs import Values
 from engine.messages import (
     JobCancelled,
     JobFailed,
@@ -54,7 +55,9 @@ def test_training_is_a_job(tmp_path: Path) -> None:
     assert isinstance(recorder.end_of(3), JobFinished)
     (done,) = recorder.of(3, TrainingDone)
     assert done.steps == reached + 3
-    assert (done.weight, done.equivalent_guidance, done.method) == (0.5, 1.0, "model-guidance")
+    assert done.technique == "guidance_free"
+    assert done.figures == Values(weight=0.5, equivalent_guidance=1.0, method="model-guidance")
+    assert "guidance 1.00" in done.summary
     assert Path(done.checkpoint).is_file()
 
     told = recorder.of(3, TrainingProgress)

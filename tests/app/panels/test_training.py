@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.panels.training import CHECKPOINT, Plan, TrainingPanel
 from app.theme import LIGHT
+from engine.knobs import NO_VALUES
 from engine.messages import TrainingDone, TrainingProgress
 from engine.training import session
 
@@ -71,7 +72,8 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
     assert "40%" in panel.state
     assert (panel.curves.steps, panel.curves.learnt) == ([7], [0.4])
-    panel.show_result(TrainingDone(1, "w.safetensors", 0.5, 1.0, "model-guidance", 9, 40.0, {"learnt": 0.9}))
+    summary = "One branch has taken on 90% of the guidance."
+    panel.show_result(TrainingDone(1, "w.safetensors", "guidance_free", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
     assert "90%" in panel.state
     assert "w.safetensors" in panel.state
