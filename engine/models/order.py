@@ -27,12 +27,14 @@ class Order:
     check: Callable[[], None]
     """Is called between the parts, and may raise to cancel."""
 
-    def vocoder(self) -> Vocos:
-        """The model's vocoder: beside the model where it was put there, else where the catalogue's lies.
-
-        Raises :class:`engine.errors.CheckpointError`.
-        """
+    @property
+    def vocoder_folder(self) -> Path:
+        """The model's vocoder: beside the model where it was put there, else where the catalogue's lies."""
         beside = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
-        folder = beside if beside.is_dir() else self.entry.vocoder_folder
+        return beside if beside.is_dir() else self.entry.vocoder_folder
+
+    def vocoder(self) -> Vocos:
+        """The model's vocoder, read. Raises :class:`engine.errors.CheckpointError`."""
+        folder = self.vocoder_folder
         self.status(f"Reading the vocoder in {folder.name} …")
         return Vocos.load(folder, self.device, self.check)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ import torch
 from torch.nn import functional
 
 from engine.errors import CheckpointError
+from engine.files import write_atomically
 from engine.models.checkpoints import NAMES_SHOWN
 from engine.models.llasa.config import INSTALL
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
@@ -82,13 +83,13 @@ def load_encoder(shards: Shards) -> Xcodec2Model:
         from transformers.utils.logging import disable_progress_bar
     except ImportError:
         raise CheckpointError(
-            f"A voice is encoded with XCodec2 by the package transformers, 5.13 or later, which is not installed; {INSTALL}"
+            f"A voice is encoded by the package transformers, 5.13 or later, which is not installed; {INSTALL}"
         ) from None
     _, names = shards.read(lambda name: False)
     if not any(name.startswith("acoustic_encoder.") for name in names):
         raise CheckpointError(
-            f"{shards.where} is the original release of XCodec2, whose encoder only the converted one has in a form "
-            "that can be used: put the folder of HKUSTAudio/xcodec2-hf in its place, or let LLaSA speak without a voice."
+            f"{shards.where} is the original release of XCodec2, which can only decode here: to speak in a voice, put "
+            "the folder of HKUSTAudio/xcodec2-hf in its place; or switch speaking in the voice off."
         )
     disable_progress_bar()
     try:
@@ -133,10 +134,9 @@ def _read(path: Path) -> np.ndarray | None:
 
 
 def _write(path: Path, codes: np.ndarray) -> None:
-    """Keep codes, all at once or not at all. Where that cannot be, they are computed again next time."""
-    part = path.with_suffix(f".{os.getpid()}.part")
+    """Keep codes. Where that cannot be, they are computed again next time."""
+    content = io.BytesIO()
+    np.save(content, codes, allow_pickle=False)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            np.save(file, codes, allow_pickle=False)
-        os.replace(part, path)
+        write_atomically(path, content.getvalue())

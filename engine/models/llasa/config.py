@@ -14,6 +14,11 @@ LONGEST_REFERENCE = 20.0
 LONGEST_PASSAGE = 15.0
 """Seconds that one passage is expected to last at most."""
 
+USUAL_RATE = 14.0
+"""Bytes of text spoken in a second, where no voice says otherwise: 14 letters, or 4.7 Chinese characters."""
+RUN_AWAY, RUN_AWAY_SECONDS = 4.0, 10.0
+"""Speech is stopped after so many times what a text is expected to take, and so many seconds more (for numbers)."""
+
 CLONE = Switch(
     "clone",
     "Speak in the voice",
@@ -85,3 +90,5 @@ STREAM_CONTEXT = Number(
     step=10,
     whole=True,
 )
+
+OPTIONS = (CLONE, TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, STREAM_CODES, STREAM_CONTEXT)

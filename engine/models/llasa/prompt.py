@@ -17,8 +17,8 @@ _OPENING, _CLOSING = "<|", "|>"
 
 
 def rendered(text: str, transcript: str = "", date: str = DATE) -> str:
-    """The prompt for ``text``. With the ``transcript`` of a reference, its codes are to follow the prompt, and the model
-    goes on where the reference ends.
+    """The prompt for ``text``. With the ``transcript`` of a reference, its codes are to follow the prompt, and the
+    model goes on where the reference ends.
 
     Raises :class:`TextError` where a text holds what the model would read as one of its control tokens.
     """

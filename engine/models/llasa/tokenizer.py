@@ -30,7 +30,7 @@ class LlasaTokenizer:
 
     @classmethod
     def read(cls, folder: Path) -> LlasaTokenizer:
-        """Read ``tokenizer.json``. Raises :class:`CheckpointError` where the package, the file or a token is missing."""
+        """Read ``tokenizer.json``. Raises :class:`CheckpointError` where package, file or tokens are missing."""
         try:
             from tokenizers import Tokenizer
         except ImportError:

@@ -15,7 +15,7 @@ import torch
 
 from engine.models.llasa.xcodec2 import REACH, XCodec2Decoder
 from engine.models.passages import Decoded
-from engine.models.token_decoder import TokenDecoder
+from engine.models.token_decoder import StreamingDifference, TokenDecoder, streaming_difference
 
 FADE_CODES = 2
 """Codes over which a window fades in, 40 ms; less than what lies behind a window."""
@@ -44,6 +44,8 @@ class WindowedDecoder(TokenDecoder):
         """Up to which code the audio is final."""
         self._ending = np.zeros(0, np.float32)
         """What the last window says of the codes after those that are final."""
+        self._pieces: list[np.ndarray] = []
+        """The audio of each window."""
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._codes.extend(tokens)
@@ -59,6 +61,15 @@ class WindowedDecoder(TokenDecoder):
         audio = self._decode([*self._reference, *tokens]) if len(tokens) else np.zeros(0, np.float32)
         return Decoded(audio[len(self._reference) * self._codec.samples_per_code :])
 
+    def difference(self) -> StreamingDifference | None:
+        """How far what was heard is from all codes decoded at once; ``None`` where it came in one window and is just
+        that."""
+        if len(self._pieces) < 2:
+            return None
+        whole = self.whole(self._codes[len(self._reference) :]).samples
+        streamed = np.concatenate(self._pieces)
+        return streaming_difference(streamed, whole[: len(streamed)])
+
     def _next(self, end: int) -> np.ndarray:
         """The audio from where it was final up to code ``end``."""
         hop = self._codec.samples_per_code
@@ -70,7 +81,8 @@ class WindowedDecoder(TokenDecoder):
             audio[:overlap] = audio[:overlap] * rise + self._ending[:overlap] * (1 - rise)
         final = (end - self._heard) * hop
         self._heard, self._ending = end, audio[final:]
-        return audio[:final]
+        self._pieces.append(audio[:final])
+        return self._pieces[-1]
 
     def _decode(self, codes: Sequence[int]) -> np.ndarray:
         device = self._codec.fc_post_a.weight.device

@@ -1,0 +1,142 @@
+"""A LLaSA that speaks: what :class:`engine.models.language.LanguageSpeech` leaves to a model.
+
+A text is cut into passages, because prompt and speech together may not be longer than in training. Each passage
+continues the reference anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from engine import device as devices
+from engine.errors import TextError
+from engine.front_end.chunking import chunks
+from engine.knobs import Values
+from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.language import LanguageSpeech
+from engine.models.language_network import LanguageNetwork
+from engine.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
+from engine.models.llasa.config import CONTEXT, LONGEST_PASSAGE, RUN_AWAY, RUN_AWAY_SECONDS, TOKEN_RATE
+from engine.models.llasa.prompt import rendered
+from engine.models.llasa.voices import LlasaPrompt, VoiceReader
+from engine.models.llasa.windows import Window, WindowedDecoder
+from engine.models.llasa.xcodec2 import XCodec2Decoder
+from engine.models.token_decoder import StreamingDifference
+from engine.sampling.autoregressive import Request
+from engine.sampling.tokens import Nucleus, TokenSampler
+from engine.setting import Setting
+
+WARM_UP_TOKENS = 8
+ROOM_FOR_SPEECH = 0.6
+"""Share of what the prompt leaves free that a passage may be expected to need: speech may take longer."""
+
+
+@dataclass(frozen=True)
+class LlasaPassage:
+    """One piece of text, with its prompt's ids."""
+
+    text: str
+    expected: int
+    ids: tuple[int, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class LlasaPassages:
+    """A whole text."""
+
+    passages: tuple[LlasaPassage, ...]
+    notes: tuple[str, ...] = ()
+
+
+class LlasaSpeech(LanguageSpeech):
+    """A loaded LLaSA: language model, XCodec2's decoder, and what encodes voices."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        folder: LlasaFolder,
+        network: LanguageNetwork,
+        codec: XCodec2Decoder,
+        voices: VoiceReader,
+    ) -> None:
+        """``network`` is that of ``folder``, plain; only an optimised one is kept."""
+        super().__init__(info, optimised(network), TOKEN_RATE, folder.student, folder.draft)
+        self._tokenizer = folder.tokenizer
+        self._codec = codec
+        self._voices = voices
+        self._heard: list[WindowedDecoder] = []
+        """The decoders of the synthesis that is running."""
+
+    @torch.inference_mode()
+    def _warm_up(self, network: LanguageNetwork) -> None:
+        tokens = network.tokens
+        cache = tokens.cache(WARM_UP_TOKENS + 1)
+        embedded = tokens.embed(torch.zeros(1, WARM_UP_TOKENS, dtype=torch.long))
+        hidden = tokens.transformer(embedded, cache)
+        tokens.logits(tokens.transformer(hidden[:, -1:], cache))
+        self._codec.decode(torch.zeros(1, WARM_UP_TOKENS, dtype=torch.long, device=tokens.device))
+        devices.synchronise(tokens.device)
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        # Without cloning there is no need of a voice, nor of what encodes it.
+        super().make_ready(setting, observer, voice if setting.options.get("clone", True) else None)
+
+    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
+        self._voices(voice, observer.check, observer.status)
+
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+    ) -> tuple[LlasaPrompt, LlasaPassages]:
+        self._heard = []
+        prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
+        fixed = len(self._tokenizer.ids(rendered("", prompt.transcript))) + len(prompt.codes)
+        budget = min(LONGEST_PASSAGE, ROOM_FOR_SPEECH * (CONTEXT - fixed) / TOKEN_RATE)
+        pieces = chunks(text, lambda part: len(part.encode()) / prompt.rate, budget)
+        if not any(any(map(str.isalnum, piece)) for piece in pieces):
+            raise TextError("There is nothing to speak in this text; type a sentence.")
+        return prompt, LlasaPassages(tuple(self._passage(piece, prompt) for piece in pieces))
+
+    def _passage(self, text: str, prompt: LlasaPrompt) -> LlasaPassage:
+        expected = max(1, round(len(text.encode()) / prompt.rate * TOKEN_RATE))
+        ids = tuple(self._tokenizer.ids(rendered(text, prompt.transcript)))
+        if len(ids) + len(prompt.codes) >= CONTEXT:
+            raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; put full stops into it.")
+        return LlasaPassage(text, expected, ids)
+
+    def _request(
+        self, network: LanguageNetwork, passage: LlasaPassage, prompt: LlasaPrompt, options: Values
+    ) -> Request:
+        texts, tokens = network.tables[TEXTS], network.tokens
+        embedded = texts[torch.tensor(passage.ids, device=texts.device)]
+        if prompt.codes:
+            embedded = torch.cat([embedded, tokens.embed(prompt.codes)])
+        length = len(embedded)
+        enough = round(RUN_AWAY * passage.expected + RUN_AWAY_SECONDS * TOKEN_RATE)
+        positions = torch.arange(length, device=texts.device)
+        return Request(embedded[None], positions, length, 0, min(CONTEXT - length, enough))
+
+    def _token_sampler(self, passage: LlasaPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
+        temperature, top_k = options["temperature"], options["top_k"]
+        if not temperature:
+            temperature, top_k = 1.0, 1
+        return Nucleus(temperature, top_k, options["top_p"], options["repetition_penalty"], prompt.codes)
+
+    def _decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
+        window = Window(options["stream_codes"], options["stream_context"])
+        decoder = WindowedDecoder(self._codec, prompt.codes, window)
+        self._heard.append(decoder)
+        return decoder
+
+    def _remarks(self, script: object, spoken: Sequence) -> list[str]:
+        found = [one for one in map(WindowedDecoder.difference, self._heard) if one is not None]
+        self._heard = []
+        return [*super()._remarks(script, spoken), *([_streamed(found)] if found else [])]
+
+
+def _streamed(found: Sequence[StreamingDifference]) -> str:
+    """What windows have done to the speech, by the passage where it is most."""
+    worst = max(found, key=lambda one: one.level)
+    return f"{worst.sentence} XCodec2 looks at the whole utterance; longer windows and more context come nearer."

@@ -1,0 +1,67 @@
+"""From a folder to a LLaSA that speaks, with XCodec2 beside it."""
+
+from __future__ import annotations
+
+import torch
+
+from engine import device as devices
+from engine.errors import CheckpointError
+from engine.models.base import ModelInfo
+from engine.models.language_weights import find_language_weights, places
+from engine.models.llasa.adapter import LlasaSpeech
+from engine.models.llasa.checkpoint import LlasaFolder, parameters
+from engine.models.llasa.codec_checkpoint import load_decoder
+from engine.models.llasa.codec_encoder import VoiceEncoder
+from engine.models.llasa.voices import VoiceReader
+from engine.models.llasa.xcodec2 import SAMPLE_RATE
+from engine.models.order import Order
+from engine.paths import data_folder
+
+FRONT_END = "llama"
+"""Name of the text front end: Llama's tokenizer reads texts as they are."""
+DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+
+
+def load_llasa(order: Order) -> LlasaSpeech:
+    """Load language model, tokenizer and XCodec2's decoder; what encodes voices is loaded when a voice is new.
+
+    Raises :class:`CheckpointError`.
+    """
+    chosen, device = order.entry, order.device
+    if not order.place.is_dir():
+        raise CheckpointError(
+            f"{order.place} is a file, but LLaSA is a folder; choose the one that holds config.json and tokenizer.json."
+        )
+    dtype = computed_in(device)
+    folder = LlasaFolder.read(order.place, dtype, device)
+    order.status("Reading XCodec2 …")
+    codec = load_decoder(order.vocoder_folder, device, order.check)
+    encoder = VoiceEncoder(order.vocoder_folder, data_folder() / "cache" / "xcodec2", device)
+    order.status(f"Reading {chosen.title} …")
+    network = folder.plain(order.check)
+    digest = folder.shards.fingerprint(order.check)
+    info = ModelInfo(
+        id=chosen.id,
+        title=chosen.title,
+        family=chosen.family,
+        variant=order.variant or chosen.variant,
+        checkpoint=folder.shards.where,
+        fingerprint=digest,
+        licence=chosen.licence,
+        device=devices.title(device),
+        precision=DTYPE_NAMES[dtype],
+        sample_rate=SAMPLE_RATE,
+        layers=folder.config.layers,
+        branches=1,
+        parameters=parameters(network),
+        text_front_end=FRONT_END,
+        knobs=chosen.options,
+        precisions=(DTYPE_NAMES[dtype],),
+    )
+    info = find_language_weights(places(chosen.id, order.place), digest, order.check).on(info)
+    return LlasaSpeech(info, folder, network, codec, VoiceReader(encoder, folder.tokenizer.codes))
+
+
+def computed_in(device: torch.device) -> torch.dtype:
+    """What the weights, published in bfloat16, are computed in on ``device``."""
+    return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32

@@ -1,0 +1,87 @@
+"""A voice as LLaSA is given it: the codes of a recording, and what the recording says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from engine.audio.prompt_resampling import resample
+from engine.audio.recording import read_recording
+from engine.errors import AudioError, CheckpointError, TextError
+from engine.models.base import Voice
+from engine.models.llasa.codec_encoder import VoiceEncoder
+from engine.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
+from engine.models.llasa.xcodec2 import SAMPLE_RATE
+
+SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
+"""Bytes of text a second between which a transcript may fit its recording."""
+
+
+@dataclass(frozen=True)
+class LlasaPrompt:
+    """What the speech continues; without a voice, nothing."""
+
+    transcript: str = ""
+    codes: tuple[int, ...] = field(default=(), repr=False)
+    rate: float = USUAL_RATE
+    """Bytes of text that are spoken in a second."""
+    notes: tuple[str, ...] = ()
+
+
+class VoiceReader:
+    """Reads voices, and remembers the last one."""
+
+    def __init__(self, encoder: VoiceEncoder, codes: int) -> None:
+        """``codes`` is how many codes the language model knows."""
+        self._encoder = encoder
+        self._codes = codes
+        self._last: tuple[tuple[Voice, int], LlasaPrompt] | None = None
+
+    def __call__(
+        self,
+        voice: Voice,
+        check: Callable[[], None] = lambda: None,
+        status: Callable[[str], None] = lambda text: None,
+    ) -> LlasaPrompt:
+        """The voice made ready; ``check`` may raise to cancel.
+
+        Raises :class:`AudioError`, :class:`TextError`, and :class:`CheckpointError` where the encoder cannot be used.
+        """
+        path = Path(voice.audio)
+        # A recording that was changed on disk is read again.
+        key = voice, path.stat().st_mtime_ns if path.is_file() else 0
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._read(voice, check, status)
+        return self._last[1]
+
+    def _read(self, voice: Voice, check: Callable[[], None], status: Callable[[str], None]) -> LlasaPrompt:
+        transcript = " ".join(voice.transcript.split())
+        if not transcript:
+            raise TextError(
+                f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says."
+            )
+        recording = read_recording(voice.audio)
+        if recording.seconds > LONGEST_REFERENCE:
+            raise AudioError(
+                f"The recording {voice.audio} lasts {recording.seconds:.0f} s, but LLaSA has room for "
+                f"{LONGEST_REFERENCE:.0f} s beside what it is to say; cut it, and its transcript, best to 5 to 12 s."
+            )
+        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
+        codes = self._encoder(samples.numpy(), status, check)
+        if max(codes) >= self._codes:
+            raise CheckpointError(
+                f"XCodec2 gives the code {max(codes)}, but the language model knows {self._codes} of them: they do not "
+                "belong together. Fetch both again."
+            )
+        rate = len(transcript.encode()) / recording.seconds
+        notes = recording.notes
+        if not SLOWEST <= rate <= FASTEST:
+            notes = (
+                *notes,
+                f"The transcript of {Path(voice.audio).name} is too {'long' if rate > FASTEST else 'short'} for its "
+                f"{recording.seconds:.1f} s; where it does not fit, LLaSA repeats or drops words.",
+            )
+        return LlasaPrompt(transcript, codes, min(max(rate, SLOWEST), FASTEST), notes)

@@ -1,0 +1,246 @@
+"""The release as the engine uses it, from the folder to audio.
+
+Sizes are small and weights are random: what it says is noise, but every step is real.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file, save_file
+
+from engine.errors import AudioError, Cancelled, CheckpointError, TextError
+from engine.models import catalogue, load_model
+from engine.models.base import Piece, StepReport, Synthesis, Voice, whole
+from engine.models.llasa import adapter
+from engine.models.llasa.adapter import LlasaSpeech
+from engine.models.shards import INDEX, WEIGHTS
+from engine.observers import SilentObserver
+from engine.setting import Setting
+from tests.engine.models.llasa.small_release import (
+    CODES,
+    write_language_model,
+    write_original_codec,
+    write_recording,
+)
+
+pytest.importorskip("tokenizers")
+MODEL = "Llasa-1B"
+TEXT = "A short sentence."
+HOP = 320
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models")
+    write_original_codec(root / "xcodec2")
+    return write_language_model(root / MODEL)
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> LlasaSpeech:
+    return load_model(MODEL, folder=str(folder), device="cpu")
+
+
+def setting(seed: int = 1, **changes: object) -> Setting:
+    return Setting(MODEL, catalogue.entry(MODEL).options_with(**({"clone": False} | changes)), seed=seed)
+
+
+def own(path: Path, transcript: str = "It says this.") -> Voice:
+    return Voice("own", "Own", str(path), transcript)
+
+
+NOBODY = Voice("none", "None", "", "")
+
+
+@pytest.fixture(autouse=True)
+def soon_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random weights end when they like."""
+    monkeypatch.setattr(adapter, "RUN_AWAY", 1.0)
+    monkeypatch.setattr(adapter, "RUN_AWAY_SECONDS", 1.0)
+
+
+def tokens_of(spoken: Synthesis) -> list[int]:
+    return [token for passage in spoken.trace.decoding.passages for cycle in passage for token in cycle.tokens]
+
+
+def speak(model: LlasaSpeech, text: str = TEXT, of: Setting | None = None, who: Voice = NOBODY) -> Synthesis:
+    return whole(model.synthesise(text, who, of or setting(), (), SilentObserver()))
+
+
+def test_it_speaks(model: LlasaSpeech) -> None:
+    spoken = speak(model)
+    decoding = spoken.trace.decoding
+    assert spoken.sample_rate == 16000 == model.info.sample_rate
+    assert spoken.samples.dtype == np.float32 and np.abs(spoken.samples).max() > 0.01
+    tokens = tokens_of(spoken)
+    assert len(spoken.samples) == len(tokens) * HOP == spoken.measurements.tokens * HOP
+    assert max(tokens) < CODES == decoding.codes
+    assert model.info.layers == 3 and model.info.family == "language" and model.info.licence == "CC-BY-NC-4.0"
+    assert model.info.parameters == pytest.approx(
+        sum(v.numel() for v in load_file(model.info.checkpoint).values()), abs=64
+    )
+
+
+def test_equal_seeds_speak_alike_and_others_do_not(model: LlasaSpeech) -> None:
+    first, again, other = speak(model), speak(model), speak(model, of=setting(2))
+    assert np.array_equal(first.samples, again.samples)
+    assert not np.array_equal(first.samples[:HOP], other.samples[:HOP])
+
+
+def test_options_shape_what_is_drawn(model: LlasaSpeech) -> None:
+    greedy = speak(model, of=setting(1, temperature=0.0))
+    assert tokens_of(greedy) == tokens_of(speak(model, of=setting(2, temperature=0.0)))
+    assert tokens_of(greedy) == tokens_of(speak(model, of=setting(3, top_k=1)))
+    penalised = tokens_of(speak(model, of=setting(1, temperature=0.0, repetition_penalty=2.0)))
+    assert len(set(penalised)) > len(set(tokens_of(greedy)))
+
+
+def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech) -> None:
+    # The likeliest codes of random weights go round and round: as many come as may.
+    speech = model.synthesise(TEXT, NOBODY, setting(temperature=0.0, stream_codes=30), (), SilentObserver())
+    pieces = []
+    while True:
+        try:
+            piece = next(speech)
+        except StopIteration as end:
+            spoken = end.value
+            break
+        assert isinstance(piece, Piece)
+        pieces.append(piece.samples)
+    assert len(pieces) >= 3 and len(pieces[0]) == 30 * HOP
+    assert np.array_equal(np.concatenate(pieces), spoken.samples)
+    assert any("differs from audio decoded at once" in note for note in spoken.notes)
+    assert any("did not end by itself and was stopped after" in note for note in spoken.notes)
+    assert 0 < spoken.measurements.first_audio_seconds < spoken.measurements.seconds
+    at_once = speak(model, of=setting(temperature=0.0, stream_codes=500))
+    assert tokens_of(at_once) == tokens_of(spoken)
+    assert len(at_once.samples) == len(spoken.samples) and not np.array_equal(at_once.samples, spoken.samples)
+    assert not any("differs from audio decoded at once" in note for note in at_once.notes)
+
+
+def test_long_texts_are_spoken_in_passages(model: LlasaSpeech) -> None:
+    text = "This is one of several sentences that take a while to be said aloud. " * 4
+    spoken = speak(model, text, setting(stream_codes=500))
+    texts = spoken.trace.chunk_texts
+    assert len(texts) > 1 and " ".join(texts) == text.strip()
+    assert sum(spoken.trace.chunk_seconds) * 16000 == pytest.approx(len(spoken.samples), abs=1)
+
+
+def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
+    class Impatient(SilentObserver):
+        steps = 0
+
+        def step(self, report: StepReport) -> None:
+            self.steps += 1
+
+        def check(self) -> None:
+            if self.steps:
+                raise Cancelled
+
+    with pytest.raises(Cancelled):
+        whole(model.synthesise(TEXT, NOBODY, setting(), (), Impatient()))
+    assert len(speak(model).samples)  # and speaks on afterwards
+
+
+@pytest.mark.parametrize("text", ["", "  ", "…!"])
+def test_texts_without_a_word_are_refused(model: LlasaSpeech, text: str) -> None:
+    with pytest.raises(TextError):
+        speak(model, text)
+
+
+def test_control_tokens_are_refused(model: LlasaSpeech) -> None:
+    with pytest.raises(TextError, match="control token"):
+        speak(model, "Say <|eot_id|> now.")
+
+
+# --- Voices ----------------------------------------------------------------------------------------------------------
+def test_voices_need_a_transcript_and_an_encoder(model: LlasaSpeech, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    recording, cloning = write_recording(tmp_path / "own.wav"), setting(clone=True)
+    with pytest.raises(TextError, match="has no transcript"):
+        speak(model, of=cloning, who=own(recording, " "))
+    with pytest.raises(CheckpointError, match=r"can only decode here: .* HKUSTAudio/xcodec2-hf"):
+        speak(model, of=cloning, who=own(recording))
+    with pytest.raises(AudioError, match="lasts 21 s, but LLaSA has room for 20 s"):
+        speak(model, of=cloning, who=own(write_recording(tmp_path / "long.wav", 21)))
+    with pytest.raises(AudioError, match="is missing"):
+        model.make_ready(cloning, SilentObserver(), own(tmp_path / "none.wav"))
+    model.make_ready(setting(), SilentObserver(), own(tmp_path / "none.wav"))  # Nobody asks for that voice.
+
+
+# --- Reading ---------------------------------------------------------------------------------------------------------
+def test_shards_and_untied_heads_are_read(folder: Path, model: LlasaSpeech, tmp_path: Path) -> None:
+    write_original_codec(tmp_path / "xcodec2")
+    sharded = load_model(MODEL, folder=str(write_language_model(tmp_path / "Llasa-3B", shards=3)), device="cpu")
+    assert np.array_equal(speak(sharded).samples, speak(model).samples)
+    assert sharded.info.checkpoint == str(tmp_path / "Llasa-3B")
+    assert sharded.info.fingerprint != model.info.fingerprint and len(sharded.info.fingerprint) == 64
+    untied = load_model(MODEL, folder=str(write_language_model(tmp_path / "Llasa-8B", tied=False)), device="cpu")
+    assert not np.array_equal(speak(untied).samples[:HOP], speak(model).samples[:HOP])
+
+
+def damaged(root: Path, change: str, **parts: object) -> Path:
+    write_original_codec(root / "xcodec2")
+    place = write_language_model(root / MODEL, **parts)
+    path = place / WEIGHTS
+    if change == "lacks":
+        weights = load_file(path)
+        del weights["model.layers.1.mlp.up_proj.weight"]
+        save_file(weights, path)
+    elif change == "has":
+        save_file(load_file(path) | {"model.layers.3.mlp.up_proj.weight": load_file(path)["model.norm.weight"]}, path)
+    elif change == "shape":
+        save_file(load_file(path) | {"model.norm.weight": load_file(path)["model.norm.weight"][:32].clone()}, path)
+    elif change == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    return place
+
+
+def refusal(place: Path) -> str:
+    with pytest.raises(CheckpointError) as error:
+        load_model(MODEL, folder=str(place), device="cpu")
+    return str(error.value)
+
+
+def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
+    assert "1 weight missing: model.layers.1.mlp.up_proj.weight" in refusal(damaged(tmp_path / "a", "lacks"))
+    assert "1 weight unexpected: model.layers.3.mlp.up_proj.weight" in refusal(damaged(tmp_path / "b", "has"))
+    assert "model.norm.weight is 32 instead of 64" in refusal(damaged(tmp_path / "c", "shape"))
+    assert "is damaged or not complete" in refusal(damaged(tmp_path / "d", "cut"))
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    place = damaged(tmp_path / "a", "")
+    for name, said in (("tokenizer.json", "belongs beside the weights"), ("config.json", "belongs beside the weights")):
+        content = (place / name).read_bytes()
+        (place / name).unlink()
+        assert f"{place / name} is missing; it {said}" in refusal(place)
+        (place / name).write_bytes(content)
+    (place / WEIGHTS).unlink()
+    assert f"holds no weights; put {WEIGHTS} there" in refusal(place)
+    sharded = damaged(tmp_path / "b", "", shards=2)
+    (sharded / "model-00002-of-00002.safetensors").unlink()
+    assert "lacks model-00002-of-00002.safetensors" in refusal(sharded)
+    (sharded / INDEX).write_text('{"weight_map": {"a": "../b.safetensors"}}')
+    assert "is no list of shards" in refusal(sharded)
+    assert "is a file, but LLaSA is a folder" in refusal(sharded / INDEX)
+
+
+def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
+    place = damaged(tmp_path, "")
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps(config | {"vocab_size": 300}))
+    assert "its model knows 300 tokens, but its tokenizer 394" in refusal(place)
+    (place / "config.json").write_text(json.dumps(config | {"model_type": "mistral"}))
+    assert "is not the configuration of a Llama" in refusal(place)
+    (place / "config.json").write_text("[")
+    assert "cannot be read as a configuration" in refusal(place)
+
+
+def test_without_xcodec2_there_is_no_speech(tmp_path: Path) -> None:
+    place = write_language_model(tmp_path / MODEL)
+    assert "LLaSA's speech is decoded by XCodec2" in refusal(place)

@@ -1,0 +1,210 @@
+"""XCodec2's decoder: what is left out of it, how it is read, and how it is streamed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.nn import functional
+
+from engine.errors import CheckpointError
+from engine.models.llasa.codec_checkpoint import load_decoder
+from engine.models.llasa.windows import FADE_CODES, Window, WindowedDecoder
+from engine.models.llasa.xcodec2 import CODES, REACH, Attention, InverseTransform, XCodec2Config, XCodec2Decoder
+from engine.models.shards import WEIGHTS
+from tests.engine.models.llasa.small_release import codec_weights, write_converted_codec, write_original_codec
+
+HOP = 320
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> XCodec2Decoder:
+    return load_decoder(write_original_codec(tmp_path_factory.mktemp("models") / "xcodec2"))
+
+
+def some_codes(count: int, seed: int = 0) -> list[int]:
+    return np.random.default_rng(seed).integers(0, CODES, count).tolist()
+
+
+def rotated_attention(attention: Attention, x: Tensor) -> Tensor:
+    """As in the official package: rotary embedding of the axis that is the heads', not time's."""
+    query, key, value = attention.c_attn(x).unflatten(2, (3, attention.heads, -1)).permute(2, 0, 3, 1, 4)
+    width = query.shape[-1]
+    frequencies = 10000.0 ** -(torch.arange(0, width, 2) / width)
+    angles = torch.outer(torch.arange(attention.heads).float(), frequencies)
+    turns = torch.polar(torch.ones_like(angles), angles)[:, None]
+
+    def turned(rows: Tensor) -> Tensor:
+        pairs = torch.view_as_complex(rows.unflatten(3, (-1, 2)).contiguous())
+        return torch.view_as_real(pairs * turns).flatten(3)
+
+    mixed = functional.scaled_dot_product_attention(turned(query), turned(key), value)
+    return attention.c_proj(mixed.transpose(1, 2).flatten(2))
+
+
+def test_the_rotary_embedding_that_is_left_out_does_nothing() -> None:
+    torch.manual_seed(0)
+    attention = Attention(64, 4)
+    x = torch.randn(2, 30, 64)
+    assert (rotated_attention(attention, x) - attention(x)).abs().max() < 1e-6
+
+
+def test_all_of_the_converted_release_decodes_as_transformers_does(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    folder = write_converted_codec(tmp_path / "xcodec2")
+    official = transformers.Xcodec2Model.from_pretrained(folder).eval()
+    codes = torch.tensor([some_codes(40), some_codes(40, 1)])
+    with torch.inference_mode():
+        expected = official.decode(audio_codes=codes[:, None]).audio_values[:, 0]
+    found = load_decoder(folder).decode(codes)
+    assert expected.abs().max() > 0.01
+    assert (found - expected).abs().max() < 1e-6 * max(1, expected.abs().max().item())
+
+
+def test_the_inverse_transform_gives_back_what_was_transformed() -> None:
+    transform = InverseTransform(XCodec2Config())
+    samples = torch.randn(1, 20 * HOP, generator=torch.Generator().manual_seed(0))
+    frames = functional.pad(samples, (480, 480)).unfold(1, 1280, HOP) * transform.window
+    found = transform(torch.fft.rfft(frames))
+    assert found.shape == samples.shape
+    assert (found - samples)[:, HOP:-HOP].abs().max() < 1e-5
+
+
+def test_a_code_reaches_no_further_by_convolutions_than_is_said() -> None:
+    config = XCodec2Config(width=32, latent=8, layers=0, heads=1, feed_forward=8)
+    torch.manual_seed(0)
+    decoder = XCodec2Decoder(config)
+    for module in decoder.modules():  # Without what looks at the whole clip, only the reach of convolutions is left.
+        for name, child in list(module.named_children()):
+            if isinstance(child, torch.nn.GroupNorm):
+                setattr(module, name, torch.nn.Identity())
+    codes = torch.tensor([some_codes(60)])
+    other = codes.clone()
+    other[0, 30] = (other[0, 30] + 4321) % CODES
+    changed = (decoder.decode(codes) != decoder.decode(other))[0].nonzero()[:, 0] // HOP
+    assert changed.min() == 30 - REACH and changed.max() == 30 + REACH
+
+
+# --- Reading ---------------------------------------------------------------------------------------------------------
+def damaged(folder: Path, **changes: Tensor | None) -> Path:
+    path = write_original_codec(folder) / WEIGHTS
+    weights = load_file(path)
+    for name, value in changes.items():
+        if value is None:
+            del weights[name.replace("__", ".")]
+        else:
+            weights[name.replace("__", ".")] = value
+    save_file(weights, path)
+    return folder
+
+
+def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"1 weight missing: generator\.backbone\.embed\.bias"):
+        load_decoder(damaged(tmp_path / "a", generator__backbone__embed__bias=None))
+    with pytest.raises(CheckpointError, match=r"fc_post_a\.bias is 3 instead of 64"):
+        load_decoder(damaged(tmp_path / "b", fc_post_a__bias=torch.zeros(3)))
+    with pytest.raises(CheckpointError, match=r"unexpected: generator\.tail"):
+        load_decoder(damaged(tmp_path / "c", generator__tail=torch.zeros(3)))
+    with pytest.raises(CheckpointError, match=r"is not XCodec2: it holds decoder\.bias"):
+        load_decoder(damaged(tmp_path / "d", decoder__bias=torch.zeros(3)))
+    with pytest.raises(CheckpointError, match=r"it lacks the weight fc_post_a\.weight"):
+        load_decoder(damaged(tmp_path / "e", fc_post_a__weight=None))
+    with pytest.raises(CheckpointError, match=r"values that are not numbers in fc_post_a\.bias"):
+        load_decoder(damaged(tmp_path / "f", fc_post_a__bias=torch.full((64,), torch.nan)))
+    with pytest.raises(CheckpointError, match="is missing: LLaSA's speech is decoded by XCodec2"):
+        load_decoder(tmp_path / "nowhere")
+
+
+def test_the_converted_release_lacks_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = write_converted_codec(tmp_path / "xcodec2")
+    path = folder / WEIGHTS
+    weights = load_file(path)
+    whole = dict(weights)
+    del weights["acoustic_decoder.layers.1.self_attn.k_proj.weight"]
+    save_file(weights, path)
+    with pytest.raises(CheckpointError, match=r"lacks k_proj beside generator\.backbone\.transformers\.1\.att\.c_attn"):
+        load_decoder(folder)
+    save_file(whole, path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"num_attention_heads": "four"}))
+    with pytest.raises(CheckpointError, match="num_attention_heads should be a positive whole number, not 'four'"):
+        load_decoder(folder)
+
+
+def test_sizes_come_from_the_weights() -> None:
+    shapes = {name: tuple(value.shape) for name, value in codec_weights().items()}
+    assert XCodec2Config.from_shapes(shapes, "here").layers == 2
+    with pytest.raises(CheckpointError, match="impossible sizes"):
+        XCodec2Config.from_shapes(shapes, "here", heads=5)
+
+
+# --- Streaming -------------------------------------------------------------------------------------------------------
+def streamed(decoder: XCodec2Decoder, codes: list[int], pieces: list[int], **how: object) -> np.ndarray:
+    windows = WindowedDecoder(decoder, **how)
+    audio, start = [], 0
+    for piece in pieces:
+        audio.append(windows.push(codes[start : start + piece]))
+        start += piece
+    assert start == len(codes)
+    return np.concatenate([*audio, windows.finish()])
+
+
+def test_what_is_heard_does_not_depend_on_how_codes_come_in(decoder: XCodec2Decoder) -> None:
+    codes = some_codes(150)
+    at_once = streamed(decoder, codes, [150])
+    assert len(at_once) == 150 * HOP
+    for pieces in ([1] * 150, [64, 1, 85], [0, 149, 1]):
+        assert np.array_equal(streamed(decoder, codes, pieces), at_once)
+
+
+def test_a_window_is_heard_once_its_codes_and_those_behind_it_have_come(decoder: XCodec2Decoder) -> None:
+    windows = WindowedDecoder(decoder, window=Window(20, 40))
+    assert len(windows.push(some_codes(20 + REACH - 1))) == 0
+    assert len(windows.push([5])) == 20 * HOP
+    assert len(windows.push(some_codes(20))) == 20 * HOP
+    assert len(windows.finish()) == REACH * HOP
+    assert len(windows.finish()) == 0
+
+
+def test_speech_of_one_window_is_what_is_decoded_at_once(decoder: XCodec2Decoder) -> None:
+    codes, reference = some_codes(30), some_codes(25, 3)
+    windows = WindowedDecoder(decoder, reference)
+    assert np.array_equal(streamed(decoder, codes, [30], reference=reference), windows.whole(codes).samples)
+    assert len(windows.whole(codes).samples) == 30 * HOP
+    plain = WindowedDecoder(decoder).whole(codes).samples
+    assert np.abs(plain - windows.whole(codes).samples).max() > 1e-4  # The reference is heard in what follows it.
+
+
+def test_windows_are_near_the_whole_and_nearer_with_more_context(decoder: XCodec2Decoder) -> None:
+    codes = some_codes(200)
+    whole = WindowedDecoder(decoder).whole(codes).samples
+
+    def error(context: int) -> float:
+        found = streamed(decoder, codes, [200], window=Window(20, context))
+        return float(np.sqrt(np.mean((found - whole) ** 2) / np.mean(whole**2)))
+
+    assert 0 < error(150) < error(40) < error(0)
+
+
+def test_windows_fade_into_one_another(decoder: XCodec2Decoder) -> None:
+    codes, fade = some_codes(100), FADE_CODES * HOP
+    windows = WindowedDecoder(decoder, window=Window(40, 40))
+    assert len(windows.push(codes[:60])) == 40 * HOP
+    before = decoder.decode(torch.tensor([codes[: 40 + REACH]])).numpy()[0, 40 * HOP :]
+    after = decoder.decode(torch.tensor([codes[: 80 + REACH]])).numpy()[0, 40 * HOP : 80 * HOP]
+    found = windows.push(codes[60:])
+    assert FADE_CODES < REACH and found[0] == before[0]
+    assert np.array_equal(found[fade:], after[fade:])
+    middle = slice(fade // 2 - 1, fade // 2 + 1)
+    assert found[middle] == pytest.approx((before[middle] + after[middle]) / 2, abs=0.01)
+
+
+def test_no_code_gives_no_audio(decoder: XCodec2Decoder) -> None:
+    windows = WindowedDecoder(decoder, some_codes(10))
+    assert len(windows.push([])) == len(windows.finish()) == len(windows.whole([]).samples) == 0

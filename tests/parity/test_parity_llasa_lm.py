@@ -1,0 +1,62 @@
+"""LLaSA's prompt and what is read of its checkpoint, against the official chat template, tokenizer and model."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.models.causal import CausalConfig, CausalTransformer
+from engine.models.llasa.checkpoint import EMBEDDING
+from engine.models.llasa.prompt import DATE, rendered
+from engine.models.llasa.tokenizer import LlasaTokenizer, code_token
+from tests.parity.fixtures import Fixture, fixtures
+from tests.parity.test_parity_keys import released
+
+pytest.importorskip("tokenizers")
+CONFIG_1B = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "intermediate_size": 8192,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0,
+}
+VOCABULARY_1B = 193_800
+OTHER_DATE = "02 Oct 2025"
+
+language_models = pytest.mark.parametrize(
+    "fixture", fixtures("ar", lambda description: "speech_0" in description.get("ids", {}))
+)
+
+
+@language_models
+@pytest.mark.parametrize("name", ["en", "zh", "clone", "date"])
+def test_parity_llasa_lm_prompt_and_ids(fixture: Fixture, name: str) -> None:
+    tokenizer = LlasaTokenizer.read(fixture.folder / "llasa_tokenizer")
+    said = fixture.description["prompts"][name]
+    codes = fixture["ref_codes"].tolist() if said["ref_codes"] else []
+    found = rendered(said["text"], date=OTHER_DATE if name == "date" else DATE)
+    assert found + "".join(map(code_token, codes)) == said["rendered"]
+    ids = [*tokenizer.ids(found), *(tokenizer.first_code + code for code in codes)]
+    assert ids == fixture[f"{name}.input_ids"].tolist()
+    assert len(ids) == said["n"]
+
+
+@language_models
+def test_parity_llasa_lm_special_ids(fixture: Fixture) -> None:
+    tokenizer = LlasaTokenizer.read(fixture.folder / "llasa_tokenizer")
+    ids = fixture.description["ids"]
+    assert (tokenizer.first_code, tokenizer.end) == (ids["speech_0"], ids["SPEECH_GENERATION_END"])
+    assert tokenizer.vocabulary == fixture.description["config"]["vocab_size"]
+
+
+def test_parity_llasa_lm_names_and_shapes_of_the_release() -> None:
+    with torch.device("meta"):
+        transformer = CausalTransformer(CausalConfig.read(CONFIG_1B))
+    found = {f"model.{name}": tuple(value.shape) for name, value in transformer.state_dict().items()}
+    found[EMBEDDING] = (VOCABULARY_1B, 2048)
+    assert found == released("Llasa_1B")
+    assert sum(torch.Size(shape).numel() for shape in found.values()) == 1_370_048_512
