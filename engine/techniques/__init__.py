@@ -15,6 +15,8 @@ from engine.techniques import (
     guidance_free,
     guidance_interval,
     precision,
+    spade,
+    speculative,
     steps,
 )
 from engine.techniques.base import Technique
@@ -30,6 +32,8 @@ TECHNIQUES: tuple[Technique, ...] = (
     error_curve.TECHNIQUE,
     first_block.TECHNIQUE,
     guidance_interval.TECHNIQUE,
+    speculative.TECHNIQUE,
+    spade.TECHNIQUE,
 )
 
 
