@@ -19,6 +19,7 @@ from app.jobs import Job, Jobs, Kind, Outcome
 from app.reasons import Reasons
 from app.selection import DITREDUCIO, SEED_LIMIT
 from engine.errors import PlainError, SettingError
+from engine.export.targets import Target, why_not
 from engine.knobs import Values
 from engine.messages import (
     AttentionCaptured,
@@ -28,6 +29,7 @@ from engine.messages import (
     DownloadModel,
     EngineReady,
     Event,
+    ExportProfile,
     LoadModel,
     MeasureTransfer,
     ModelLoaded,
@@ -197,8 +199,8 @@ class AppState(Reasons):
                 return take
         return None
 
-    def write_profile(self, path: Path) -> None:
-        """Export the selected setting with its table and its evidence. Raises :class:`PlainError` when it cannot be."""
+    def profile(self) -> Profile:
+        """The selected setting with its table and its evidence. Raises :class:`PlainError` when it makes none."""
         self._require(self.why_not_accelerate())
         assert self.info is not None
         take = self.evidence
@@ -207,7 +209,25 @@ class AppState(Reasons):
             baseline = self.take_a if self.take_a is not None and take.fidelity_to == self.take_a.id else None
             evidence = Evidence.of(take, baseline)
         table = self.table if self.setting.engaged(DITREDUCIO) else None
-        Profile.of(self.setting, self.info, table, evidence).save(path)
+        return Profile.of(self.setting, self.info, table, evidence)
+
+    def write_profile(self, path: Path) -> None:
+        """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
+        self.profile().save(path)
+
+    def why_not_export(self, target: Target) -> str:
+        """Why the profile cannot be exported to ``target``, as a sentence, or ``""``."""
+        try:
+            profile = self.profile()
+        except PlainError as error:
+            return str(error)
+        return why_not(target, profile, self.info is not None and self.info.cfg_free_weight is not None)
+
+    def export(self, target: Target, folder: Path) -> None:
+        """Have the engine export the profile to ``target``. Raises :class:`PlainError` when it cannot be done."""
+        self._require(self.why_not_export(target))
+        profile, checkpoint = self.profile(), self.model_folder
+        self.jobs.start(Kind.EXPORT, lambda job: ExportProfile(job, profile, target.name, str(folder), checkpoint))
 
     def differences(self) -> tuple[Difference, ...]:
         """Everything in which A and B differ, text and voice included; empty unless both are set."""

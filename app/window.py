@@ -247,6 +247,7 @@ class MainWindow(QMainWindow):
         self.listening.follow(event)
         self.views.follow(event)
         self.transfer.follow(event)
+        self.profiles.follow(event)
         job = self.jobs.find(event.job)
         self.state.handle(event)
         self.training.follow(event)

@@ -1,4 +1,4 @@
-"""The dialog that exports a profile: what goes into it, and where it goes."""
+"""The dialog that exports a profile: what goes into it, for whom, and where it goes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QDir, Qt, Signal, Slot
 from PySide6.QtWidgets import (
+    QComboBox,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
@@ -21,11 +22,19 @@ from PySide6.QtWidgets import (
 from app.comparison import technique_text
 from app.state import AppState
 from app.theme import set_look
+from engine import files
 from engine.errors import PlainError
+from engine.export.targets import TARGETS, Target
+
+_OWN = "Paretone, here or elsewhere"
+_OWN_SUMMARY = "one file that the application and the command line read"
 
 
 class ProfileDialog(QDialog):
-    """Shows what the profile will hold and asks for a file. Opened with ``open()``; never blocks the window."""
+    """Shows what the profile will hold and asks for whom and where. Opened with ``open()``; never blocks the window.
+
+    A profile for Paretone is written at once; everything else is a job of the engine.
+    """
 
     written = Signal(str)
     """The profile was written to this path."""
@@ -40,8 +49,18 @@ class ProfileDialog(QDialog):
             label = QLabel(text, wordWrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             form.addRow(title, label)
-        self.path = QLineEdit(str(Path(QDir.homePath()) / self._proposed_name()))
-        self.path.setAccessibleName("File of the profile")
+        self.target = QComboBox()
+        self.target.setAccessibleName("Whom the profile is for")
+        self.target.addItem(_OWN)
+        for one in TARGETS:
+            self.target.addItem(one.title, one.name)
+        self._paths = [str(Path(QDir.homePath()) / name) for name in self._proposals()]
+        self.target.currentIndexChanged.connect(self._show_target)
+        form.addRow("Fo&r", self.target)
+        self._summary = QLabel(wordWrap=True)
+        set_look(self._summary, "muted")
+        form.addRow("", self._summary)
+        self.path = QLineEdit()
         self.path.textChanged.connect(self._check)
         browse = QPushButton("&Browse…")
         browse.setAutoDefault(False)
@@ -50,7 +69,8 @@ class ProfileDialog(QDialog):
         row.addWidget(self.path, 1)
         row.addWidget(browse)
         form.addRow("&File", row)
-        form.labelForField(row).setBuddy(self.path)
+        self._path_label = form.labelForField(row)
+        self._path_label.setBuddy(self.path)
         self.note = QLabel(wordWrap=True)
         set_look(self.note, "warning")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -64,9 +84,14 @@ class ProfileDialog(QDialog):
         layout.addWidget(buttons)
         self.setMinimumWidth(self.fontMetrics().height() * 34)
         self.export_button.setDefault(True)
+        self._show_target(0)
         self.path.setFocus()
-        self.path.selectAll()
-        self._check()
+
+    @property
+    def _chosen(self) -> Target | None:
+        """The engine's target that is chosen; ``None`` for a profile for Paretone."""
+        index = self.target.currentIndex()
+        return TARGETS[index - 1] if index > 0 else None
 
     def _contents(self) -> list[tuple[str, str]]:
         state = self._state
@@ -93,39 +118,80 @@ class ProfileDialog(QDialog):
             rows.append(("Evidence", text))
         return rows
 
-    def _proposed_name(self) -> str:
-        parts = [self._state.model_id, *(one.technique for one in self._state.setting.techniques)]
-        return "-".join(parts) + ".json"
+    def _proposals(self) -> list[str]:
+        """A name for each entry of the list."""
+        name = "-".join([self._state.model_id, *(one.technique for one in self._state.setting.techniques)])
+        return [f"{name}.json", *(f"{name}-for-{one.name}" for one in TARGETS)]
+
+    @Slot(int)
+    def _show_target(self, index: int) -> None:
+        chosen = self._chosen
+        self._summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
+        self._path_label.setText("&Folder" if chosen else "&File")
+        self.path.setAccessibleName("Folder to write to" if chosen else "File of the profile")
+        self.path.setText(self._paths[index])
+        self.path.selectAll()
+        self._check()
 
     @Slot()
     def _check(self) -> None:
-        path = Path(self.path.text().strip())
-        problem = ""
-        if not self.path.text().strip():
-            problem = "Type a file name."
-        elif not path.parent.is_dir():
-            problem = f"There is no folder {path.parent}."
-        elif path.is_dir():
-            problem = f"{path} is a folder."
+        self._paths[self.target.currentIndex()] = self.path.text()
+        try:
+            problem, remark = self._file() if self._chosen is None else self._folder(self._chosen)
+        except OSError as error:
+            problem, remark = f"{self.path.text()} cannot be looked at: {files.reason(error)}.", ""
         self.export_button.setEnabled(not problem)
-        self.note.setText(problem or (f"{path.name} exists and will be replaced." if path.exists() else ""))
+        self.note.setText(problem or remark)
+
+    def _file(self) -> tuple[str, str]:
+        """What forbids the chosen file, and what is to be known of it."""
+        path = Path(self.path.text().strip())
+        if not self.path.text().strip():
+            return "Type a file name.", ""
+        if not path.parent.is_dir():
+            return f"There is no folder {path.parent}.", ""
+        if path.is_dir():
+            return f"{path} is a folder.", ""
+        return "", f"{path.name} exists and will be replaced." if path.exists() else ""
+
+    def _folder(self, target: Target) -> tuple[str, str]:
+        """What forbids the target and the chosen folder, and what is to be known of it."""
+        path = Path(self.path.text().strip())
+        reason = self._state.why_not_export(target)
+        if reason:
+            return reason, ""
+        if not self.path.text().strip():
+            return "Type a folder.", ""
+        if path.exists() and not path.is_dir():
+            return f"{path} is a file; choose a folder.", ""
+        if path.is_dir() and next(path.iterdir(), None) is not None:
+            return "", f"{path.name} is not empty: what is in it stays, and nothing is written over it."
+        return "", "" if path.is_dir() else f"The folder {path} will be made."
 
     @Slot()
     def _browse(self) -> None:
-        dialog = QFileDialog(self, "Export profile", self.path.text(), "Profile (*.json)")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("json")
+        kind = "" if self._chosen else "Profile (*.json)"
+        dialog = QFileDialog(self, "Export profile", self.path.text(), kind)
+        if self._chosen:
+            dialog.setFileMode(QFileDialog.FileMode.Directory)
+        else:
+            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+            dialog.setDefaultSuffix("json")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(self.path.setText)
         dialog.open()
 
     @Slot()
     def _export(self) -> None:
-        path = Path(self.path.text().strip())
+        path, target = Path(self.path.text().strip()), self._chosen
         try:
-            self._state.write_profile(path)
+            if target is None:
+                self._state.write_profile(path)
+            else:
+                self._state.export(target, path)
         except PlainError as error:
             self.note.setText(str(error))
             return
         self.accept()
-        self.written.emit(str(path))
+        if target is None:
+            self.written.emit(str(path))

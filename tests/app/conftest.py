@@ -20,7 +20,7 @@ from app.window import MainWindow
 from engine.worker import Engine
 from tests.engine import small_speech
 
-PATIENCE_MILLISECONDS = 30_000
+PATIENCE_MILLISECONDS = 120_000
 """When a test gives up; never what it measures."""
 
 
