@@ -217,7 +217,7 @@ class Profile:
             others = f", or one that the model comes with ({', '.join(shipped)})" if shipped else ""
             raise AudioError(
                 f"The profile was measured with {shown}, which is not part of it; give a voice: that recording and its "
-                f"transcript (--voice and --transcript){others}."
+                f"transcript{others}."
             )
         return shipped[name]
 

@@ -81,8 +81,8 @@ def weight_sets(info: ModelInfo) -> tuple[WeightSet, ...]:
     """One set of weights for each w, ascending. Raises :class:`SettingError` where there is none."""
     if not info.weight_sets:
         raise SettingError(
-            f"{info.title} has no CFG-free weights to compare; train some (paretone train cfg-free --w 0.5), or load "
-            "a model that has them."
+            f"{info.title} has no CFG-free weights to compare; train some, for w = 0.5 to begin with, or load a model "
+            "that has them."
         )
     return tuple(sorted({one.weight: one for one in info.weight_sets}.values(), key=lambda one: one.weight))
 

@@ -56,8 +56,8 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
         there = ", ".join(f"{one.weight:.2f}" for one in info.weight_sets)
         has = f"it has weights for {there}" if there else "it has none yet"
         raise SettingError(
-            f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some "
-            f"(paretone train cfg-free --w {weight:.2f}){', or choose one that is there' if there else ''}."
+            f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some for it"
+            f"{', or choose a w that is there' if there else ''}."
         )
     return nearest
 

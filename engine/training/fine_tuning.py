@@ -108,7 +108,7 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
     session = _session(job, checkpoint, examples, processes, follower, pace)
     follower.status("Training")
     if not session.run():
-        raise Cancelled(f"Stopped at step {session.number}; go on with the same command and --resume.")
+        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
     target = (job.export or guidance_free_folder(job.model)) / session.recipe.file_name
     if processes.is_first:
         target = _export(session, target)

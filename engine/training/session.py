@@ -172,9 +172,7 @@ class Session:
         path = self.work / CHECKPOINT
         if not resume:
             if path.exists():
-                raise PlainError(
-                    f"{path} holds an earlier run; resume it with --resume or choose another --work folder."
-                )
+                raise PlainError(f"{path} holds an earlier run; resume it, or choose another work folder.")
             self._require_space()
             if self.team.is_first:
                 with self._writing():
@@ -183,7 +181,7 @@ class Session:
         try:
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         except FileNotFoundError:
-            raise PlainError(f"There is no {path} to resume; start without --resume.") from None
+            raise PlainError(f"There is no {path} to resume from; start afresh.") from None
         except (OSError, RuntimeError, pickle.UnpicklingError) as error:
             raise TrainingError(f"{path} cannot be read ({type(error).__name__}); start afresh elsewhere.") from None
         if checkpoint["recipe"] != self.recipe.name:

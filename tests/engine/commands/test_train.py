@@ -61,7 +61,7 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job):
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "--resume" in messages
+    assert "to resume from" in messages
     assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
 
 
@@ -91,7 +91,7 @@ def test_two_processes_train_one_model(job: Job):
         (["--w", "2/3", "--minutes", "-1"], "above zero"),
         (["--w", "2/3", "--steps", "1", "--rate", "0"], "learning rate"),
         (["--w", "2/3", "--steps", "1", "--model", "guessed"], "no model named"),
-        (["--w", "2/3", "--steps", "1", "--resume"], "without --resume"),
+        (["--w", "2/3", "--steps", "1", "--resume"], "start afresh"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_any_work(

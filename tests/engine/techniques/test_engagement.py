@@ -99,7 +99,7 @@ def test_weights_are_chosen_by_fingerprint_where_it_is_given() -> None:
     ("of", "changes", "words"),
     [
         (setting(free(0.6)), {}, r"no CFG-free weights for w = 0.60 \(it has weights for 0.50, 0.67\); train some"),
-        (setting(free()), {"weight_sets": ()}, r"it has none yet\); train some \(paretone train cfg-free --w 0.50\)"),
+        (setting(free()), {"weight_sets": ()}, r"w = 0.50 \(it has none yet\); train some for it"),
         (setting(free(0.5, "f" * 64)), {}, "weights 'ffffffffffff' .* are not among those of Small"),
         (setting(free()), {"cfg_free_weight": 0.5}, "is CFG-free already"),
         (setting(free()), {"knobs": OPTIONS[:3]}, "guided in another way than F5-TTS"),

@@ -40,7 +40,7 @@ def test_from_nothing_to_a_vocoder_interrupted_and_resumed(
     assert set(entries[-1]["validation"]) == {"mel", "spectrum", "upper_harmonics", "buzz"}
 
     assert main([*command, "--steps", "3"]) == 1
-    assert "--resume" in capsys.readouterr().err
+    assert "resume it, or choose another work folder" in capsys.readouterr().err
 
 
 @needs_flite

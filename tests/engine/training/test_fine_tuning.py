@@ -110,7 +110,7 @@ def test_cancelled_at_any_step_and_resumed_it_ends_in_the_very_same_bits(job: Fi
             raise Cancelled
 
     cancelling.at = cancel
-    with pytest.raises(Cancelled, match=r"step 3.*--resume"):
+    with pytest.raises(Cancelled, match=r"step 3.*to resume from"):
         fine_tune(job, cancelling, PACE)
     assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] == 3
     resumed, recorder = _run(job, resume=True, export=tmp_path / "b")

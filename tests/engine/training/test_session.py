@@ -260,10 +260,10 @@ def test_a_budget_in_minutes_ends_and_its_clock_goes_on_after_resuming(tmp_path:
 
 
 def test_what_cannot_be_begun_is_said(tmp_path: Path):
-    with pytest.raises(PlainError, match="without --resume"):
+    with pytest.raises(PlainError, match="start afresh"):
         _run(f5(), tmp_path, steps=2, resume=True)
     _run(f5(), tmp_path, steps=2)
-    with pytest.raises(PlainError, match="--resume"):
+    with pytest.raises(PlainError, match="resume it, or choose another work folder"):
         _run(f5(), tmp_path, steps=2)
     with pytest.raises(PlainError, match="belongs to f5-mini"):
         _run(vocos(), tmp_path, steps=2, resume=True)
