@@ -9,7 +9,11 @@ from pathlib import Path
 from engine.errors import SettingError
 from engine.knobs import NO_VALUES, Knob, Values
 from engine.models.base import Voice
+from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
+from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
+from engine.models.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
+from engine.models.lm_mini.voices import no_mean_mel
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from engine.models.megatts3.config import ENCODER, LATENTS, no_latents
 from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
@@ -42,6 +46,8 @@ class CatalogueEntry:
     released_voices: bool = False
     """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``. It hears
     by itself what they say."""
+    own_recordings: bool = True
+    """Whether it can speak as in a recording of the user's own."""
 
     @property
     def folder(self) -> Path:
@@ -67,6 +73,21 @@ class CatalogueEntry:
 
 def _official(variant: str, title: str, summary: str) -> CatalogueEntry:
     return CatalogueEntry(variant, title, summary, "flow", NON_COMMERCIAL, variant, F5_OPTIONS)
+
+
+def _llasa(size: str, summary: str) -> CatalogueEntry:
+    name = f"Llasa-{size}"
+    return CatalogueEntry(
+        name,
+        f"LLaSA {size}",
+        summary,
+        "language",
+        NON_COMMERCIAL,
+        name,
+        LLASA_OPTIONS,
+        vocoder="xcodec2",
+        loader="llasa",
+    )
 
 
 MODELS: tuple[CatalogueEntry, ...] = (
@@ -122,6 +143,32 @@ MODELS: tuple[CatalogueEntry, ...] = (
         weights="diffusion_transformer",
         released_voices=True,
     ),
+    CatalogueEntry(
+        "lm-mini",
+        "LM mini",
+        "10 million parameters, token by token, two voices, English; ships with Paretone.",
+        "language",
+        "Apache-2.0",
+        "lm-mini",
+        LM_MINI_OPTIONS,
+        bundled=True,
+        vocoder="vocos-mini",
+        loader="lm_mini",
+        own_recordings=False,
+    ),
+    CatalogueEntry(
+        "CosyVoice2-0.5B",
+        "CosyVoice 2",
+        "506 million parameters on Qwen2; Chinese, English, Japanese, Korean; voice cloning, streaming.",
+        "language",
+        "Apache-2.0",
+        "CosyVoice2-0.5B",
+        COSYVOICE2_OPTIONS,
+        loader="cosyvoice2",
+    ),
+    _llasa("1B", "1.4 billion parameters, built with Llama 3.2, English and Chinese, voice cloning; 16 kHz."),
+    _llasa("3B", "The same with 3.4 billion parameters; for a graphics card."),
+    _llasa("8B", "The same with 8.6 billion parameters, built with Llama 3.1; for a large graphics card."),
 )
 
 
@@ -154,6 +201,8 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
 def voice_problem(audio: Path, model: str, folder: str = "") -> str:
     """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
     chosen = entry(model)
+    if not chosen.own_recordings:
+        return no_mean_mel(audio.name, chosen.title, tuple(VOICE_TITLES))
     encoder = (Path(folder) if folder else chosen.folder) / ENCODER
     able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
     return "" if able else no_latents(audio)

@@ -11,12 +11,22 @@ from engine import device as devices
 from engine.errors import CheckpointError
 from engine.models.base import SpeechModel
 from engine.models.catalogue import entry
+from engine.models.cosyvoice2.loading import load_cosyvoice2
 from engine.models.f5.loading import load_f5
 from engine.models.flow import FlowSpeech
+from engine.models.language import LanguageSpeech
+from engine.models.llasa.loading import load_llasa
+from engine.models.lm_mini.loading import load_lm_mini
 from engine.models.megatts3.loading import load_megatts3
 from engine.models.order import Order
 
-LOADERS: Mapping[str, Callable[[Order], FlowSpeech]] = {"f5": load_f5, "megatts3": load_megatts3}
+LOADERS: Mapping[str, Callable[[Order], FlowSpeech | LanguageSpeech]] = {
+    "f5": load_f5,
+    "megatts3": load_megatts3,
+    "lm_mini": load_lm_mini,
+    "cosyvoice2": load_cosyvoice2,
+    "llasa": load_llasa,
+}
 """By what the catalogue calls ``loader``."""
 
 

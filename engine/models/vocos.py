@@ -93,7 +93,11 @@ class ConvNeXtBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, width, frames) to the same shape."""
-        hidden = self.norm(self.dwconv(x).transpose(1, 2))
+        return self.added(x, self.dwconv(x))
+
+    def added(self, x: Tensor, convolved: Tensor) -> Tensor:
+        """``x`` with what follows from its convolution added."""
+        hidden = self.norm(convolved.transpose(1, 2))
         hidden = self.pwconv2(functional.gelu(self.pwconv1(hidden)))
         return x + (self.gamma * hidden).transpose(1, 2)
 
@@ -141,9 +145,13 @@ class FourierHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, frames, width) to (B, samples)."""
+        return self.istft(self.spectrum(hidden))
+
+    def spectrum(self, hidden: Tensor) -> Tensor:
+        """(B, frames, width) to (B, window // 2 + 1, frames) complex."""
         log_magnitude, phase = self.out(hidden).transpose(1, 2).chunk(2, dim=1)
         magnitude = log_magnitude.exp().clip(max=LARGEST_MAGNITUDE)
-        return self.istft(magnitude * (torch.cos(phase) + 1j * torch.sin(phase)))
+        return magnitude * (torch.cos(phase) + 1j * torch.sin(phase))
 
 
 class Vocos(nn.Module):

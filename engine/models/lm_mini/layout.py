@@ -1,0 +1,72 @@
+"""Where things stand in a sequence of the bundled language model.
+
+Text comes first, as one phone for every speech token that is to come, and an id that ends it; then an id that begins
+speech, and the speech tokens. Positions begin anew at the speech, so that a speech token stands where the phone stands
+that sounds in it: rotary positions give the alignment away, and a plain Llama need not learn it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.front_end.phones import PhoneVocabulary
+
+LAYOUT_FILE = "layout.json"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The ids of a checkpoint, as its ``layout.json`` lists them."""
+
+    vocabulary: PhoneVocabulary
+    """Phones have the ids from 0 on, in this order."""
+    end_of_text: int
+    first_code: int
+    codes: int
+    start_of_speech: int
+    end_of_speech: int
+
+    @classmethod
+    def read(cls, path: Path) -> Layout:
+        """Read a ``layout.json``. Raises :class:`CheckpointError`."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            phones = tuple(data.pop("phones").split())
+            layout = cls(PhoneVocabulary(phones), **{name: int(value) for name, value in data.items()})
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CheckpointError(
+                f"{path} does not say where phones and speech tokens stand ({type(error).__name__}: {error}); restore "
+                "the model folder."
+            ) from error
+        if layout.first_code < len(phones) or layout.codes < 1:
+            raise CheckpointError(f"{path} has ids that overlap; restore the model folder.")
+        return layout
+
+    @property
+    def ids(self) -> int:
+        """How many ids there are at least."""
+        return max(self.end_of_text, self.first_code + self.codes - 1, self.start_of_speech, self.end_of_speech) + 1
+
+    @property
+    def rows(self) -> Tensor:
+        """Rows of the official tables that the local ids stand for, (codes + 1,): the codes, then the end of speech."""
+        return torch.tensor([*range(self.first_code, self.first_code + self.codes), self.end_of_speech])
+
+
+def token_phones(frames: np.ndarray, stride: int) -> np.ndarray:
+    """One phone a mel frame (n,) to one a token (n // stride,): that of the frame behind the token's middle. What does
+    not fill a token is left out."""
+    whole = len(frames) // stride * stride
+    return frames[:whole][stride // 2 :: stride]
+
+
+def positions(text: int, speech: int) -> Tensor:
+    """Of ``text`` ids of text, the end of text included, and of the beginning of speech and ``speech`` tokens."""
+    return torch.cat([torch.arange(text), torch.arange(speech + 1)])
