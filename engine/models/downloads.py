@@ -118,11 +118,35 @@ _MEGATTS3 = tuple(
 )
 """All of the release but its training logs. It has no encoder: ``wavvae/model_only_last.ckpt`` was never published."""
 
+_COSYVOICE2 = tuple(
+    RemoteFile("FunAudioLLM/CosyVoice2-0.5B", name, name, APACHE)
+    for name in (
+        *(f"CosyVoice-BlankEN/{name}" for name in ("config.json", "vocab.json", "merges.txt")),
+        "campplus.onnx",
+        "hift.pt",
+        "flow.pt",
+        "speech_tokenizer_v2.onnx",
+        "llm.pt",
+    )
+)
+"""What is needed of the release: neither its configuration, which is code, nor the weights in ``CosyVoice-BlankEN``, of
+which ``llm.pt`` has newer ones, nor the second tokenizer and the copy of the flow for TensorRT."""
+
+_LLASA = (
+    *(RemoteFile("HKUSTAudio/Llasa-1B", name, name, NON_COMMERCIAL) for name in ("config.json", "tokenizer.json")),
+    RemoteFile("HKUSTAudio/xcodec2-hf", "config.json", "../xcodec2/config.json", NON_COMMERCIAL),
+    RemoteFile("HKUSTAudio/Llasa-1B", "model.safetensors", "model.safetensors", NON_COMMERCIAL),
+    RemoteFile("HKUSTAudio/xcodec2-hf", "model.safetensors", "../xcodec2/model.safetensors", NON_COMMERCIAL),
+)
+"""With the release of XCodec2 that was converted for ``transformers``, whose encoder alone can be used here."""
+
 RELEASES: Mapping[str, Release] = {
     "F5TTS_v1_Base": _official("SWivid/F5-TTS", "F5TTS_v1_Base/model_1250000.safetensors", "F5TTS_v1_Base/vocab.txt"),
     "F5TTS_Base": _official("SWivid/F5-TTS", "F5TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
     "E2TTS_Base": _official("SWivid/E2-TTS", "E2TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
     "MegaTTS3": Release(APACHE, _MEGATTS3),
+    "CosyVoice2-0.5B": Release(APACHE, _COSYVOICE2),
+    "Llasa-1B": Release(NON_COMMERCIAL, _LLASA),
 }
 """The official models by their name in the catalogue. Small files first, so that a wrong address shows at once."""
 

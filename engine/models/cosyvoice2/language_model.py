@@ -28,8 +28,9 @@ END, FILL = 0, 2
 START, TASK = 0, 1
 """Rows of the marks."""
 _TRANSFORMER = "llm.model.model."
+LAYERS = f"{_TRANSFORMER}layers."
 _TEXT, _MARKS, _SPEECH = f"{_TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
-_HEAD, _BIAS = "llm_decoder.weight", "llm_decoder.bias"
+HEAD, _BIAS = "llm_decoder.weight", "llm_decoder.bias"
 _TEXT_HEAD = "llm.model.lm_head.weight"
 """Tied to the text's table in the release, and never needed: speech has a head of its own."""
 
@@ -58,8 +59,11 @@ class LanguageModel:
         self.text, self.marks, self.tokens = text, marks, tokens
 
     @classmethod
-    def from_official(cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str) -> LanguageModel:
-        """From the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config``. Tensors are not copied.
+    def from_official(
+        cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str, tied: bool = False
+    ) -> LanguageModel:
+        """From the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config``, and where it is ``tied``,
+        lack the head of text. Tensors are not copied.
 
         Raises :class:`CheckpointError`.
         """
@@ -71,16 +75,17 @@ class LanguageModel:
         rows, ids = (_rows(weights, name, where) for name in (_SPEECH, _TEXT))
         expected |= {
             _TEXT: (ids, config.hidden),
-            _TEXT_HEAD: (ids, config.hidden),
             _MARKS: (2, config.hidden),
             _SPEECH: (rows, config.hidden),
-            _HEAD: (rows, config.hidden),
+            HEAD: (rows, config.hidden),
             _BIAS: (rows,),
         }
+        if not tied or _TEXT_HEAD in weights:
+            expected[_TEXT_HEAD] = ids, config.hidden
         check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
-        del weights[_TEXT_HEAD]
+        weights.pop(_TEXT_HEAD, None)
         require_numbers(weights, where)
-        text, marks, speech, head, bias = (weights.pop(name) for name in (_TEXT, _MARKS, _SPEECH, _HEAD, _BIAS))
+        text, marks, speech, head, bias = (weights.pop(name) for name in (_TEXT, _MARKS, _SPEECH, HEAD, _BIAS))
         layers = {name.removeprefix(_TRANSFORMER): value for name, value in weights.items()}
         transformer.load_state_dict(layers, strict=True, assign=True)
         tokens = TokenModel(transformer, speech, head, bias, codes=rows - STOPS)
@@ -94,6 +99,11 @@ class LanguageModel:
     def codes(self) -> int:
         """How many speech tokens there are."""
         return self.tokens.codes
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers it has, the head of text left out."""
+        return sum(one.numel() for one in (self.text, self.marks, *self.tokens.parameters()))
 
     def embed_text(self, ids: Sequence[int]) -> Tensor:
         """(n,) to (n, hidden)."""
@@ -127,7 +137,7 @@ class LanguageModel:
 
 
 def _layers(weights: Mapping[str, Tensor], where: str) -> int:
-    numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(_TRANSFORMER)}layers\.(\d+)\.", name))}
+    numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(LAYERS)}(\d+)\.", name))}
     if not numbers:
         raise CheckpointError(f"{where} holds no layers under {_TRANSFORMER}; it is no language model of CosyVoice 2.")
     return len(numbers)

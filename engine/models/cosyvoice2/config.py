@@ -1,0 +1,71 @@
+"""What is fixed about CosyVoice 2 as a speaker, and its options. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.knobs import Choice, Number
+from engine.sampling.options import SPEED
+
+SAMPLE_RATE = 24000
+TOKEN_RATE = 25.0
+"""Speech tokens a second."""
+INSTALL = "install it with: pip install paretone[cosyvoice]"
+LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
+"""Speech tokens for each token of text, at least and at most: speech cannot end before, and is cut off behind."""
+USUAL_TOKENS = 7.5
+"""Speech tokens for each token of text where no transcript says otherwise: ten tokens of text in three seconds."""
+FASTEST_TRANSCRIPT, SLOWEST_TRANSCRIPT = 2.5, 25.0
+"""Speech tokens for each token of the transcript outside of which it cannot be what a recording says: ten tokens a
+second, and one."""
+
+ZERO_SHOT, CROSS_LINGUAL, INSTRUCT = "zero_shot", "cross_lingual", "instruct"
+MODE = Choice(
+    "mode",
+    "Mode",
+    "Zero-shot continues the recording and needs its transcript; cross-lingual takes only the voice from it, for texts "
+    "in another language; with an instruction, the text begins with how to speak: “Speak softly.<|endofprompt|>Hello.”",
+    default=ZERO_SHOT,
+    values=(ZERO_SHOT, CROSS_LINGUAL, INSTRUCT),
+    titles=("Zero-shot", "Cross-lingual", "With an instruction"),
+)
+
+TOP_P = Number(
+    "top_p",
+    "Nucleus",
+    "Draws among the likeliest tokens that together have this probability.",
+    default=0.8,
+    symbol="p",
+    minimum=0.05,
+    maximum=1.0,
+    step=0.05,
+)
+
+TOP_K = Number(
+    "top_k",
+    "Candidates",
+    "Draws among so many of the likeliest tokens.",
+    default=25,
+    symbol="k",
+    minimum=1,
+    maximum=1000,
+    whole=True,
+)
+
+REPEATS = Choice(
+    "repeats",
+    "Repeated tokens",
+    "A token that came among the last ten is drawn anew from all; since 2026 the release lets another one come then. "
+    "The papers on SSD and SPADE used the rule from before.",
+    default="2026",
+    values=("2026", "2025"),
+    titles=("Another one (2026)", "Any one (2025)"),
+)
+
+OPTIONS = (
+    MODE,
+    TOP_P,
+    TOP_K,
+    REPEATS,
+    replace(SPEED, meaning=f"{SPEED.meaning} At another speed than 1 nothing is heard before all is spoken."),
+)

@@ -1,0 +1,64 @@
+"""From the official folder to a CosyVoice 2 that speaks."""
+
+from __future__ import annotations
+
+from engine import device as devices
+from engine.errors import CheckpointError
+from engine.models.base import ModelInfo
+from engine.models.checkpoints import fingerprint
+from engine.models.cosyvoice2.adapter import CosySpeech
+from engine.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
+from engine.models.cosyvoice2.config import SAMPLE_RATE
+from engine.models.cosyvoice2.prompts import VoicePrompts
+from engine.models.language_weights import find_language_weights, places
+from engine.models.order import Order
+
+FRONT_END = "qwen2"
+"""Name of the text front end."""
+
+
+def load_cosyvoice2(order: Order) -> CosySpeech:
+    """Load all parts but those that hear recordings, which are read with the first new voice.
+
+    Raises :class:`CheckpointError`.
+    """
+    chosen, device = order.entry, order.device
+    if not order.place.is_dir():
+        raise CheckpointError(
+            f"{order.place} is a file, but CosyVoice 2 is a folder of several models; choose the folder that holds "
+            f"{LANGUAGE_MODEL} and the others."
+        )
+    folder = OfficialFolder(order.place, device, order.check)
+    folder.require_parts()
+    hearing, tokenizer = folder.hearing(), folder.tokenizer()
+    order.status("Reading flow and vocoder …")
+    flow, vocoder = folder.flow(), folder.vocoder()
+    order.status(f"Reading the language model of {chosen.title} …")
+    model = folder.language_model()
+    tokenizer.require_rows(len(model.text), f"the text embedding in {folder.checkpoint}")
+    if flow.config.tokens < model.codes:
+        raise CheckpointError(
+            f"{LANGUAGE_MODEL} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
+            "they do not belong together. Fetch the official release again."
+        )
+    digest = fingerprint(folder.checkpoint, order.check)
+    info = ModelInfo(
+        id=chosen.id,
+        title=chosen.title,
+        family=chosen.family,
+        variant=order.variant or chosen.variant,
+        checkpoint=str(folder.checkpoint),
+        fingerprint=digest,
+        licence=chosen.licence,
+        device=devices.title(device),
+        precision="float32",
+        sample_rate=SAMPLE_RATE,
+        layers=model.tokens.transformer.config.layers,
+        branches=1,
+        parameters=model.parameters,
+        text_front_end=FRONT_END,
+        knobs=chosen.options,
+    )
+    info = find_language_weights(places(chosen.id, order.place), digest, order.check).on(info)
+    prompts = VoicePrompts(hearing, model.codes, flow.config.speaker_width)
+    return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts)
