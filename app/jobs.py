@@ -24,6 +24,7 @@ class Kind(Enum):
     VIEW = "Computing the view"
     TRANSFER = "Measuring the transfer"
     TRAIN = "Training"
+    LAYERS = "Measuring the layers"
     EXPORT = "Exporting"
 
 

@@ -46,8 +46,10 @@ PLACES = (
     Place("views", "Views", Region.CENTRE),
     Place("transfer", "Transfer", Region.CENTRE),
     Place("training", "Training", Region.CENTRE),
+    Place("decoding", "Decoding", Region.CENTRE),
+    Place("layers", "Layers", Region.CENTRE),
 )
-"""All panels, in the order of their shortcuts Alt+1, Alt+2, …"""
+"""All panels, in the order of their shortcuts: Alt+1 to Alt+9, then Ctrl+Alt+1 and so on."""
 
 
 class Docks:

@@ -81,8 +81,7 @@ class Menus:
 
     def _fill_view(self, menu: QMenu, actions: Actions, docks: Docks) -> None:
         for index, (place, _) in enumerate(docks, start=1):
-            # Later panels have no digit left; they are reached by menu and tab.
-            shortcut = f"Alt+{index}" if index <= 9 else ""
+            shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}"
             go = actions.make(f"Go to {place.title}", f"Show the panel {place.title}", shortcut)
             go.triggered.connect(lambda _=False, one=place.name: docks.go_to(one))
             menu.addAction(go)

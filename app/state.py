@@ -30,6 +30,7 @@ from engine.messages import (
     EngineReady,
     Event,
     ExportProfile,
+    LayersMeasured,
     LoadModel,
     MeasureTransfer,
     ModelLoaded,
@@ -253,9 +254,9 @@ class AppState(Reasons):
             self._take_ready(event)
         elif isinstance(event, CalibrationReady):
             self._calibrated(event)
-        elif isinstance(event, AttentionCaptured):
+        elif isinstance(event, AttentionCaptured) and self.ready:
             self.attention_captured.emit(event.capture)
-        elif isinstance(event, TrainingDone) and event.info is not None:
+        elif isinstance(event, TrainingDone | LayersMeasured) and event.info is not None:
             self._weights_came(event.info)
 
     def _model_loaded(self, event: ModelLoaded) -> None:

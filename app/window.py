@@ -19,8 +19,10 @@ from app import help as pages
 from app.actions import Actions
 from app.bridge import Bridge
 from app.calibrations import CalibrationStore
+from app.desks.decoding import DecodingDesk
 from app.desks.desk import Desk
 from app.desks.guiding import GuideDesk
+from app.desks.layers import LayersDesk
 from app.desks.listening import ListeningDesk
 from app.desks.models import ModelDesk
 from app.desks.profiles import ProfileDesk
@@ -123,6 +125,9 @@ class MainWindow(QMainWindow):
         self.transfer = TransferDesk(self, state, action, docks, theme)
         self.training = TrainingDesk(self, state, action, docks, notices, theme, data_folder / "training")
         self.models.setup.training_wanted.connect(self.training.propose)
+        self.decoding = DecodingDesk(self, state, self.listening, theme)
+        self.layers = LayersDesk(self, state, action, notices, theme)
+        self.layers.training_wanted.connect(self.training.propose_student)
         self.profiles = ProfileDesk(self, state, action, notices)
         self._desks: tuple[Desk, ...] = (
             self.models,
@@ -132,6 +137,8 @@ class MainWindow(QMainWindow):
             self.views,
             self.transfer,
             self.training,
+            self.decoding,
+            self.layers,
             self.profiles,
             GuideDesk(self.guide, state, self.listening, self.profiles),
         )
@@ -141,6 +148,7 @@ class MainWindow(QMainWindow):
         bridge.happened.connect(self._handle)
         bridge.progress.connect(self.status.show_progress)
         bridge.progress.connect(self.views.show_progress)
+        bridge.progress.connect(self.layers.show_progress)
         bridge.telemetry.connect(self.synthesis.show_telemetry)
         bridge.trials.connect(self.strategy.show_trials)
         bridge.similarity.connect(self.strategy.show_similarity)
@@ -251,6 +259,7 @@ class MainWindow(QMainWindow):
         job = self.jobs.find(event.job)
         self.state.handle(event)
         self.training.follow(event)
+        self.layers.follow(event)
         self.jobs.handle(event)
         self.models.follow(event, job)
 

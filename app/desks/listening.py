@@ -37,6 +37,8 @@ class ListeningDesk(QObject):
 
     listened = Signal()
     """What is compared was listened to."""
+    heard_at = Signal(str, float)
+    """Which side is heard, ``"A"`` or ``"B"``, and how many seconds from its beginning."""
 
     def __init__(
         self,
@@ -166,6 +168,7 @@ class ListeningDesk(QObject):
         self.listen = ListenPanel(Player(), self._theme.colours)
         self.listen.playing_changed.connect(self._heard_something)
         self.listen.problem_changed.connect(self._tell_audio_problem)
+        self.listen.position_changed.connect(self._tell_position)
         self.listen.connect_device()
         self._show_takes_to_hear()
         return self.listen
@@ -207,6 +210,17 @@ class ListeningDesk(QObject):
     def _play(self) -> None:
         if self.listen is not None:
             self.listen.toggle_play()
+
+    @Slot(str, float)
+    def hear(self, side: str, seconds: float) -> None:
+        """Play side ``"A"`` or ``"B"`` from ``seconds`` on."""
+        if self.listen is not None:
+            self.listen.hear_from(side, seconds)
+
+    @Slot(float)
+    def _tell_position(self, seconds: float) -> None:
+        if not self._streaming:
+            self.heard_at.emit(self.listen.heard, seconds)
 
     @Slot(bool)
     def _heard_something(self, playing: bool) -> None:

@@ -1,4 +1,4 @@
-"""The training desk: CFG-free weights made from the user's own recordings, usable as soon as they are there."""
+"""The training desk: weights, drafts and students of the loaded model, usable as soon as they are there."""
 
 from __future__ import annotations
 
@@ -16,23 +16,15 @@ from app.layout import Docks
 from app.notices import Notices
 from app.state import AppState
 from app.theme import Theme
+from app.trainings import GUIDANCE_FREE, STUDENT, Place, Plan, Training, training
 from engine.errors import SettingError
-from engine.messages import Event, TrainGuidanceFree, TrainingDone, TrainingProgress
-from engine.models.base import ModelInfo
-from engine.techniques import guidance_free
+from engine.messages import Event, TrainingDone, TrainingProgress
+from engine.techniques import guidance_free, spade, speculative
 
 if TYPE_CHECKING:
-    from app.panels.training import Plan, TrainingPanel
+    from app.panels.training import TrainingPanel
 
-MEASURED_MINUTES, MEASURED_PARAMETERS = 15.0, 8_200_000
-"""What the shipped weights of the bundled model took on one processor core with bfloat16; a step's work grows with the
-number of parameters."""
 _CSV = "Manifest (*.csv)"
-
-
-def usual_minutes(info: ModelInfo) -> float:
-    """Processor minutes that a training of the model takes by what the bundled one's took."""
-    return max(1.0, round(MEASURED_MINUTES * info.parameters / MEASURED_PARAMETERS))
 
 
 class TrainingDesk(QObject):
@@ -57,7 +49,10 @@ class TrainingDesk(QObject):
         self._notices = notices
         self._theme = theme
         self._runs = runs
-        self._estimated = 0
+        self._proposed = ""
+        """The work folder that was proposed last."""
+        self._known: tuple[str, str] = "", ""
+        """Of which training and model the usual time was proposed."""
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
         state.jobs.ended.connect(self._job_ended)
@@ -68,21 +63,21 @@ class TrainingDesk(QObject):
             return
         busy = self._state.jobs.busy
         waiting = "Wait for the running job, or press Esc to cancel it." if busy else ""
-        self.training.set_reason(self.why_not() or waiting)
         info = self._state.info
-        if info is not None and info.parameters != self._estimated:
-            self._estimated = info.parameters
-            self.training.set_estimate(
-                f"{info.title} takes about {_long(usual_minutes(info))} of a processor core, judging by the shipped "
-                "weights; a GPU is far faster."
-            )
+        if info is not None:
+            self.training.offer(info.family)
+            self._suggest()
+        self.training.set_reason(self.why_not() or waiting)
 
     def why_not(self) -> str:
-        """Why nothing can be trained for the selected model, as a sentence, or ``""``."""
+        """Why the chosen training cannot be done with the selected model, as a sentence, or ``""``."""
         state = self._state
         if not state.ready or state.info is None:
             return "The model is not loaded yet."
-        if not state.may_train:
+        chosen = self.training.training if self.training is not None else GUIDANCE_FREE
+        if state.info.family not in chosen.families:
+            return f"{state.info.title} cannot be trained here; load another model."
+        if chosen is GUIDANCE_FREE and not state.may_train:
             return (
                 f"{state.info.title} cannot be trained here: only models of the F5-TTS family that are not CFG-free "
                 "already."
@@ -97,19 +92,67 @@ class TrainingDesk(QObject):
             self.training.show_progress(event)
         elif isinstance(event, TrainingDone):
             self.training.show_result(event)
-            if event.info is not None and event.technique == guidance_free.NAME:
-                weight = float(event.figures["weight"])
-                self._state.set_knob(guidance_free.NAME, "weight", round(weight, 2))
-                self._notices.say(f"CFG-free weights for w = {weight:.2f} are ready: engage CFG-free.", "info")
+            if event.info is not None:
+                self._make_ready(event)
+
+    def _make_ready(self, event: TrainingDone) -> None:
+        """Set what the new weights are for, so that engaging the technique is all that is left to do."""
+        state, figures = self._state, event.figures
+        if event.technique == guidance_free.NAME:
+            weight = float(figures["weight"])
+            state.set_knob(guidance_free.NAME, "weight", round(weight, 2))
+            self._notices.say(f"CFG-free weights for w = {weight:.2f} are ready: engage CFG-free.", "info")
+        elif event.technique == speculative.NAME:
+            state.set_knob(speculative.NAME, "draft", "trained")
+            self._notices.say(f"A draft with {figures['layers']} layers is ready: engage SSD.", "info")
+        elif event.technique == spade.NAME:
+            state.set_knob(spade.NAME, "depth", int(figures["layers"]))
+            state.set_knob(spade.NAME, "recovery", spade.RECOVERED)
+            self._notices.say(f"A student with {figures['layers']} layers is ready: engage SPADE.", "info")
 
     @Slot(float)
     def propose(self, weight: float) -> None:
         """Open Training, ready for weights of the guidance weight w = ``weight``."""
-        info = self._state.info
-        if self.training is not None and info is not None:
-            work = self._runs / f"{self._state.model_id}-w-{weight:.2f}"
-            self.training.propose(weight, usual_minutes(info), str(work))
+        self._propose(GUIDANCE_FREE, weight=weight)
+
+    @Slot(object)
+    def propose_student(self, layers: tuple[int, ...]) -> None:
+        """Open Training, ready for a student of these layers."""
+        self._propose(STUDENT, layers=",".join(map(str, layers)), depth=len(layers))
+
+    def _propose(self, one: Training, **knobs: object) -> None:
+        if self.training is not None:
+            self._known = "", ""
+            if self._state.info is not None:
+                self.training.offer(self._state.info.family)
+            self.training.choose(one.name, **knobs)
+            self._suggest()
         self._docks.go_to("training")
+
+    @Slot()
+    def _suggest(self) -> None:
+        """Propose the usual time of the chosen training, and a folder, unless the user has chosen one."""
+        info, panel = self._state.info, self.training
+        if info is None or info.family not in panel.training.families:
+            return
+        chosen, panel_plan = panel.training, panel.plan(resume=False)
+        folder = str(self._runs / chosen.folder(info.id, panel_plan.knobs))
+        fresh = self._known != (chosen.name, info.fingerprint)
+        self._known = chosen.name, info.fingerprint
+        minutes = chosen.minutes(info) if fresh else panel_plan.minutes
+        work = folder if panel_plan.work in ("", self._proposed) else panel_plan.work
+        self._proposed = folder
+        if (minutes, work) != (panel_plan.minutes, panel_plan.work):
+            panel.propose(minutes, work)
+        if chosen is GUIDANCE_FREE:
+            panel.set_estimate(
+                f"{info.title} takes about {_long(chosen.minutes(info))} of a processor core, judging by the shipped "
+                "weights; a GPU is far faster."
+            )
+        else:
+            learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
+            told = chosen is STUDENT and learnt
+            panel.set_estimate(f"The student at hand learnt for {_long(learnt)} of a processor core." if told else "")
 
     def start(self, plan: Plan) -> None:
         """Train. Raises :class:`PlainError` when it cannot be done."""
@@ -117,23 +160,8 @@ class TrainingDesk(QObject):
         if reason:
             raise SettingError(reason)
         self.training.begin(plan.resume)
-        state.jobs.start(
-            Kind.TRAIN,
-            lambda job: TrainGuidanceFree(
-                job,
-                state.model_id,
-                plan.manifest,
-                plan.work,
-                plan.weight,
-                plan.method,
-                minutes=plan.minutes,
-                resume=plan.resume,
-                half_precision=plan.half_precision,
-                folder=state.model_folder,
-                variant=state.model_variant,
-                device=state.device_wanted,
-            ),
-        )
+        place = Place(state.model_id, state.model_folder, state.model_variant, state.device_wanted)
+        state.jobs.start(Kind.TRAIN, lambda job: training(plan.training).command(job, place, plan))
 
     def _build_training(self) -> QWidget:
         from app.panels.training import TrainingPanel
@@ -143,8 +171,14 @@ class TrainingDesk(QObject):
         self.training.cancel_wanted.connect(self._actions.cancel.trigger)
         self.training.manifest_wanted.connect(self._ask_for_manifest)
         self.training.work_wanted.connect(self._ask_for_work_folder)
+        self.training.training_chosen.connect(self._choose)
         self.refresh()
         return self.training
+
+    @Slot(str)
+    def _choose(self, _: str) -> None:
+        self._suggest()
+        self.refresh()
 
     @Slot()
     def _ask_for_manifest(self) -> None:

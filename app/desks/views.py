@@ -50,7 +50,8 @@ class ViewsDesk(QObject):
             return
         state = self._state
         waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
-        self.views.set_layers(state.info.layers if state.ready and state.info is not None else 0)
+        info = state.info if state.ready else None
+        self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
         self.views.set_reason(state.why_not_synthesise() or waiting)
 
     def follow(self, event: Event) -> None:
@@ -81,8 +82,9 @@ class ViewsDesk(QObject):
         problem = state.why_not_synthesise()
         if problem:
             raise PlainError(problem)
-        calibrating = Engaged(DITREDUCIO, state.knobs(DITREDUCIO))
-        setting, record = state.baseline_setting.with_technique(calibrating), state.record
+        setting, record = state.baseline_setting, state.record
+        if any(one.name == DITREDUCIO for one in state.techniques):
+            setting = setting.with_technique(Engaged(DITREDUCIO, state.knobs(DITREDUCIO)))
         utterance = Utterance(state.text, state.voice)
         self.views.begin(name)
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, record))

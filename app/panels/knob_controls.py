@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QGridLayout,
     QLabel,
+    QLineEdit,
     QSpinBox,
     QToolButton,
     QWidget,
@@ -123,7 +124,10 @@ class KnobControls(QWidget):
                 combo.addItem(title, value)
             combo.activated.connect(lambda _, one=combo, name=knob.name: self.changed.emit(name, one.currentData()))
             return combo
-        assert isinstance(knob, Number)
+        if not isinstance(knob, Number):
+            line = QLineEdit()
+            line.editingFinished.connect(lambda one=line, name=knob.name: self.changed.emit(name, one.text().strip()))
+            return line
         spin = QSpinBox() if knob.whole else QDoubleSpinBox()
         if isinstance(spin, QDoubleSpinBox):
             spin.setDecimals(decimals(knob.step))
@@ -147,6 +151,9 @@ class KnobControls(QWidget):
             editor.setChecked(bool(value))
         elif isinstance(editor, QComboBox):
             editor.setCurrentIndex(editor.findData(value))
+        elif isinstance(editor, QLineEdit) and not (editor.hasFocus() and editor.isModified()):
+            # What is being typed stays to be gone on with.
+            editor.setText(str(value))
         elif isinstance(editor, QSpinBox):
             editor.setValue(int(value))
         elif isinstance(editor, QDoubleSpinBox):
@@ -160,6 +167,8 @@ class KnobControls(QWidget):
             return knob.titles[knob.values.index(str(default))]
         if isinstance(knob, Switch):
             return "on" if default else "off"
+        if isinstance(default, str):
+            return default or "nothing"
         return f"{default:g}{' ' + knob.unit if knob.unit else ''}"
 
 

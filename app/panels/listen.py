@@ -208,6 +208,13 @@ class ListenPanel(QWidget):
         self.player.seek(max(0.0, min(seconds, self._duration)))
         self._refresh()
 
+    def hear_from(self, side: str, seconds: float) -> None:
+        """Play side ``"A"`` or ``"B"`` from a time on."""
+        self.choose(side)
+        self.seek(seconds)
+        if not self.player.playing:
+            self.toggle_play()
+
     @Slot()
     def toggle_loop(self) -> None:
         """Repeat the region drawn last, or what is in view; or stop repeating."""

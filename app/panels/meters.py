@@ -28,6 +28,15 @@ ESTIMATE_MEANING = (
     f"{RTF_MEANING} While a synthesis runs this is an estimate from the steps done so far and those still to do; the "
     "measured value takes its place at the end."
 )
+_RATES = {
+    False: ("Steps/s", "Solver steps per second, over the last steps"),
+    True: ("Tokens/s", "Speech tokens per second of the language model"),
+}
+_STEPS = {
+    False: ("Step", "Solver step of the present chunk"),
+    True: ("Token", "Speech tokens of the present chunk, of those that its text is expected to need"),
+}
+"""What models with tokens (True) and without (False) are measured in."""
 
 
 class PartsBar(QWidget):
@@ -106,6 +115,11 @@ class _Figure(QFrame):
         if self._value.text() != text:
             self._value.setText(text)
 
+    def set_name(self, name: str, meaning: str) -> None:
+        if self._name.text() != name:
+            self._name.setText(name)
+            self.setToolTip(meaning)
+
 
 class MetersPanel(QScrollArea):
     """Live figures while a synthesis runs, and A beside B when none does."""
@@ -166,9 +180,10 @@ class MetersPanel(QScrollArea):
             name: _Figure(title, meaning)
             for name, title, meaning in (
                 ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
-                ("rate", "Steps/s", "Solver steps per second, over the last steps"),
+                ("gap", "Largest gap", "The longest wait from one piece of audio to the next; 0 where it came in one"),
+                ("rate", *_RATES[False]),
+                ("step", *_STEPS[False]),
                 ("chunk", "Chunk", "Long text is spoken chunk by chunk; each is played as soon as it is done"),
-                ("step", "Step", "Solver step of the present chunk"),
                 ("memory", "Memory", "Memory in use by the engine's device (its peak, once a take is done)"),
                 ("device", "Device", "Where the model runs"),
             )
@@ -238,10 +253,16 @@ class MetersPanel(QScrollArea):
             self._job = event.job
             self._times.clear()
             self._factors.clear()
-            self._figures["first"].show_value("–")
-        self._figures["rate"].show_value(f"{event.steps_per_second:.1f}")
+            for name in ("first", "gap"):
+                self._figures[name].show_value("–")
+        self._name_rates(event.tokens is not None)
+        rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
+        self._figures["rate"].show_value(f"{rate:.1f}")
         self._figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
-        self._figures["step"].show_value(f"{event.step + 1} of {event.steps}")
+        # How many tokens a text needs is known at its end only.
+        about = "" if event.tokens is None else "about "
+        self._figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
+        self._figures["gap"].show_value(f"{event.largest_gap_seconds:.2f} s")
         self._figures["memory"].show_value(_memory(event.memory_bytes))
         if event.first_audio_seconds is not None:
             self._figures["first"].show_value(f"{event.first_audio_seconds:.2f} s")
@@ -250,6 +271,11 @@ class MetersPanel(QScrollArea):
             self._times.append(event.elapsed_seconds)
             self._factors.append(event.real_time_factor)
             self._draw()
+
+    def _name_rates(self, tokens: bool) -> None:
+        """Models that decode token by token have tokens where others have solver steps."""
+        self._figures["rate"].set_name(*_RATES[tokens])
+        self._figures["step"].set_name(*_STEPS[tokens])
 
     def _show_factor(self, factor: float, note: str, meaning: str) -> None:
         self._factor.setText(f"{factor:.2f}")
@@ -268,6 +294,11 @@ class MetersPanel(QScrollArea):
         measured = take.measurements
         self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
         self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
+        self._figures["gap"].show_value(f"{measured.largest_gap_seconds:.2f} s")
+        self._name_rates(bool(measured.tokens))
+        if measured.tokens and measured.backbone_seconds:
+            self._figures["rate"].show_value(f"{measured.tokens / measured.backbone_seconds:.1f}")
+            self._figures["step"].show_value(f"{measured.tokens} of {measured.tokens}")
         self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
         self.show_device(measured.device)
         self._times.append(measured.seconds)
@@ -284,8 +315,11 @@ class MetersPanel(QScrollArea):
                 self._summaries[name].setText(f"{name}: no take yet")
             else:
                 measured = take.measurements
+                rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
+                tokens = f" · {rate:.0f} tokens/s" if rate else ""
                 self._summaries[name].setText(
-                    f"{name}: {take.label or 'take'}\nRTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s"
+                    f"{name}: {take.label or 'take'}\n"
+                    f"RTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s{tokens}"
                 )
         if take_a is not None and take_b is not None and take_b.measurements.real_time_factor > 0:
             ratio = take_a.measurements.real_time_factor / take_b.measurements.real_time_factor

@@ -1,14 +1,13 @@
-"""Training: weights that need no guidance, from the user's own recordings, with the curves of how it goes.
+"""Training: weights, drafts and students of the loaded model, with the curves of how it goes.
 
 The panel knows neither the application's state nor the engine: methods in, signals out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -26,32 +25,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.panels.knob_controls import KnobControls
 from app.panels.training_curves import TrainingCurves
 from app.theme import Colours, set_look
-from engine.knobs import Number
+from app.trainings import TRAININGS, Plan, Training, training
+from engine.errors import SettingError
+from engine.knobs import Values, checked, defaults
 from engine.messages import TrainingDone, TrainingProgress
-from engine.techniques import guidance_free
 
-METHODS = (
-    ("model-guidance", "Model guidance (papers)", "The target moves with the model's own guided velocity."),
-    ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
-)
 CHECKPOINT = "checkpoint.pt"
 """What a run leaves in its work folder, and what it goes on from."""
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the user wants trained."""
-
-    manifest: str
-    work: str
-    weight: float
-    method: str
-    minutes: float
-    half_precision: bool
-    resume: bool
 
 
 class TrainingPanel(QWidget):
@@ -64,36 +48,33 @@ class TrainingPanel(QWidget):
     """The user wants to choose a manifest."""
     work_wanted = Signal()
     """The user wants to choose a work folder."""
+    training_chosen = Signal(str)
+    """The user wants the training of this name; its usual time and folder can be proposed."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._reason = ""
         self._said, self._look = "", "muted"
-        self._running = False
+        self._running = ""
+        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in TRAININGS}
         self._build(colours)
-        self._show()
+        self.offer("flow")
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        knob = next(one for one in guidance_free.TECHNIQUE.knobs if isinstance(one, Number))
-        intro = _words("muted")
-        intro.setText(
-            "Trains classifier-free guidance into weights of the loaded model, so that one branch runs instead of two. "
-            "A manifest is a CSV file with the columns audio and text."
-        )
+        self.chooser = QComboBox()
+        self.chooser.setAccessibleName("What to train")
+        self.chooser.currentIndexChanged.connect(self._choose)
+        self._intro = _words("muted")
         self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
         self.work, choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
-        self.weight = QDoubleSpinBox(decimals=2, singleStep=knob.step, keyboardTracking=False)
-        self.weight.setRange(knob.minimum, knob.maximum)
-        self.weight.setValue(float(knob.default))
-        self.weight.setAccessibleName("Guidance weight w")
-        self.weight.setToolTip(knob.meaning)
-        self.equivalent = _words("muted")
-        self.method = QComboBox()
-        self.method.setAccessibleName("Method")
-        for name, title, meaning in METHODS:
-            self.method.addItem(title, name)
-            self.method.setItemData(self.method.count() - 1, meaning, Qt.ItemDataRole.ToolTipRole)
+        self._controls: dict[str, KnobControls] = {}
+        controls = QVBoxLayout()
+        for one in TRAININGS:
+            made = self._controls[one.name] = KnobControls(one.title)
+            made.changed.connect(self._change_knob)
+            controls.addWidget(made)
+        self.remark = _words("muted")
         self.minutes = QDoubleSpinBox(decimals=1, suffix=" min", keyboardTracking=False)
         self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
         self.minutes.setValue(15)
@@ -104,18 +85,17 @@ class TrainingPanel(QWidget):
         self.estimate = _words("muted")
         self.half = QCheckBox("&bfloat16 where it pays")
         self.half.setToolTip("Faster on GPUs and on processors with AMX; losses are summed in float32.")
-        for spin in (self.weight, self.minutes):
-            spin.setAlignment(Qt.AlignmentFlag.AlignRight)
-            spin.valueChanged.connect(self._show)
+        self.minutes.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.minutes.valueChanged.connect(self._show)
         for edit in (self.manifest, self.work):
             edit.textChanged.connect(self._show)
         self._inputs = (
+            self.chooser,
             self.manifest,
             choose_manifest,
             self.work,
             choose_work,
-            self.weight,
-            self.method,
+            *self._controls.values(),
             self.minutes,
             self.half,
         )
@@ -130,9 +110,8 @@ class TrainingPanel(QWidget):
             row.addWidget(button)
             form.addRow(title, row)
             form.labelForField(row).setBuddy(editor)
-        form.addRow("Weight &w", self.weight)
-        form.addRow(self.equivalent)
-        form.addRow("M&ethod", self.method)
+        form.addRow(controls)
+        form.addRow(self.remark)
         form.addRow("&Time", self.minutes)
         form.addRow(self.estimate)
         form.addRow(self.half)
@@ -153,7 +132,8 @@ class TrainingPanel(QWidget):
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(2, 2, em // 2, 2)
-        column.addWidget(intro)
+        column.addWidget(self.chooser)
+        column.addWidget(self._intro)
         column.addWidget(self._state)
         column.addLayout(form)
         column.addStretch(1)
@@ -178,7 +158,7 @@ class TrainingPanel(QWidget):
         splitter.setSizes([22 * em, 40 * em])
         outer = QVBoxLayout(self)
         outer.addWidget(splitter)
-        self.setFocusProxy(self.manifest)
+        self.setFocusProxy(self.work)
 
     @staticmethod
     def _path_row(name: str, placeholder: str, wanted: Signal) -> tuple[QLineEdit, QPushButton]:
@@ -196,11 +176,46 @@ class TrainingPanel(QWidget):
         self._reason = reason
         self._show()
 
-    def propose(self, weight: float, minutes: float, work: str) -> None:
-        """Fill in what is wanted, ready to start but for the manifest."""
-        self.weight.setValue(weight)
+    def offer(self, family: str) -> None:
+        """Have the trainings in the list that models of ``family`` know; those that were there stay where there are
+        none, and while one runs."""
+        offered = [one for one in TRAININGS if family in one.families]
+        listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
+        if self._running or not offered or listed == [one.name for one in offered]:
+            return
+        with QSignalBlocker(self.chooser):
+            self.chooser.clear()
+            for one in offered:
+                self.chooser.addItem(one.title, one.name)
+        self.chooser.setVisible(len(offered) > 1)
+        self._choose()
+
+    @property
+    def training(self) -> Training:
+        """What is chosen."""
+        return training(self.chooser.currentData())
+
+    @property
+    def knobs(self) -> KnobControls:
+        """The controls of the chosen training."""
+        return self._controls[self.training.name]
+
+    def propose(self, minutes: float, work: str) -> None:
+        """Fill in how long, and where."""
         self.minutes.setValue(minutes)
         self.work.setText(work)
+
+    def choose(self, name: str, **knobs: object) -> None:
+        """Choose the training called ``name``, with some of its knobs."""
+        index = self.chooser.findData(name)
+        if index < 0:
+            return
+        one = training(name)
+        self._values[name] = checked(one.knobs, self._values[name].replace(**knobs), one.title)
+        if index == self.chooser.currentIndex():
+            self._choose()
+        else:
+            self.chooser.setCurrentIndex(index)
 
     def set_estimate(self, text: str) -> None:
         """How long such a training takes."""
@@ -208,7 +223,7 @@ class TrainingPanel(QWidget):
 
     def begin(self, resume: bool) -> None:
         """A training begins; a resumed one goes on with its curves."""
-        self._running = True
+        self._running = self.training.name
         self._say("")
         self.progress.setRange(0, 0)
         if not resume:
@@ -224,8 +239,11 @@ class TrainingPanel(QWidget):
         self.progress.setValue(round(1000 * event.share))
         left = "" if event.seconds_left is None else f", {_duration(event.seconds_left)} left"
         self.progress.setFormat(f"Step {event.step}: {event.share:.0%}{left}")
-        if event.validation:
-            self._say(f"At step {event.step} one branch has taken on {event.validation['learnt']:.0%} of the guidance.")
+        ran = training(self._running)
+        first = ran.found[0]
+        if first.name in event.validation:
+            found = first.wording(event.validation[first.name])
+            self._say(ran.progress.format(step=event.step, found=found))
 
     def show_result(self, event: TrainingDone) -> None:
         """The weights are there."""
@@ -233,7 +251,7 @@ class TrainingPanel(QWidget):
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
         """The training ended; ``sentence`` says why early."""
-        self._running = False
+        self._running = ""
         if sentence:
             self._say(sentence, "warning" if failed else "muted")
         self._show()
@@ -245,13 +263,13 @@ class TrainingPanel(QWidget):
     def plan(self, resume: bool) -> Plan:
         """What is filled in."""
         return Plan(
+            self.training.name,
             self.manifest.text().strip(),
             self.work.text().strip(),
-            self.weight.value(),
-            self.method.currentData(),
             self.minutes.value(),
             self.half.isChecked(),
             resume,
+            self._values[self.training.name],
         )
 
     @property
@@ -260,28 +278,51 @@ class TrainingPanel(QWidget):
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def _choose(self) -> None:
+        """Show the form of the chosen training."""
+        one = self.training
+        self._intro.setText(one.intro)
+        self.curves.show_figures(one.found)
+        for name, controls in self._controls.items():
+            controls.setVisible(name == one.name)
+        self.training_chosen.emit(one.name)
+        self._show()
+
+    def _change_knob(self, name: str, value: object) -> None:
+        one = self.training
+        try:
+            self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**{name: value}), one.title)
+        except SettingError as error:
+            self._say(str(error), "warning")
+            return
+        self._said = ""
+        self.training_chosen.emit(one.name)
+        self._show()
+
     def _show(self) -> None:
-        weight = self.weight.value()
-        self.equivalent.setText(f"Stands for guidance s = w / (1 − w) = {weight / (1 - weight):.2f}.")
+        one, values = self.training, self._values[self.training.name]
+        self.knobs.set_knobs(one.knobs, values)
+        self.remark.setText(one.remark(values))
+        self.remark.setVisible(bool(self.remark.text()))
         plan = self.plan(resume=False)
         earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
         missing = ""
-        if not plan.manifest:
+        if not plan.manifest and (one.needs_manifest or values.get("sentences") == 0):
             missing = "Choose a manifest: a CSV file that lists recordings and their texts."
         elif not plan.work:
             missing = "Choose a folder for checkpoints and the log."
         reason = self._reason or missing
-        for one in self._inputs:
-            one.setEnabled(not self._running)
+        for control in self._inputs:
+            control.setEnabled(not self._running)
         may = not self._running and not reason
         held = "The work folder holds an earlier run: resume it, or choose another folder."
         self.start_button.setEnabled(may and not earlier)
         self.start_button.setToolTip(reason or (held if earlier else "Train from the model's own weights"))
         self.resume_button.setEnabled(may and earlier)
         self.resume_button.setToolTip(reason or ("Go on from the checkpoint" if earlier else "No run to go on with."))
-        self.cancel_button.setEnabled(self._running)
+        self.cancel_button.setEnabled(bool(self._running))
         self.cancel_button.setToolTip("Stop; a checkpoint is left to go on from")
-        self.progress.setVisible(self._running)
+        self.progress.setVisible(bool(self._running))
         idle = "" if self._running else reason or (held if earlier else "")
         self._state.setText(self._said or idle)
         set_look(self._state, self._look if self._said else "muted")

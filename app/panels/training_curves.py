@@ -1,18 +1,23 @@
-"""The two curves of a training: the loss of every step, and what validation finds now and then, over log steps."""
+"""How a training goes: the terms of every step's loss, and what validation finds now and then, over log steps."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from app.figures.palette import DASHES, MARKS, series_colour
 from app.theme import Colours, style_plot
+from app.trainings import Found
 from engine.messages import TrainingProgress
 
 DRAW_MILLISECONDS = 100
 _SMOOTHING = 25
-"""Steps over which the thick loss curve is a mean: single batches differ more than training changes."""
+"""Steps over which thick loss curves are means: single batches differ more than training changes."""
+_MOST_TERMS, _MOST_FOUND = 6, 3
 
 
 class TrainingCurves(QWidget):
@@ -21,28 +26,30 @@ class TrainingCurves(QWidget):
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.steps: list[int] = []
-        self.losses: list[float] = []
+        self.terms: dict[str, list[float]] = {}
+        """Values of each term of the loss, one for every step."""
         self.validated: list[int] = []
-        self.learnt: list[float] = []
-        self.gaps: list[float] = []
+        self.found: dict[str, list[float]] = {}
+        """Values of each figure of the validations."""
+        self._figures: tuple[Found, ...] = ()
+        self._several = False
         self._redraw = QTimer(self, singleShot=True, interval=DRAW_MILLISECONDS)
         self._redraw.timeout.connect(self._draw)
         self._loss_plot = self._plot("Loss of every step")
         self._loss_plot.setLabel("left", "loss")
         self._each = self._loss_plot.plot()
-        self._mean = self._loss_plot.plot()
-        self._validation_plot = self._plot("Validation: share of the guidance that one branch has taken on, and gap")
+        self._means = [self._loss_plot.plot() for _ in range(_MOST_TERMS)]
+        self._validation_plot = self._plot("Validation")
         self._validation_plot.setLabel("left", "share")
         self._validation_plot.setYRange(0, 1.05)
-        self._learnt = self._validation_plot.plot(symbol="o", symbolSize=6)
-        self._gap = self._validation_plot.plot(symbol="s", symbolSize=6)
-        self._last_loss, self._legend = QLabel(), QLabel(wordWrap=True)
-        self._legend.setTextFormat(Qt.TextFormat.RichText)
-        self._last_loss.setProperty("look", "muted")
+        self._curves = [self._validation_plot.plot(symbol=mark, symbolSize=7) for mark in MARKS[:_MOST_FOUND]]
+        self._losses, self._legend = QLabel(wordWrap=True), QLabel(wordWrap=True)
+        for label in (self._losses, self._legend):
+            label.setTextFormat(Qt.TextFormat.RichText)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         for one, stretch in (
-            (self._last_loss, 0),
+            (self._losses, 0),
             (self._loss_plot, 1),
             (self._legend, 0),
             (self._validation_plot, 1),
@@ -64,29 +71,25 @@ class TrainingCurves(QWidget):
             plot.getAxis(side).enableAutoSIPrefix(False)
         return plot
 
+    def show_figures(self, figures: tuple[Found, ...]) -> None:
+        """Draw these figures of validations from now on; an earlier training is forgotten where they are others."""
+        if figures != self._figures:
+            self._figures = figures
+            self.clear()
+
     def clear(self) -> None:
         """Forget an earlier run."""
-        for one in (self.steps, self.losses, self.validated, self.learnt, self.gaps):
+        for one in (self.steps, self.terms, self.validated, self.found):
             one.clear()
         self._draw()
 
     def add(self, event: TrainingProgress) -> None:
         """Add what an event brings; steps that a resumed run takes again replace what they were."""
         if event.losses:
-            while self.steps and self.steps[-1] >= event.step:
-                self.steps.pop()
-                self.losses.pop()
-            self.steps.append(event.step)
-            self.losses.append(sum(event.losses.values()))
+            _append(self.steps, self.terms, event.step, event.losses)
         if event.validation:
             # A logarithmic axis has no 0: what is found before the first step stands there.
-            step = max(event.step, 1)
-            while self.validated and self.validated[-1] >= step:
-                for one in (self.validated, self.learnt, self.gaps):
-                    one.pop()
-            self.validated.append(step)
-            self.learnt.append(event.validation["learnt"])
-            self.gaps.append(event.validation["gap"])
+            _append(self.validated, self.found, max(event.step, 1), event.validation)
         if not self._redraw.isActive():
             self._redraw.start()
 
@@ -96,8 +99,10 @@ class TrainingCurves(QWidget):
             plot.setBackground(QColor(colours.base))
             style_plot(plot.getPlotItem(), colours)
         self._each.setPen(pg.mkPen(colours.disabled, width=1))
-        self._mean.setPen(pg.mkPen(colours.accent, width=2))
-        for curve, colour in ((self._learnt, colours.good), (self._gap, colours.accelerated)):
+        for index, curve in enumerate(self._means):
+            curve.setPen(pg.mkPen(series_colour(colours, index), width=2, style=DASHES[index // 5]))
+        for index, curve in enumerate(self._curves):
+            colour = series_colour(colours, index)
             curve.setPen(pg.mkPen(colour, width=2))
             curve.setSymbolPen(None)
             curve.setSymbolBrush(colour)
@@ -105,28 +110,63 @@ class TrainingCurves(QWidget):
         self._say()
 
     def _draw(self) -> None:
-        self._each.setData(self.steps, self.losses)
-        self._mean.setData(self.steps, _running_mean(self.losses))
-        self._learnt.setData(self.validated, self.learnt)
-        self._gap.setData(self.validated, self.gaps)
-        highest = max([1.0, *self.gaps, *self.learnt])
-        self._validation_plot.setYRange(min(0.0, *self.learnt, 0.0), 1.05 * highest, padding=0)
+        if self._several != (len(self.terms) > 1):
+            # Terms of a loss differ by orders of magnitude.
+            self._several = len(self.terms) > 1
+            self._loss_plot.setLogMode(x=True, y=self._several)
+        terms = list(self.terms.values())
+        self._each.setData(*((self.steps, terms[0]) if len(terms) == 1 else ([], [])))
+        for index, curve in enumerate(self._means):
+            some = index < len(terms)
+            curve.setData(*((self.steps, _running_mean(terms[index])) if some else ([], [])))
+        drawn = [self._drawn(one) for one in self._figures]
+        for curve, values in zip(self._curves, [*drawn, *[[]] * _MOST_FOUND], strict=False):
+            curve.setData(self.validated if values else [], values)
+        every = [value for values in drawn for value in values]
+        self._validation_plot.setYRange(min([0.0, *every]), 1.05 * max([1.0, *every]), padding=0)
         self._say()
+
+    def _drawn(self, one: Found) -> list[float]:
+        """The values of a figure; those that are no shares as shares of the first one."""
+        values = self.found.get(one.name, [])
+        return list(values) if one.share else [value / (values[0] or 1.0) for value in values]
 
     def _say(self) -> None:
         colours = self._colours
-        loss = (
-            f"{_running_mean(self.losses)[-1]:.3f} (mean of {min(len(self.losses), _SMOOTHING)})"
-            if self.losses
-            else "–"
-        )
-        self._last_loss.setText(f"Loss: {loss}")
-        found = (f"{self.learnt[-1]:.0%}", f"{self.gaps[-1]:.2f}") if self.learnt else ("–", "–")
-        self._legend.setText(
-            f'<span style="color:{colours.good}">●</span> guidance taken on: {found[0]} &nbsp; '
-            f'<span style="color:{colours.accelerated}">■</span> gap to the guided velocity: {found[1]}'
-        )
+        said = [
+            f"{_mark('━', series_colour(colours, index))}&nbsp;{name.replace('_', '&nbsp;')}&nbsp;"
+            f"{_running_mean(values)[-1]:.3g}"
+            for index, (name, values) in enumerate(self.terms.items())
+        ]
+        mean = f" (mean of {min(len(self.steps), _SMOOTHING)} steps)" if said else "–"
+        self._losses.setText(f"Loss: {' &nbsp; '.join(said)}{mean}")
+        legend = []
+        for index, one in enumerate(self._figures):
+            values = self.found.get(one.name)
+            value = one.wording(values[-1]) if values else "–"
+            title = one.title if one.share else f"{one.title} (drawn as a share of the first)"
+            legend.append(f"{_mark('●', series_colour(colours, index))} {title}: {value}")
+        self._legend.setText(" &nbsp; ".join(legend))
         self._validation_plot.setAccessibleDescription(self._legend.text())
+        self._loss_plot.setAccessibleDescription(self._losses.text())
+
+
+def _append(steps: list[int], series: dict[str, list[float]], step: int, values: Mapping[str, float]) -> None:
+    """Add ``values`` by name at ``step``, in place of what came there or later."""
+    while steps and steps[-1] >= step:
+        steps.pop()
+        for one in series.values():
+            one.pop()
+    for name, value in values.items():
+        series.setdefault(name, [float("nan")] * len(steps)).append(float(value))
+    steps.append(step)
+    for one in series.values():
+        if len(one) < len(steps):
+            one.append(float("nan"))
+
+
+def _mark(sign: str, colour: str) -> str:
+    return f'<span style="color:{colour}">{sign}</span>'
 
 
 def _running_mean(values: list[float]) -> list[float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -27,6 +27,7 @@ from app.panels.knob_controls import KnobControls
 from app.theme import Colours, set_look
 from engine.errors import SettingError
 from engine.explore import VIEWS, View
+from engine.explore import view as named
 from engine.explore.figure import Figure
 from engine.knobs import Values, checked, defaults
 
@@ -47,6 +48,7 @@ class ViewsPanel(QWidget):
         super().__init__(parent)
         self._colours = colours
         self._layers = 0
+        self._family = ""
         self._reason = ""
         self._running: str | None = None
         self._figures: dict[str, Figure] = {}
@@ -60,9 +62,7 @@ class ViewsPanel(QWidget):
         em = self.fontMetrics().height()
         self.chooser = QComboBox()
         self.chooser.setAccessibleName("View")
-        for one in VIEWS:
-            self.chooser.addItem(one.title, one.name)
-            self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
+        self._offer("")
         self.chooser.currentIndexChanged.connect(self._show_view)
         self._question = _label("title")
         self._source = _label("muted")
@@ -147,11 +147,16 @@ class ViewsPanel(QWidget):
         self.setFocusProxy(self.chooser)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_layers(self, layers: int) -> None:
-        """How many layers the loaded model has, which knobs depend on; 0 without a model."""
-        if layers != self._layers:
-            self._layers = layers
-            self._show_view()
+    def set_model(self, layers: int, family: str) -> None:
+        """How many layers the loaded model has, which knobs depend on, and of which family it is, which views depend
+        on; 0 and ``""`` without a model."""
+        if family and family != self._family:
+            with QSignalBlocker(self.chooser):
+                self._offer(family)
+        elif layers == self._layers:
+            return
+        self._layers = layers
+        self._show_view()
 
     def set_reason(self, reason: str) -> None:
         """Why nothing can be computed now, as a sentence, or ``""``."""
@@ -197,7 +202,7 @@ class ViewsPanel(QWidget):
     @property
     def view(self) -> View:
         """The chosen view."""
-        return VIEWS[self.chooser.currentIndex()]
+        return named(self.chooser.currentData())
 
     @property
     def knobs(self) -> KnobControls:
@@ -226,6 +231,17 @@ class ViewsPanel(QWidget):
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def _offer(self, family: str) -> None:
+        """Have the views in the list that models of ``family`` can answer, all without one; the chosen one stays
+        chosen where it is among them."""
+        chosen, self._family = self.chooser.currentData(), family
+        self.chooser.clear()
+        for one in VIEWS:
+            if not family or family in one.families:
+                self.chooser.addItem(one.title, one.name)
+                self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
+        self.chooser.setCurrentIndex(max(0, self.chooser.findData(chosen)))
+
     def _show_view(self) -> None:
         view = self.view
         self._question.setText(view.question)

@@ -11,8 +11,11 @@ from engine.explore import (
     ablation,
     attention_similarity,
     branch_redundancy,
+    depth,
     guidance_weight,
+    layer_importance,
     module_latencies,
+    speculation,
     tables,
     temporal_redundancy,
 )
@@ -26,6 +29,9 @@ VIEWS: tuple[View, ...] = (
     ablation.VIEW,
     tables.VIEW,
     guidance_weight.VIEW,
+    speculation.VIEW,
+    layer_importance.VIEW,
+    depth.VIEW,
 )
 
 

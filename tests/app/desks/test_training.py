@@ -9,9 +9,9 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.desks.training import usual_minutes
 from app.jobs import Kind, Outcome
 from app.panels.training import CHECKPOINT, TrainingPanel
+from app.trainings import GUIDANCE_FREE
 from app.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.training.toy_model import toy_manifest, toy_model
@@ -40,8 +40,8 @@ def press(window: MainWindow, button, qtbot: QtBot) -> tuple[Outcome, str]:
 
 def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPanel, window: MainWindow) -> None:
     window.models.setup.training_wanted.emit(0.7)
-    assert panel.weight.value() == 0.7
-    assert panel.minutes.value() == usual_minutes(window.state.info)
+    assert panel.knobs.editor("weight").value() == 0.7
+    assert panel.minutes.value() == GUIDANCE_FREE.minutes(window.state.info)
     assert panel.work.text().endswith("f5-mini-w-0.70")
     assert window.docks["training"].isAncestorOf(window.focusWidget())
 
@@ -56,7 +56,7 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(
     assert "The weights are in" in panel.state
     assert len(panel.curves.steps) > 1
     assert panel.curves.steps == sorted(panel.curves.steps)
-    assert len(panel.curves.learnt) >= 2
+    assert len(panel.curves.found["learnt"]) >= 2
     assert "w = 0.50 are ready" in window.notices.banner.text
     assert window.state.knobs("guidance_free")["weight"] == 0.5
     assert not panel.cancel_button.isEnabled()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from pytestqt.qtbot import QtBot
 
@@ -13,7 +15,9 @@ from engine.take import Measurements, Take
 
 
 def take(seconds: float) -> Take:
-    measured = Measurements(seconds, 2.0, 0.7, 0.1, seconds - 0.3, 0.2, peak_memory_bytes=3 * 2**30, device="cpu")
+    measured = Measurements(
+        seconds, 2.0, 0.7, 0.0, 0.1, seconds - 0.3, 0.2, peak_memory_bytes=3 * 2**30, device="cpu"
+    )
     return Take("one", "2026-11-21", "Text.", "slt", Setting("f5-mini"), 24000, np.zeros(48000, np.float32), measured)
 
 
@@ -57,6 +61,26 @@ def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
     assert meters._speed_up.text() == ""
     meters.show_take(take(2.0))
     assert meters._figures["memory"]._value.text() == "3.00 GiB"
+
+
+def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    live = Telemetry(1, 0, 1, 40, 120, 0.01, 9.5, 1.0, 0.8, 1.2, 0.31, 2**20, 41, 52.5, 0.12)
+    meters.show_telemetry(live)
+    assert meters._figures["rate"]._name.text() == "Tokens/s"
+    assert meters._figures["rate"]._value.text() == "52.5"
+    assert meters._figures["step"]._value.text() == "41 of about 120"
+    assert meters._figures["gap"]._value.text() == "0.12 s"
+    assert meters._figures["first"]._value.text() == "0.31 s"
+    spoken = replace(take(2.0), measurements=Measurements(3.0, 2.0, 0.4, 0.25, 0.1, 2.0, 0.5, tokens=90))
+    meters.show_take(spoken)
+    assert meters._figures["rate"]._value.text() == "45.0"
+    assert meters._figures["gap"]._value.text() == "0.25 s"
+    meters.show_comparison(spoken, None)
+    assert "45 tokens/s" in meters._summaries["A"].text()
+    meters.show_telemetry(telemetry(2, 0.2, 0.9))
+    assert meters._figures["rate"]._name.text() == "Steps/s"
 
 
 def test_plots_follow_the_theme(qtbot: QtBot) -> None:

@@ -8,9 +8,10 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.panels.training import CHECKPOINT, Plan, TrainingPanel
+from app.panels.training import CHECKPOINT, TrainingPanel
 from app.theme import LIGHT
-from engine.knobs import NO_VALUES
+from app.trainings import DRAFT, GUIDANCE_FREE, STUDENT, Plan
+from engine.knobs import NO_VALUES, Values
 from engine.messages import TrainingDone, TrainingProgress
 from engine.training import session
 
@@ -42,13 +43,16 @@ def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingP
 
 
 def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
-    panel.propose(0.8, 40, str(tmp_path))
+    panel.choose(GUIDANCE_FREE.name, weight=0.8)
+    panel.propose(40, str(tmp_path))
     panel.manifest.setText(" speech.csv ")
-    assert "4.00" in panel.equivalent.text()
-    qtbot.keyClick(panel.method, Qt.Key.Key_Down)
+    assert "4.00" in panel.remark.text()
+    qtbot.keyClick(panel.knobs.editor("method"), Qt.Key.Key_Down)
     with qtbot.waitSignal(panel.start_wanted) as wanted:
         qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
-    assert wanted.args == [Plan("speech.csv", str(tmp_path), 0.8, "distillation", 40, False, False)]
+    assert wanted.args == [
+        Plan("guidance_free", "speech.csv", str(tmp_path), 40, False, False, Values(weight=0.8, method="distillation"))
+    ]
 
 
 def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
@@ -71,7 +75,7 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     assert "Step 7: 25%, 30 s left" in panel.progress.text()
     panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
     assert "40%" in panel.state
-    assert (panel.curves.steps, panel.curves.learnt) == ([7], [0.4])
+    assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
     summary = "One branch has taken on 90% of the guidance."
     panel.show_result(TrainingDone(1, "w.safetensors", "guidance_free", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
@@ -89,3 +93,51 @@ def test_why_it_failed_stays_to_be_read(panel: TrainingPanel) -> None:
     assert "line 3" in panel.state
     panel.begin(resume=True)
     assert panel.state == ""
+
+
+def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.offer("language")
+    assert panel.training is DRAFT
+    assert panel.chooser.isVisible()
+    panel.work.setText(str(tmp_path))
+    assert panel.start_button.isEnabled(), "a language model learns from what it speaks itself"
+    sentences = panel.knobs.editor("sentences")
+    sentences.setValue(0)
+    assert "Choose a manifest" in panel.state
+    sentences.setValue(20)
+    qtbot.keyClick(panel.chooser, Qt.Key.Key_Down)
+    assert panel.training is STUDENT
+    layers = panel.knobs.editor("layers")
+    qtbot.keyClicks(layers, "0,2,11")
+    qtbot.keyClick(layers, Qt.Key.Key_Return)
+    assert "Keeps layers 0, 2, 11." in panel.remark.text()
+    with qtbot.waitSignal(panel.start_wanted) as wanted:
+        qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
+    assert wanted.args[0].training == "spade"
+    assert wanted.args[0].knobs["layers"] == "0,2,11"
+
+
+def test_layers_that_are_none_are_refused_where_they_are_typed(panel: TrainingPanel, qtbot: QtBot) -> None:
+    panel.offer("language")
+    panel.choose(STUDENT.name)
+    layers = panel.knobs.editor("layers")
+    qtbot.keyClicks(layers, "first")
+    qtbot.keyClick(layers, Qt.Key.Key_Return)
+    assert "separated by commas" in panel.state
+    assert panel.plan(resume=False).knobs["layers"] == ""
+
+
+def test_a_family_without_trainings_leaves_the_list(panel: TrainingPanel) -> None:
+    panel.offer("masked")
+    assert panel.training is GUIDANCE_FREE
+
+
+def test_the_figures_of_a_student_are_its_own(panel: TrainingPanel) -> None:
+    panel.offer("language")
+    panel.choose(STUDENT.name)
+    panel.begin(resume=False)
+    losses = {"cross_entropy": 4.0, "logits": 0.6, "latent": 2.0, "attention": 0.001, "embedding": 0.07}
+    panel.show_progress(TrainingProgress(1, 3, 0.1, 1.0, None, losses, {}))
+    panel.show_progress(TrainingProgress(1, 3, 0.1, 1.0, None, {}, {"divergence": 0.25, "same_first": 0.4}))
+    assert "0.25 nats" in panel.state
+    assert panel.curves.terms == {name: [value] for name, value in losses.items()}

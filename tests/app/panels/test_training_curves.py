@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.panels.training_curves import TrainingCurves
 from app.theme import DARK, LIGHT
+from app.trainings import GUIDANCE_FREE, STUDENT
 from engine.messages import TrainingProgress
 
 
@@ -16,6 +17,7 @@ from engine.messages import TrainingProgress
 def curves(qtbot: QtBot) -> TrainingCurves:
     made = TrainingCurves(LIGHT)
     qtbot.addWidget(made)
+    made.show_figures(GUIDANCE_FREE.found)
     return made
 
 
@@ -36,9 +38,9 @@ def test_points_over_the_logarithm_of_the_step(curves: TrainingCurves, qtbot: Qt
     x, y = curves._each.getData()
     assert list(x) == pytest.approx([0, 1, 2])
     assert list(y) == pytest.approx([1, 0.1, 0.01])
-    assert list(curves._mean.getData()[1]) == pytest.approx([1, 0.55, 0.37])
-    assert list(curves._learnt.getData()[0]) == pytest.approx([0, math.log10(100)])
-    assert list(curves._gap.getData()[1]) == pytest.approx([1, 0.25])
+    assert list(curves._means[0].getData()[1]) == pytest.approx([1, 0.55, 0.37])
+    assert list(curves._curves[0].getData()[0]) == pytest.approx([0, math.log10(100)])
+    assert list(curves._curves[1].getData()[1]) == pytest.approx([1, 0.25])
     assert "75%" in curves._legend.text()
 
 
@@ -46,9 +48,24 @@ def test_a_resumed_run_takes_the_place_of_what_it_repeats(curves: TrainingCurves
     for number in (1, 2, 3, 4):
         curves.add(step(number, 1.0))
     curves.add(step(3, 0.5))
-    assert (curves.steps, curves.losses) == ([1, 2, 3], [1.0, 1.0, 0.5])
+    assert (curves.steps, curves.terms) == ([1, 2, 3], {"loss": [1.0, 1.0, 0.5]})
     curves.clear()
     assert curves.steps == []
+
+
+def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
+    curves: TrainingCurves, qtbot: QtBot
+) -> None:
+    curves.show_figures(STUDENT.found)
+    for number in (1, 2):
+        curves.add(TrainingProgress(1, number, 0.1, 1.0, None, {"latent": 10.0 * number, "attention": 0.001}, {}))
+        curves.add(TrainingProgress(1, number, 0.1, 1.0, None, {}, {"divergence": 4.0 / number, "correct": 0.3}))
+    qtbot.waitUntil(lambda: curves._means[1].getData()[0] is not None)
+    assert list(curves._means[0].getData()[1]) == pytest.approx([1.0, math.log10(15)])
+    assert list(curves._means[1].getData()[1]) == pytest.approx([-3, -3])
+    assert list(curves._curves[0].getData()[1]) == pytest.approx([1.0, 0.5])
+    assert "nats" in curves._legend.text()
+    assert "attention" in curves._losses.text()
 
 
 def test_the_theme_reaches_the_plots(curves: TrainingCurves) -> None:

@@ -27,7 +27,7 @@ def panel(qtbot: QtBot) -> ViewsPanel:
     panel.show()
     panel.activateWindow()
     qtbot.waitExposed(panel)
-    panel.set_layers(8)
+    panel.set_model(8, "flow")
     return panel
 
 
@@ -59,12 +59,21 @@ def test_knobs_are_kept_for_each_view_and_follow_the_model(panel: ViewsPanel) ->
     assert panel.knobs.knobs == ()
     press(panel.chooser, KEY.Key_Up)
     assert panel.values["second_layer"] == 8
-    panel.set_layers(3)
+    panel.set_model(3, "flow")
     assert dict(panel.values) == {"first_layer": 1, "second_layer": 3}, "a model of three layers has no eighth"
 
 
+def test_only_views_that_the_model_can_answer_are_offered(panel: ViewsPanel) -> None:
+    panel.set_model(12, "language")
+    offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
+    assert offered == [one.name for one in VIEWS if "language" in one.families]
+    panel.set_model(8, "flow")
+    assert panel.chooser.findData("temporal-redundancy") >= 0
+    assert all("flow" in one.families for one in VIEWS if panel.chooser.findData(one.name) >= 0)
+
+
 def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
-    panel.set_layers(0)
+    panel.set_model(0, "")
     panel.set_reason("The model is not loaded yet.")
     assert not panel.compute_button.isEnabled()
     assert panel.state == "The model is not loaded yet."

@@ -1,0 +1,46 @@
+"""The decoding desk: how the speech tokens of A and B came to be, and hearing them from any token on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.desks.listening import ListeningDesk
+from app.state import AppState
+from app.theme import Theme
+
+if TYPE_CHECKING:
+    from app.panels.decoding import DecodingPanel
+
+
+class DecodingDesk(QObject):
+    """Owns Decoding."""
+
+    def __init__(self, window: QMainWindow, state: AppState, listening: ListeningDesk, theme: Theme) -> None:
+        super().__init__(window)
+        self._state = state
+        self._listening = listening
+        self._theme = theme
+        self.decoding: DecodingPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
+        state.comparison_changed.connect(self._show_takes)
+
+    def refresh(self) -> None:
+        """As :class:`app.desks.desk.Desk` says. Takes are shown as they come."""
+
+    def _build_decoding(self) -> QWidget:
+        from app.panels.decoding import DecodingPanel
+
+        self.decoding = DecodingPanel(self._theme.colours)
+        self.decoding.hear_wanted.connect(self._listening.hear)
+        self._listening.heard_at.connect(self.decoding.set_position)
+        self._show_takes()
+        return self.decoding
+
+    @Slot()
+    def _show_takes(self) -> None:
+        if self.decoding is not None:
+            self.decoding.set_takes(self._state.take_a, self._state.take_b)

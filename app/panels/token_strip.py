@@ -1,0 +1,347 @@
+"""Tokens along time, line below line like text: each with its fate, and beneath it the drafts discarded there.
+
+Mouse: a click hears from a token. Keys: left and right go token by token, up and down line by line, Page Up and Page
+Down cycle by cycle, Home and End to the ends; Space or Enter hears from the token, Ctrl+C copies all as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QGuiApplication,
+    QHelpEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.figures.palette import series_colour
+from app.theme import Colours
+from engine.measure.decoding import SpokenToken
+from engine.take import ACCEPTED, BONUS, DECODED, RESAMPLED
+
+MEANINGS = {
+    ACCEPTED: "drafted, and the target model let it stand",
+    RESAMPLED: "drawn by the target model in place of the first draft that it refused",
+    BONUS: "drawn by the target model after all drafts of the cycle were accepted",
+    DECODED: "drawn by the model without a draft",
+}
+"""What the fates of tokens mean."""
+REJECTED = "rejected"
+REJECTED_MEANING = "drafted in vain: refused, or behind one that was"
+_LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
+_LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
+"""How long a line may be."""
+_LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
+"""In heights of the font: a token's width and height, a rejected draft's height, and the room between lines."""
+_MARGIN, _END = 3.2, 1.0
+"""Room for the seconds before a line, and for a token that reaches over its end."""
+_ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_MOVES = (
+    Qt.Key.Key_Left,
+    Qt.Key.Key_Right,
+    Qt.Key.Key_Up,
+    Qt.Key.Key_Down,
+    Qt.Key.Key_Home,
+    Qt.Key.Key_End,
+    Qt.Key.Key_PageUp,
+    Qt.Key.Key_PageDown,
+)
+
+
+def fate_colours(colours: Colours) -> dict[str, str]:
+    """The fill of each fate; letters on them are of the scheme's colour of letters on accents."""
+    return {
+        ACCEPTED: series_colour(colours, 2),
+        RESAMPLED: series_colour(colours, 1),
+        BONUS: series_colour(colours, 0),
+        DECODED: colours.disabled,
+        REJECTED: colours.danger,
+    }
+
+
+class TokenStrip(QWidget):
+    """The tokens of one take. As high as its lines need at its width."""
+
+    cursor_moved = Signal(int)
+    """The cursor stands on the token of this index."""
+    activated = Signal(int)
+    """The user wants to hear from the token of this index."""
+    line_shown = Signal(QRectF)
+    """Where the line of the cursor is: it should be in view."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._tokens: tuple[SpokenToken, ...] = ()
+        self._cursor = 0
+        self._position: float | None = None
+        self._line_seconds = _LINES_OF_SECONDS[0]
+        self._lines: list[tuple[int, int]] = []
+        self._depth = 0
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self.setAccessibleName("Tokens along time")
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_tokens(self, tokens: Sequence[SpokenToken]) -> None:
+        """Show these tokens, in the order of time."""
+        self._tokens = tuple(tokens)
+        self._depth = max((len(one.rejected) for one in self._tokens), default=0)
+        self._cursor, self._position = 0, None
+        self._break_lines()
+        self._describe()
+
+    def set_position(self, seconds: float | None) -> None:
+        """Show where the take is heard; ``None`` where it is not."""
+        if seconds != self._position:
+            self._position = seconds
+            self.update()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.update()
+
+    @property
+    def cursor(self) -> int:
+        """The index of the token under the cursor."""
+        return self._cursor
+
+    @property
+    def lines(self) -> int:
+        """Of how many lines the strip is."""
+        return len(self._lines)
+
+    def move_cursor(self, index: int) -> None:
+        """Put the cursor on a token, or on the nearest one that there is."""
+        if not self._tokens:
+            return
+        index = max(0, min(index, len(self._tokens) - 1))
+        moved, self._cursor = index != self._cursor, index
+        self._describe()
+        self.line_shown.emit(self._line_rectangle(self._line_of(index)))
+        if moved:
+            self.cursor_moved.emit(index)
+
+    def describe(self, index: int) -> str:
+        """A token in words."""
+        one = self._tokens[index]
+        text = f"Token {index + 1} of {len(self._tokens)}, {one.seconds:.2f} s, id {one.id}, cycle {one.cycle + 1}: "
+        text += f"{one.fate} ({MEANINGS[one.fate]})"
+        if one.rejected:
+            plural = "draft" if len(one.rejected) == 1 else "drafts"
+            text += f". Rejected {plural} here: {', '.join(map(str, one.rejected))}"
+        return f"{text}."
+
+    def as_text(self) -> str:
+        """All tokens as tab-separated text."""
+        lines = ["token\tseconds\tid\tfate\tcycle\trejected drafts"]
+        lines += [
+            f"{index + 1}\t{one.seconds:.3f}\t{one.id}\t{one.fate}\t{one.cycle + 1}\t{' '.join(map(str, one.rejected))}"
+            for index, one in enumerate(self._tokens)
+        ]
+        return "\n".join(lines)
+
+    # --- Geometry ----------------------------------------------------------------------------------------------------
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(50 * em, max(4 * em, round(len(self._lines) * self._line_height() + em * 0.4)))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 14, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._break_lines()
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() is QEvent.Type.FontChange:
+            self._break_lines()
+        super().changeEvent(event)
+
+    def _break_lines(self) -> None:
+        """As many seconds to a line as leave a token room for its letter."""
+        em = self.fontMetrics().height()
+        room = max(1.0, self.width() - (_MARGIN + _END) * em)
+        rate = self._rate()
+        fitting = [one for one in _LINES_OF_SECONDS if one * rate * _LEAST_CELL * em <= room]
+        self._line_seconds = max(fitting, default=_LINES_OF_SECONDS[0])
+        self._lines = []
+        for index, one in enumerate(self._tokens):
+            line = int(one.seconds / self._line_seconds + 1e-6)
+            while len(self._lines) <= line:
+                self._lines.append((index, index))
+            self._lines[line] = (self._lines[line][0], index + 1)
+        self.updateGeometry()
+        self.update()
+
+    def _rate(self) -> float:
+        """Tokens a second."""
+        if len(self._tokens) < 2:
+            return 25.0
+        return (len(self._tokens) - 1) / max(self._tokens[-1].seconds - self._tokens[0].seconds, 1e-6)
+
+    def _line_height(self) -> float:
+        return self.fontMetrics().height() * (_CELL_HEIGHT + self._depth * _DRAFT_HEIGHT + _LINE_GAP * 0.5)
+
+    def _line_of(self, index: int) -> int:
+        return next((line for line, (_, end) in enumerate(self._lines) if index < end), 0)
+
+    def _line_rectangle(self, line: int) -> QRectF:
+        return QRectF(0, line * self._line_height(), self.width(), self._line_height())
+
+    def _place(self, seconds: float, line: int) -> float:
+        em = self.fontMetrics().height()
+        room = self.width() - (_MARGIN + _END) * em
+        return _MARGIN * em + (seconds - line * self._line_seconds) / self._line_seconds * room
+
+    def token_rectangle(self, index: int) -> QRectF:
+        """Where a token is painted, without the drafts beneath it."""
+        em = self.fontMetrics().height()
+        line, one = self._line_of(index), self._tokens[index]
+        left = self._place(one.seconds, line)
+        right = self._place(one.seconds + 1 / self._rate(), line)
+        return QRectF(left, line * self._line_height() + 0.3 * em, right - left, _CELL_HEIGHT * em)
+
+    def token_at(self, place: QPointF) -> int | None:
+        """The index of the token at a place in widget coordinates, drafts included; ``None`` beside them."""
+        line = int(place.y() / self._line_height())
+        if not 0 <= line < len(self._lines):
+            return None
+        for index in range(*self._lines[line]):
+            cell = self.token_rectangle(index)
+            if cell.left() <= place.x() < cell.right():
+                return index
+        return None
+
+    # --- Painting ----------------------------------------------------------------------------------------------------
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        em = self.fontMetrics().height()
+        letters = QFont(self.font())
+        letters.setBold(True)
+        letters.setPixelSize(max(7, int(0.68 * em)))
+        for line, (first, last) in enumerate(self._lines):
+            around = self._line_rectangle(line)
+            if not around.intersects(QRectF(event.rect())):
+                continue
+            painter.setFont(self.font())
+            painter.setPen(QColor(self._colours.muted))
+            label = QRectF(0, around.top() + 0.3 * em, (_MARGIN - 0.4) * em, _CELL_HEIGHT * em)
+            text = f"{line * self._line_seconds:g} s"
+            painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+            painter.setFont(letters)
+            for index in range(first, last):
+                self._paint_token(painter, index)
+        self._paint_position(painter)
+        if self._tokens:
+            self._paint_cursor(painter)
+
+    def _paint_token(self, painter: QPainter, index: int) -> None:
+        one, cell, fills = self._tokens[index], self.token_rectangle(index), fate_colours(self._colours)
+        em = self.fontMetrics().height()
+        # The gap is wider between cycles, so that what was verified together stands together.
+        ends = one.fate != DECODED and index + 1 < len(self._tokens) and self._tokens[index + 1].cycle != one.cycle
+        drawn = cell.adjusted(0, 0, -3 if ends else -1, 0)
+        painter.fillRect(drawn, QColor(fills[one.fate]))
+        painter.setPen(QColor(self._colours.on_accent))
+        painter.drawText(drawn, Qt.AlignmentFlag.AlignCenter, _LETTERS[one.fate])
+        for depth in range(len(one.rejected)):
+            top = cell.bottom() + 1 + depth * _DRAFT_HEIGHT * em
+            box = QRectF(drawn.left(), top, drawn.width() - 1, _DRAFT_HEIGHT * em - 2)
+            # The refused draft itself is filled; those behind it were never judged.
+            if depth == 0:
+                painter.fillRect(box, QColor(fills[REJECTED]))
+            else:
+                painter.setPen(QPen(QColor(fills[REJECTED]), 1))
+                painter.drawRect(box.adjusted(0, 0, -1, -1))
+
+    def _paint_position(self, painter: QPainter) -> None:
+        if self._position is None or not self._lines:
+            return
+        line = int(self._position / self._line_seconds)
+        if line < len(self._lines):
+            x = round(self._place(self._position, line))
+            around = self._line_rectangle(line)
+            painter.fillRect(QRectF(x - 1, around.top(), 2, around.height()), QColor(self._colours.text))
+
+    def _paint_cursor(self, painter: QPainter) -> None:
+        cell, focused = self.token_rectangle(self._cursor), self.hasFocus()
+        # Two rings, one of which stands out from whatever colour the token has.
+        painter.setPen(QPen(QColor(self._colours.base), 4 if focused else 2))
+        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
+        painter.setPen(QPen(QColor(self._colours.text), 2 if focused else 1))
+        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
+
+    def _describe(self) -> None:
+        self.setAccessibleDescription(self.describe(self._cursor) if self._tokens else "")
+        self.update()
+
+    # --- Mouse and keys ----------------------------------------------------------------------------------------------
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.token_at(event.position())
+        if index is None or event.button() is not Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+            return
+        self.move_cursor(index)
+        self.activated.emit(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if not self._tokens:
+            super().keyPressEvent(event)
+        elif key in _MOVES:
+            self.move_cursor(self._moved(key))
+        elif key in _ACTIVATING:
+            self.activated.emit(self._cursor)
+        elif event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.as_text())
+        else:
+            super().keyPressEvent(event)
+
+    def _moved(self, key: Qt.Key) -> int:
+        match key:
+            case Qt.Key.Key_Left:
+                return self._cursor - 1
+            case Qt.Key.Key_Right:
+                return self._cursor + 1
+            case Qt.Key.Key_Home:
+                return 0
+            case Qt.Key.Key_End:
+                return len(self._tokens) - 1
+            case Qt.Key.Key_Up | Qt.Key.Key_Down:
+                seconds = self._line_seconds if key == Qt.Key.Key_Down else -self._line_seconds
+                wanted = self._tokens[self._cursor].seconds + seconds
+                return min(range(len(self._tokens)), key=lambda index: abs(self._tokens[index].seconds - wanted))
+            case _:
+                cycle = self._tokens[self._cursor].cycle + (1 if key == Qt.Key.Key_PageDown else -1)
+                found = (index for index, one in enumerate(self._tokens) if one.cycle == cycle)
+                return next(found, self._cursor)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.ShortcutOverride:
+            plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+            own = plain and Qt.Key(event.key()) in (*_MOVES, *_ACTIVATING)
+            if own or event.matches(QKeySequence.StandardKey.Copy):
+                event.accept()
+                return True
+        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            index = self.token_at(QPointF(event.pos()))
+            if index is None:
+                QToolTip.hideText()
+            else:
+                QToolTip.showText(event.globalPos(), self.describe(index), self)
+            return True
+        return super().event(event)

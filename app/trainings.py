@@ -1,0 +1,266 @@
+"""What can be trained: each training with its knobs, what it asks the engine for, and what its figures mean.
+
+Adding a training means declaring it here; the panel builds its form and its curves from the declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.knobs import Choice, Effect, Knob, Number, Values
+from engine.messages import Command, TrainDraft, TrainGuidanceFree, TrainStudent
+from engine.models.base import ModelInfo
+from engine.techniques import guidance_free, spade, speculative
+
+METHODS = (
+    ("model-guidance", "Model guidance (papers)", "The target moves with the model's own guided velocity."),
+    ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
+)
+MEASURED_MINUTES, MEASURED_PARAMETERS = 15.0, 8_200_000
+"""What the shipped CFG-free weights of the bundled model took on one processor core with bfloat16; a step's work grows
+with the number of parameters."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user wants trained."""
+
+    training: str
+    """The name of the :class:`Training`."""
+    manifest: str
+    work: str
+    minutes: float
+    half_precision: bool
+    resume: bool
+    knobs: Values
+    """The training's own."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The model that is trained, as :class:`engine.messages.LoadModel` names it."""
+
+    model: str
+    folder: str
+    variant: str
+    device: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """One figure of a validation, as a curve."""
+
+    name: str
+    """Its name in :class:`engine.messages.TrainingProgress`."""
+    title: str
+    share: bool = True
+    """Whether it is shown in per cent."""
+
+    def wording(self, value: float) -> str:
+        """The value as people read it."""
+        return f"{value:.0%}" if self.share else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training, as the panel shows it and the engine is asked for it."""
+
+    name: str
+    title: str
+    families: tuple[str, ...]
+    intro: str
+    knobs: tuple[Knob, ...]
+    found: tuple[Found, ...]
+    """The figures of its validations that are drawn, at most three, the most telling one first."""
+    progress: str
+    """A sentence about a validation, with ``{step}`` and the words for its first figure, ``{found}``."""
+    command: Callable[[int, Place, Plan], Command]
+    minutes: Callable[[ModelInfo], float]
+    """How long it usually takes on a processor."""
+    folder: Callable[[str, Values], str]
+    """A name for the work folder, of the model's name and the knobs."""
+    needs_manifest: bool = False
+    remark: Callable[[Values], str] = lambda knobs: ""
+    """What the knobs come to, as a sentence."""
+
+
+def _guidance_free(job: int, place: Place, plan: Plan) -> Command:
+    return TrainGuidanceFree(
+        job,
+        place.model,
+        plan.manifest,
+        plan.work,
+        float(plan.knobs["weight"]),
+        str(plan.knobs["method"]),
+        minutes=plan.minutes,
+        resume=plan.resume,
+        half_precision=plan.half_precision,
+        folder=place.folder,
+        variant=place.variant,
+        device=place.device,
+    )
+
+
+def _draft(job: int, place: Place, plan: Plan) -> Command:
+    return TrainDraft(
+        job,
+        place.model,
+        plan.work,
+        lower=int(plan.knobs["lower"]),
+        upper=int(plan.knobs["upper"]),
+        sentences=int(plan.knobs["sentences"]),
+        manifest=plan.manifest,
+        minutes=plan.minutes,
+        resume=plan.resume,
+        half_precision=plan.half_precision,
+        folder=place.folder,
+        variant=place.variant,
+        device=place.device,
+    )
+
+
+def _student(job: int, place: Place, plan: Plan) -> Command:
+    stage = float(plan.knobs["stage"])
+    return TrainStudent(
+        job,
+        place.model,
+        plan.work,
+        depth=int(plan.knobs["depth"]),
+        retained=spade.parsed_layers(str(plan.knobs["layers"])),
+        stages=(stage,) if 0 < stage < plan.minutes else (),
+        sentences=int(plan.knobs["sentences"]),
+        manifest=plan.manifest,
+        minutes=plan.minutes,
+        resume=plan.resume,
+        half_precision=plan.half_precision,
+        folder=place.folder,
+        variant=place.variant,
+        device=place.device,
+    )
+
+
+def _guidance(knobs: Values) -> str:
+    weight = float(knobs["weight"])
+    return f"Stands for guidance s = w / (1 − w) = {weight / (1 - weight):.2f}."
+
+
+def _by_parameters(info: ModelInfo) -> float:
+    return max(1.0, round(MEASURED_MINUTES * info.parameters / MEASURED_PARAMETERS))
+
+
+def _knob(knobs: tuple[Knob, ...], name: str) -> Knob:
+    return next(one for one in knobs if one.name == name)
+
+
+def _count(name: str, title: str, meaning: str, default: int, most: int, least: int = 0) -> Number:
+    return Number(
+        name,
+        title,
+        meaning,
+        default=default,
+        minimum=least,
+        maximum=most,
+        whole=True,
+        effect=Effect.AFTER_TRAINING,
+    )
+
+
+_SENTENCES = _count(
+    "sentences",
+    "Own sentences",
+    "How many sentences a voice the model speaks itself to learn from; 0 for the recordings of the manifest alone.",
+    600,
+    100_000,
+)
+_BOTH = (Found("same_first", "same first choice as the whole model"), Found("correct", "predicts what was spoken"))
+
+GUIDANCE_FREE = Training(
+    name=guidance_free.NAME,
+    title="CFG-free weights",
+    families=guidance_free.TECHNIQUE.families,
+    intro="Trains classifier-free guidance into weights of the loaded model, so that one branch runs instead of two. "
+    "A manifest is a CSV file with the columns audio and text.",
+    knobs=(
+        _knob(guidance_free.TECHNIQUE.knobs, "weight"),
+        Choice(
+            "method",
+            "Method",
+            " ".join(f"{title}: {meaning}" for _, title, meaning in METHODS),
+            default=METHODS[0][0],
+            values=tuple(name for name, _, _ in METHODS),
+            titles=tuple(title for _, title, _ in METHODS),
+            effect=Effect.AFTER_TRAINING,
+        ),
+    ),
+    found=(Found("learnt", "guidance taken on"), Found("gap", "gap to the guided velocity")),
+    progress="At step {step} one branch has taken on {found} of the guidance.",
+    command=_guidance_free,
+    minutes=_by_parameters,
+    folder=lambda model, knobs: f"{model}-w-{float(knobs['weight']):.2f}",
+    needs_manifest=True,
+    remark=_guidance,
+)
+DRAFT = Training(
+    name=speculative.NAME,
+    title="Draft for SSD",
+    families=speculative.TECHNIQUE.families,
+    intro="Trains a small draft of the loaded model, which proposes tokens for speculative decoding: its lowest layers "
+    "and the head learn, the topmost layers stay as they are. It learns from what the model speaks itself; a manifest "
+    "of recordings, a CSV file with the columns audio and text, may be added.",
+    knobs=(
+        _count("lower", "Lowest layers, trained", "How many of the lowest layers the draft has.", 2, 16, 1),
+        _count("upper", "Topmost layers, kept", "How many of the topmost layers the draft has, unchanged.", 1, 16),
+        _SENTENCES,
+    ),
+    found=(Found("acceptance", "drafts accepted"), *_BOTH),
+    progress="At step {step} the model would accept {found} of the drafted tokens.",
+    command=_draft,
+    minutes=lambda info: 15.0,
+    folder=lambda model, knobs: f"{model}-draft-{knobs['lower']}-{knobs['upper']}",
+)
+STUDENT = Training(
+    name=spade.NAME,
+    title="Student (SPADE)",
+    families=spade.TECHNIQUE.families,
+    intro="Trains a student that has only some of the loaded model's layers and learns what the removed ones did, by "
+    "SPADE's composite loss. It learns from what the model speaks itself; a manifest of recordings may be added.",
+    knobs=(
+        _knob(spade.TECHNIQUE.knobs, "depth"),
+        _knob(spade.TECHNIQUE.knobs, "layers"),
+        Number(
+            "stage",
+            "Keep one after",
+            "What the student is after so many minutes is kept as well, to be heard beside the recovered one; 0 for "
+            "none.",
+            default=5.0,
+            unit="min",
+            minimum=0.0,
+            maximum=100_000.0,
+            effect=Effect.AFTER_TRAINING,
+        ),
+        _SENTENCES,
+    ),
+    found=(Found("divergence", "divergence from the whole model, nats", share=False), *_BOTH),
+    progress="At step {step} the student is {found} nats from the whole model.",
+    command=_student,
+    minutes=lambda info: 45.0,
+    folder=lambda model, knobs: f"{model}-student-{_depth(knobs)}",
+    remark=lambda knobs: _kept(knobs),
+)
+TRAININGS = (GUIDANCE_FREE, DRAFT, STUDENT)
+
+
+def training(name: str) -> Training:
+    """The training called ``name``."""
+    return next(one for one in TRAININGS if one.name == name)
+
+
+def _depth(knobs: Values) -> int:
+    return len(spade.parsed_layers(str(knobs["layers"]))) or int(knobs["depth"])
+
+
+def _kept(knobs: Values) -> str:
+    layers = spade.parsed_layers(str(knobs["layers"]))
+    listed = ", ".join(map(str, layers))
+    return f"Keeps layers {listed}." if layers else f"Keeps the {knobs['depth']} most important layers by measurement."

@@ -1,0 +1,157 @@
+"""What the decoding of a take shows: its tokens along time, how often drafts were accepted, and what that brought.
+
+Torch-free: everything follows from the trace of a take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.measure.proportions import wilson_interval
+from engine.take import DecodingTrace
+from engine.techniques.speculative.planner import predicted_speed_up
+
+WINDOW = 12
+"""Cycles over which running figures are a mean."""
+
+
+@dataclass(frozen=True)
+class SpokenToken:
+    """One committed token."""
+
+    seconds: float
+    """When it is heard, from the beginning of the audio."""
+    id: int
+    fate: str
+    """One of the fates in :mod:`engine.take`."""
+    cycle: int
+    rejected: tuple[int, ...] = ()
+    """Drafts that were discarded at this place: the first was refused, the others stood behind it."""
+
+
+@dataclass(frozen=True)
+class PositionAcceptance:
+    """How drafts fared at one position of the draft."""
+
+    position: int
+    """From 0."""
+    proposed: int
+    judged: int
+    """Those that the target looked at: all before them had been accepted."""
+    accepted: int
+
+    @property
+    def share(self) -> float:
+        """Accepted of those that were judged; NaN where none was."""
+        return self.accepted / self.judged if self.judged else float("nan")
+
+    @property
+    def reached(self) -> float:
+        """Accepted of those that were proposed."""
+        return self.accepted / self.proposed
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of :attr:`share` (Wilson)."""
+        return wilson_interval(self.accepted, self.judged) if self.judged else (float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class Drafting:
+    """What drafting came to over a whole take."""
+
+    tokens: int
+    passes: int
+    """Of the target model."""
+    drafted: int
+    accepted: int
+    draft_seconds: float
+    target_seconds: float
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """E, the committed tokens for each pass of the target."""
+        return self.tokens / self.passes if self.passes else 0.0
+
+    @property
+    def draft_length(self) -> float:
+        """K, the mean number of tokens that were drafted in a cycle."""
+        return self.drafted / self.passes if self.passes else 0.0
+
+    @property
+    def cost_ratio(self) -> float:
+        """c, the time of drafting one token over that of one pass of the target; 0 without drafts."""
+        if not self.drafted or not self.target_seconds:
+            return 0.0
+        return (self.draft_seconds / self.drafted) / (self.target_seconds / self.passes)
+
+    @property
+    def seconds_per_token(self) -> float:
+        """Of draft and target together."""
+        return (self.draft_seconds + self.target_seconds) / self.tokens if self.tokens else 0.0
+
+    @property
+    def predicted_speed_up(self) -> float:
+        """What follows from acceptance and costs if a pass over a draft takes as long as one over a single token."""
+        return predicted_speed_up(self.tokens_per_pass, self.draft_length, self.cost_ratio)
+
+    def speed_up_over(self, other: Drafting) -> float | None:
+        """How many times as fast as ``other`` tokens came; ``None`` where one of the two has no times."""
+        mine, theirs = self.seconds_per_token, other.seconds_per_token
+        return theirs / mine if mine and theirs else None
+
+
+def spoken_tokens(trace: DecodingTrace) -> tuple[SpokenToken, ...]:
+    """All committed tokens in the order of time."""
+    cycles, cycle_of = trace.cycles, trace.cycle_of
+    found = []
+    for index, (seconds, token, fate, cycle) in enumerate(
+        zip(trace.seconds_of, trace.tokens, trace.fates, cycle_of, strict=True)
+    ):
+        last = index + 1 == len(cycle_of) or cycle_of[index + 1] != cycle
+        rejected = cycles[cycle].drafted[cycles[cycle].accepted :] if last else ()
+        found.append(SpokenToken(seconds, token, fate, cycle, rejected))
+    return tuple(found)
+
+
+def acceptance_by_position(trace: DecodingTrace) -> tuple[PositionAcceptance, ...]:
+    """For every position that was ever drafted."""
+    cycles = trace.cycles
+    longest = max((len(one.drafted) for one in cycles), default=0)
+    return tuple(
+        PositionAcceptance(
+            position,
+            sum(len(one.drafted) > position for one in cycles),
+            sum(len(one.drafted) > position and one.accepted >= position for one in cycles),
+            sum(one.accepted > position for one in cycles),
+        )
+        for position in range(longest)
+    )
+
+
+def running_tokens_per_pass(trace: DecodingTrace, window: int = WINDOW) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Seconds into the audio, and committed tokens for each pass over the last ``window`` cycles until there."""
+    ends, counts = [], []
+    for start, cycles in zip(trace.starts, trace.passages, strict=True):
+        spoken = 0
+        for one in cycles:
+            spoken += len(one.tokens)
+            ends.append(start + spoken / trace.token_rate)
+            counts.append(len(one.tokens))
+    means = [
+        sum(counts[max(0, index + 1 - window) : index + 1]) / min(index + 1, window) for index in range(len(counts))
+    ]
+    return tuple(ends), tuple(means)
+
+
+def drafting(trace: DecodingTrace) -> Drafting:
+    """What drafting came to over all of ``trace``."""
+    cycles = trace.cycles
+    return Drafting(
+        sum(len(one.tokens) for one in cycles),
+        len(cycles),
+        sum(len(one.drafted) for one in cycles),
+        sum(one.accepted for one in cycles),
+        sum(one.draft_seconds for one in cycles),
+        sum(one.target_seconds for one in cycles),
+    )
