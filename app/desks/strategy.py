@@ -60,6 +60,7 @@ class StrategyDesk(QObject):
         actions.bind(actions.skip_nothing, self._skip_nothing)
         for signal in (state.table_changed, state.model_changed):
             signal.connect(self._show_table)
+        state.model_changed.connect(self._forget_capture)
         state.jobs.began.connect(self._job_began)
         state.jobs.ended.connect(self._job_ended)
 
@@ -122,6 +123,12 @@ class StrategyDesk(QObject):
                 self.attention.set_similarities(state.record.similarities, state.record.cut)
             elif state.info is not None and steps is not None:
                 self.attention.set_layout(state.info.layers, int(steps))
+
+    @Slot()
+    def _forget_capture(self) -> None:
+        """A captured map does not outlive its model."""
+        if self.attention is not None and not self._state.ready:
+            self.attention.clear_capture()
 
     # --- Calibration and attention ----------------------------------------------------------------------------------
     @Slot(float)

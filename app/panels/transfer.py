@@ -38,7 +38,7 @@ _COLUMNS = (
     ("Sentence", "Whether the table was calibrated on it"),
     ("Voice", "Who speaks it"),
     ("Frames", "Length of the new speech"),
-    ("Velocity error", "Mean absolute difference of the velocities followed, log-mel units per unit time"),
+    ("Velocity error", "Mean absolute difference of the velocities followed, in units of the model's output"),
     ("Log-mel distance", "To the same sentence in full from the same noise, natural logarithm"),
     ("Beyond bound", "Share of the table's skips whose error, measured here, exceeds the bound of their layer"),
     ("Text", "What is said"),

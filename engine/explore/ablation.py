@@ -77,6 +77,7 @@ class Point:
 def compute(task: Task) -> Findings:
     """Calibrate every variant, speak all sentences under every table, and hold them against the baseline."""
     from engine.explore.quality import distance, judge_of, judged_utterances, speak_all, word_errors
+    from engine.techniques.ditreducio.preparation import knobs_of
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
     layers, steps = model.info.layers, model.belonging(setting).steps
@@ -111,7 +112,8 @@ def compute(task: Task) -> Findings:
                     (0.0, 0.0) if heard is None else heard.interval(),
                 )
             )
-    panels = _panels(points, None if floor is None else floor.rate)
+    unit = ditreducio.UNITS[str(knobs_of(task.setting)["metric"])]
+    panels = _panels(points, None if floor is None else floor.rate, unit)
     return Findings(panels, _caption(points, floor is not None, calibrations, len(sentences)), 2, sentences)
 
 
@@ -137,7 +139,7 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, Stage], Calibra
     return calibrated
 
 
-def _panels(points: Mapping[str, Sequence[Point]], floor: float | None) -> tuple[Lines, ...]:
+def _panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: str) -> tuple[Lines, ...]:
     saved = Axis("Operations of the baseline", "%")
 
     def curves(
@@ -167,7 +169,7 @@ def _panels(points: Mapping[str, Sequence[Point]], floor: float | None) -> tuple
         ),
         Lines(
             "What is saved at which threshold",
-            Axis("Threshold δ", "log-mel units per unit time"),
+            Axis("Threshold δ", unit),
             saved,
             curves(lambda point: point.threshold, ratio),
         ),

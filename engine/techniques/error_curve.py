@@ -79,7 +79,7 @@ TECHNIQUE = Technique(
             "threshold",
             "Threshold",
             "Relative change of a kind of module's outputs, added up over steps, from which it is computed again.",
-            default=0.5,
+            default=0.3,
             symbol="α",
             minimum=0.0,
             maximum=20.0,

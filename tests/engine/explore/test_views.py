@@ -44,6 +44,7 @@ QUICK = {
     "guidance-weight": {"sentences": 2},
 }
 MODULES = ("attention", "feed_forward")
+EVERY = [pytest.param(one.name, marks=pytest.mark.slow if one.name == "ablation" else ()) for one in VIEWS]
 
 
 @pytest.fixture
@@ -262,6 +263,7 @@ def test_latencies_are_compared_within_rounds(model: F5Speech) -> None:
     assert share(latencies, "t", "m") == 0.5
 
 
+@pytest.mark.slow
 def test_ablation(model: F5Speech) -> None:
     figure = computed(model, "ablation", largest=0.02)
     trade_off = figure.panels[0]
@@ -345,7 +347,7 @@ class Interrupted(SilentObserver):
 
 
 @pytest.mark.parametrize("after", [1, 7])
-@pytest.mark.parametrize("name", [one.name for one in VIEWS])
+@pytest.mark.parametrize("name", EVERY)
 def test_a_view_is_cancelled_within_a_step(model: F5Speech, name: str, after: int) -> None:
     if name == "attention-similarity" or after == 1 or name in QUICK:
         observer = Interrupted(model, after)
@@ -354,7 +356,7 @@ def test_a_view_is_cancelled_within_a_step(model: F5Speech, name: str, after: in
         assert observer.layers_since <= LAYERS
 
 
-@pytest.mark.parametrize("name", [one.name for one in VIEWS])
+@pytest.mark.parametrize("name", EVERY)
 def test_progress_rises_to_the_whole(model: F5Speech, name: str) -> None:
     observer = Interrupted(model, 10**9)
     compute_view(name, replace(task(model, observer), knobs=Values(QUICK.get(name, {}))))
