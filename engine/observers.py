@@ -55,8 +55,7 @@ class JobObserver:
     def step(self, report: StepReport) -> None:
         """Tell how far a sampling loop is; chunks and steps count from 0."""
         self.check()
-        done = report.chunk * report.steps + report.step + 1
-        self.advance(done, report.chunks * report.steps, _position(report))
+        self.advance(report.steps_done, report.steps_in_all, _position(report))
 
     def progress(self, done: int, total: int, text: str = "") -> None:
         """Tell how much is done, in units of the job's own."""
@@ -97,6 +96,9 @@ class SynthesisObserver(JobObserver):
         self._audio_seconds = 0.0
         self._sampled_seconds = 0.0
         """The share of the running chunk's audio that its finished steps stand for."""
+        self._delivered: float | None = None
+        """When the last piece came, by the observer's clock."""
+        self._largest_gap = 0.0
 
     def begin(self) -> None:
         """Count time from here: neither the wait behind other jobs nor making the model ready is part of it."""
@@ -114,6 +116,9 @@ class SynthesisObserver(JobObserver):
         elapsed = time.perf_counter() - self._started
         if self.first_audio_seconds is None:
             self.first_audio_seconds = elapsed
+        if self._delivered is not None:
+            self._largest_gap = max(self._largest_gap, elapsed - self._delivered)
+        self._delivered = elapsed
         self._audio_seconds += seconds
         self._sampled_seconds = 0.0
         if self._report is not None:
@@ -124,6 +129,9 @@ class SynthesisObserver(JobObserver):
         # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
         # of the whole.
         made = self._audio_seconds + self._sampled_seconds
+        if report.tokens is not None:
+            # Audio comes while tokens do, some of them behind.
+            made = report.tokens * report.audio_seconds / report.steps
         self.post(
             Telemetry(
                 self.job,
@@ -138,6 +146,9 @@ class SynthesisObserver(JobObserver):
                 elapsed / made if made else None,
                 self.first_audio_seconds,
                 self.memory.sample(),
+                report.tokens,
+                None if report.tokens is None else self._remaining.units_per_second or None,
+                self._largest_gap,
             )
         )
 
@@ -164,6 +175,14 @@ class CalibrationJobObserver(JobObserver):
         super().progress(done, total, text)
 
 
+class MeasuringObserver(JobObserver):
+    """Follows a measurement that speaks many utterances: its progress is counted in these, not in their steps."""
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+
 class TrainingObserver(JobObserver):
     """Follows a training run: see :class:`engine.training.fine_tuning.Follower`."""
 
@@ -188,5 +207,6 @@ class TrainingObserver(JobObserver):
 
 
 def _position(report: StepReport) -> str:
-    step = f"step {report.step + 1} of {report.steps}"
+    unit = "step" if report.tokens is None else "token"
+    step = f"{unit} {report.step + 1} of {report.steps}"
     return step.capitalize() if report.chunks == 1 else f"Chunk {report.chunk + 1} of {report.chunks}, {step}"

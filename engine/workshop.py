@@ -35,26 +35,38 @@ from engine.messages import (
     DownloadModel,
     EngineReady,
     ExportProfile,
+    LayersMeasured,
     LoadModel,
+    MeasureImportance,
     MeasureTransfer,
     ModelLoaded,
     ProfileExported,
     Synthesise,
     TakeReady,
+    TrainDraft,
     TrainGuidanceFree,
     TrainingDone,
+    TrainStudent,
     TransferMeasured,
     UnloadModel,
     ViewComputed,
 )
-from engine.models.base import SpeechModel, Synthesis
+from engine.models.base import FLOW, SpeechModel, Synthesis, flow_model
 from engine.models.downloads import download
-from engine.observers import CalibrationJobObserver, JobObserver, Post, SynthesisObserver, TrainingObserver
+from engine.observers import (
+    CalibrationJobObserver,
+    JobObserver,
+    MeasuringObserver,
+    Post,
+    SynthesisObserver,
+    TrainingObserver,
+)
 from engine.setting import Setting
 from engine.take import Take
-from engine.techniques import guidance_free
+from engine.techniques import guidance_free, spade, speculative
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.transfer import measure_transfer
+from engine.techniques.spade.record import FILE, read_record
 
 Load = Callable[..., SpeechModel]
 """See :func:`engine.models.load_model`."""
@@ -96,6 +108,10 @@ class Workshop:
                 self._compute_view(command, JobObserver(command.job, post, cancelled))
             case TrainGuidanceFree():
                 self._train_guidance_free(command, TrainingObserver(command.job, post, cancelled))
+            case TrainDraft() | TrainStudent():
+                self._train_language(command, TrainingObserver(command.job, post, cancelled))
+            case MeasureImportance():
+                self._measure_importance(command, MeasuringObserver(command.job, post, cancelled))
             case ExportProfile():
                 self._export(command, JobObserver(command.job, post, cancelled))
 
@@ -153,7 +169,10 @@ class Workshop:
                 observer.post(AudioReady(command.job, samples, model.info.sample_rate))
         observer.check()
         take = self._take(command, synthesis, observer)
-        operations = model.operations(command.text, command.voice, command.setting)
+        operations = None
+        if model.info.family == FLOW:
+            flow = flow_model(model, "Counting operations")
+            operations = flow.operations(command.text, command.voice, command.setting)
         observer.post(TakeReady(command.job, take, operations))
 
     def _take(self, command: Synthesise, synthesis: Synthesis, observer: SynthesisObserver) -> Take:
@@ -180,7 +199,7 @@ class Workshop:
 
     def _calibrate(self, command: Calibrate, observer: CalibrationJobObserver) -> None:
         started = time.perf_counter()
-        model = self._model_for(command.setting)
+        model = flow_model(self._model_for(command.setting), "Calibrating")
         record = calibrate_model(model, command.utterances, command.setting, observer, command.combine)
         observer.check()
         record = replace(record, created=_now(), machine=self._machine.line)
@@ -190,13 +209,13 @@ class Workshop:
 
     def _measure_transfer(self, command: MeasureTransfer, observer: JobObserver) -> None:
         started = time.perf_counter()
-        model = self._model_for(command.setting)
+        model = flow_model(self._model_for(command.setting), "Measuring a strategy table")
         report = measure_transfer(model, command.table, command.calibrated, command.unseen, command.setting, observer)
         observer.check()
         observer.post(TransferMeasured(command.job, report, time.perf_counter() - started))
 
     def _capture_attention(self, command: CaptureAttention, observer: JobObserver) -> None:
-        model = self._model_for(command.setting)
+        model = flow_model(self._model_for(command.setting), "Capturing attention at a step")
         found = model.capture_attention(
             command.text,
             command.voice,
@@ -260,6 +279,58 @@ class Workshop:
         names = tuple(path.name for path in written)
         observer.post(ProfileExported(command.job, command.target, command.folder, names))
 
+    def _train_language(self, command: TrainDraft | TrainStudent, observer: TrainingObserver) -> None:
+        from engine.training.draft import DraftOptions
+        from engine.training.language_training import LanguageTraining, train_language
+        from engine.training.session import Budget
+        from engine.training.spade import StudentOptions
+
+        half, student = command.half_precision, isinstance(command, TrainStudent)
+        job = LanguageTraining(
+            command.model,
+            Path(command.work),
+            StudentOptions(half_precision=half, retained=command.retained)
+            if student
+            else DraftOptions(half_precision=half, lower=command.lower, upper=command.upper),
+            Budget(command.minutes, command.steps),
+            depth=command.depth if student else 0,
+            stages=command.stages if student else (),
+            sentences=command.sentences,
+            manifest=Path(command.manifest) if command.manifest else None,
+            folder=command.folder,
+            device=command.device,
+            resume=command.resume,
+        )
+        trained = train_language(job, observer)
+        observer.post(
+            TrainingDone(
+                command.job,
+                str(trained.checkpoint),
+                spade.NAME if student else speculative.NAME,
+                trained.summary,
+                trained.figures,
+                trained.steps,
+                trained.seconds,
+                trained.validation,
+                self._model.look_for_weights(observer.check) if self._is_loaded(command.model) else None,
+            )
+        )
+
+    def _measure_importance(self, command: MeasureImportance, observer: MeasuringObserver) -> None:
+        from engine.models.language import LanguageSpeech
+        from engine.models.language_weights import own_place
+        from engine.techniques.spade.measuring import measure_layers
+
+        model = self._model_for(command.setting)
+        if not isinstance(model, LanguageSpeech):
+            raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
+        folder = own_place(model.info.id)
+        earlier = read_record((folder,), model.info.fingerprint)
+        record = measure_layers(model, command.utterances, command.setting, command.measures, observer, earlier)
+        record.write(folder / FILE)
+        info = model.look_for_weights(observer.check)
+        observer.post(LayersMeasured(command.job, record, str(folder / FILE), info))
+
     def _is_loaded(self, model: str) -> bool:
         return self._model is not None and self._model.info.id == model
 
@@ -281,7 +352,9 @@ class Workshop:
 
     def _invalid(self, what: str, setting: Setting) -> str:
         steps, precision = setting.options.get("steps"), self._model.info.precision
-        remedies = ["more steps" if steps is not None else "other options", "less guidance"]
+        remedies = ["more steps" if steps is not None else "other options"]
+        if "guidance" in setting.options or "intelligibility" in setting.options:
+            remedies.append("less guidance")
         if precision != "float32":
             remedies.append("full precision (float32)")
         at = f" at {steps} steps" if steps is not None else ""

@@ -14,6 +14,7 @@ from engine.commands import (
     export,
     export_table,
     import_table,
+    measure_layers,
     models,
     speak,
     train,
@@ -21,5 +22,18 @@ from engine.commands import (
     view,
 )
 
-COMMANDS = (models, download, speak, calibrate, transfer, compare, export, export_table, import_table, train, view)
+COMMANDS = (
+    models,
+    download,
+    speak,
+    calibrate,
+    transfer,
+    compare,
+    export,
+    export_table,
+    import_table,
+    measure_layers,
+    train,
+    view,
+)
 """In the order in which the help lists them."""

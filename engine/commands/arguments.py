@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine import models
 from engine.commands.engagement import DITREDUCIO, engaged
@@ -18,6 +19,9 @@ from engine.setting import Setting
 from engine.techniques import TECHNIQUES
 from engine.terminal import Terminal
 
+if TYPE_CHECKING:
+    from engine.training.session import Milestone
+
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
 VOICES = (
@@ -26,11 +30,17 @@ VOICES = (
 )
 
 
+SHARES = 1000
+"""Parts of a training's budget that a progress bar counts in."""
+
+
 # --- Declared ---------------------------------------------------------------------------------------------------------
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Which model, and where."""
+def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
+    """Which model, and where. Without ``default``, the command looks for it elsewhere before it takes the first."""
     group = parser.add_argument_group("model")
-    group.add_argument("--model", metavar="ID", help=f"model of the catalogue (default: {DEFAULT_MODEL})")
+    group.add_argument(
+        "--model", metavar="ID", default=default or None, help=f"of the catalogue (default: {default or DEFAULT_MODEL})"
+    )
     group.add_argument("--folder", default="", help="folder with the checkpoint, where it is not in its usual place")
     group.add_argument("--variant", default="", help="architecture, where neither folder nor sidecar tells it")
     group.add_argument("--device", choices=DEVICES, default="auto", help="where to run (default: %(default)s)")
@@ -208,3 +218,20 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
     if not recording.is_file():
         raise AudioError(f"There is no recording {recording}; check the path.")
     return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), next(transcripts, ""))
+
+
+class TrainingFollower:
+    """Shows a training run in the terminal; see :class:`engine.training.fine_tuning.Follower`."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self.check = terminal.check
+        self.progress = terminal.progress
+
+    def status(self, text: str) -> None:
+        self._terminal.status(text)
+        if text == "Training":
+            self._terminal.begin()
+
+    def milestone(self, milestone: Milestone) -> None:
+        self._terminal.progress(round(SHARES * milestone.share), SHARES)

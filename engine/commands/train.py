@@ -1,174 +1,66 @@
-"""``paretone train``: fine-tune a model so that it needs no guidance, on recordings and their texts."""
+"""``paretone train``: weights that a technique needs, and small models, one recipe each.
+
+Adding a recipe means naming it in ``RECIPES``.
+"""
 
 from __future__ import annotations
 
 import argparse
-from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from engine.commands import arguments
+from engine.commands import train_guidance_free, train_language
 from engine.commands.result import Result
 from engine.terminal import Terminal
 
-if TYPE_CHECKING:
-    from engine.training.session import Milestone
-
 NAME = "train"
-SUMMARY = "Fine-tune a model on recordings so that one branch speaks as well as two under guidance."
-RECIPES = ("cfg-free",)
-METHODS = ("model-guidance", "distillation")
-SHARES = 1000
-"""Parts of the budget that a progress bar counts in."""
+SUMMARY = "Train weights that a technique needs: CFG-free ones, drafts, students."
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Something that can be trained."""
+
+    name: str
+    summary: str
+    declare: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Terminal], Result]
+
+
+RECIPES = (
+    Recipe(
+        "cfg-free",
+        "Fine-tune a model on recordings so that one branch speaks as well as two under guidance.",
+        train_guidance_free.declare,
+        train_guidance_free.run,
+    ),
+    Recipe(
+        train_language.DRAFT,
+        "Train a draft that proposes tokens to a speech language model, for speculative decoding (SSD).",
+        train_language.declare_draft,
+        train_language.run,
+    ),
+    Recipe(
+        train_language.SPADE,
+        "Train a student with fewer layers, which learns from the whole speech language model (SPADE).",
+        train_language.declare_spade,
+        train_language.run,
+    ),
+)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
-    parser.add_argument("recipe", choices=RECIPES, help="cfg-free: classifier-free guidance trained into one branch")
-    arguments.add_model(parser)
-    parser.add_argument(
-        "--manifest",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="CSV with audio,text and if wanted phones,voice,set",
-    )
-    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
-    parser.add_argument(
-        "--export", type=Path, metavar="DIR", help="folder for the result (default: where the app looks)"
-    )
-    group = parser.add_argument_group("CFG-free")
-    group.add_argument(
-        "--weight",
-        "--w",
-        type=_number,
-        required=True,
-        metavar="w",
-        help="above 0, below 1; replaces guidance of strength w/(1-w): 0.5 is 1, 2/3 is 2",
-    )
-    group.add_argument(
-        "--method",
-        choices=METHODS,
-        default=METHODS[0],
-        help="model-guidance is the papers' method, distillation copies the guided model (default: %(default)s)",
-    )
-    group.add_argument(
-        "--latest", type=float, default=1.0, metavar="t", help="train plainly after this time (default: 1)"
-    )
-    group.add_argument(
-        "--weight-warm-up",
-        type=float,
-        default=0.1,
-        metavar="SHARE",
-        help="of the budget in which w rises (default: 0.1)",
-    )
-    group.add_argument(
-        "--average-difference",
-        action="store_true",
-        help="take v_c - v_u from the averaged weights; a third pass a step",
-    )
-    group = parser.add_argument_group("training")
-    budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly on a processor")
-    group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
-    )
-    group.add_argument(
-        "--rate", type=float, help="learning rate (default: 3e-4 below 20 million parameters, else 1e-5)"
-    )
-    group.add_argument(
-        "--matrix-rate",
-        type=float,
-        metavar="RATE",
-        help="learning rate of Muon for the matrices of the blocks (default: AdamW for everything); 0.005 suits small "
-        "models",
-    )
-    group.add_argument(
-        "--frames", type=arguments.positive, default=1_800, help="mel frames a step (default: %(default)s)"
-    )
-    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
-    group.add_argument(
-        "--threads", type=arguments.positive, help="threads of the processor (default: all cores but one)"
-    )
-    group.add_argument("--seed", type=int, default=1, help="of the order, the spans, the times, the noise (default: 1)")
+    """Add its arguments: a command of its own for every recipe."""
+    names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
+    for recipe in RECIPES:
+        one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)
+        # What stands before the recipe's name must not be reset by what does not stand after it.
+        for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
+            one.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
+        one.set_defaults(train=recipe.run)
+        recipe.declare(one)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
-    """Train, and say where the result lies."""
-    import torch
-
-    from engine import device
-    from engine.training.fine_tuning import FineTuning, fine_tune
-    from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
-    from engine.training.session import Budget
-
-    torch.set_num_threads(options.threads or device.thread_count())
-    job = FineTuning(
-        options.model or arguments.DEFAULT_MODEL,
-        options.manifest,
-        options.work,
-        GuidanceFreeOptions(
-            options.weight,
-            options.method,
-            matrix_rate=options.matrix_rate,
-            frames=options.frames,
-            weight_warm_up=options.weight_warm_up,
-            latest=options.latest,
-            average_difference=options.average_difference,
-            half_precision=options.half,
-            seed=options.seed,
-        ),
-        Budget(options.minutes, options.steps),
-        options.rate,
-        options.folder,
-        options.variant,
-        options.device,
-        options.resume,
-        options.export,
-    )
-    tuned = fine_tune(job, _Follower(terminal))
-    if not tuned.is_first:  # One process of many speaks for all.
-        options.json = False
-        return Result({})
-    strength = equivalent_guidance(options.weight)
-    data = {
-        "checkpoint": str(tuned.checkpoint),
-        "weight": options.weight,
-        "equivalent_guidance": strength,
-        "method": options.method,
-        "steps": tuned.steps,
-        "seconds": tuned.seconds,
-        "validation": tuned.validation,
-    }
-    text = (
-        f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
-        f"{tuned.steps} steps by {options.method}.\n"
-        f"On held-out speech, one branch has taken on {tuned.validation['learnt']:.0%} of the guidance."
-    )
-    return Result(data, text)
-
-
-class _Follower:
-    """Shows a training run in the terminal."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self.check = terminal.check
-        self.progress = terminal.progress
-
-    def status(self, text: str) -> None:
-        self._terminal.status(text)
-        if text == "Training":
-            self._terminal.begin()
-
-    def milestone(self, milestone: Milestone) -> None:
-        self._terminal.progress(round(SHARES * milestone.share), SHARES)
-
-
-def _number(text: str) -> float:
-    """A number, or a fraction such as ``2/3``."""
-    try:
-        return float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+    """Train by the recipe."""
+    return options.train(options, terminal)

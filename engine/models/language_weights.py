@@ -67,8 +67,13 @@ def find_language_weights(
 def places(model: str, folder: Path) -> tuple[Path, ...]:
     """Where drafts, students and the measurement of layers lie, of the model whose checkpoint is in ``folder``; one's
     own place comes last."""
-    own = data_folder() / "models" / model
+    own = own_place(model)
     return (own,) if own == folder else (folder, own)
+
+
+def own_place(model: str) -> Path:
+    """Where what the user trains and measures of a model is kept."""
+    return data_folder() / "models" / model
 
 
 def _draft(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> DraftWeights | None:

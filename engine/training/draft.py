@@ -19,10 +19,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine import files
+from engine.models.lm_mini.layout import Layout
 from engine.sampling.tokens import TokenSampler
 from engine.techniques.spade.losses import cross_entropy, divergence
 from engine.techniques.spade.pruning import layer_of
-from engine.training.spoken_tokens import SequenceLayout, TokenBatch
+from engine.training.spoken_tokens import TokenBatch
 from engine.training.token_network import BODY, HEAD, TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
 
@@ -54,7 +55,7 @@ class DraftRecipe(TokenRecipe):
         target: TokenNetwork,
         base: str,
         data: TokenData,
-        layout: SequenceLayout,
+        layout: Layout,
         device: torch.device,
         sampler: TokenSampler,
         options: DraftOptions = DraftOptions(),
@@ -99,17 +100,24 @@ class DraftRecipe(TokenRecipe):
             "correct": (found.argmax(-1) == spoken).float(),
         }
 
-    @property
-    def metadata(self) -> dict[str, str]:
+    def metadata_after(self, seconds: float) -> dict[str, str]:
         return {
             "kind": "draft",
             "base": self.base,
             "retained": listed(self.retained),
             "trained": listed(self.trained),
             "head": "true",
+            "minutes": f"{seconds / 60:.3g}",
             "steps": str(self.steps),
             "origin": self.data.origin,
         }
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        return (
+            f"A draft of {len(self.retained)} layers ({', '.join(map(str, self.retained))}), of which "
+            f"{len(self.trained)} and the head were trained; on held-out speech {validation['acceptance']:.0%} of its "
+            "tokens would be accepted."
+        )
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
         """Only what was trained: the layers under the target's numbers, and the head."""

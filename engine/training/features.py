@@ -78,9 +78,8 @@ class PhoneReader:
 
     joins = True
 
-    def __init__(self, folder: Path) -> None:
-        self._vocabulary = PhoneVocabulary.load(folder / "vocab.txt")
-        self._durations = DurationTable.load(folder / "durations.json")
+    def __init__(self, vocabulary: PhoneVocabulary, durations: DurationTable) -> None:
+        self._vocabulary, self._durations = vocabulary, durations
         self._phonemise = Phonemiser()
         self._mel = MelFrontEnd()
 
@@ -131,7 +130,8 @@ def reader(checkpoint: F5Checkpoint) -> Reader:
     """How the model of ``checkpoint`` reads. Raises :class:`engine.errors.CheckpointError`."""
     folder = checkpoint.path.parent
     if checkpoint.text_front_end == "phones":
-        return PhoneReader(folder)
+        vocabulary = PhoneVocabulary.load(folder / "vocab.txt")
+        return PhoneReader(vocabulary, DurationTable.load(folder / "durations.json"))
     if checkpoint.tokenizer == "byte":
         return CharacterReader(None, "byte")
     vocabulary = Vocabulary.read(folder / "vocab.txt")

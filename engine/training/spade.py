@@ -18,9 +18,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine import files
+from engine.models.lm_mini.layout import Layout
 from engine.techniques.spade.losses import ALPHA, composite_loss, each_divergence, target_layers
 from engine.techniques.spade.pruning import require_layers
-from engine.training.spoken_tokens import SequenceLayout, TokenBatch
+from engine.training.spoken_tokens import TokenBatch
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
 
@@ -51,7 +52,7 @@ class StudentRecipe(TokenRecipe):
         teacher: TokenNetwork,
         base: str,
         data: TokenData,
-        layout: SequenceLayout,
+        layout: Layout,
         device: torch.device,
         options: StudentOptions,
     ) -> None:
@@ -85,9 +86,15 @@ class StudentRecipe(TokenRecipe):
             "correct": (found.argmax(-1) == batch.labels[batch.predicting]).float(),
         }
 
-    @property
-    def metadata(self) -> dict[str, str]:
-        return self.metadata_at(RECOVERED, 0.0)
+    def metadata_after(self, seconds: float) -> dict[str, str]:
+        return self.metadata_at(RECOVERED, seconds / 60)
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        return (
+            f"A student with {len(self.retained)} layers ({', '.join(map(str, self.retained))}); on held-out speech it "
+            f"would choose as its teacher at {validation['same_first']:.0%} of the tokens, and diverges by "
+            f"{validation['divergence']:.3f} nats."
+        )
 
     def metadata_at(self, stage: str, minutes: float) -> dict[str, str]:
         """What the file of this ``stage`` says, after so many processor ``minutes``."""

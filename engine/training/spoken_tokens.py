@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import TrainingError
+from engine.models.lm_mini.layout import Layout, positions
 from engine.techniques.spade.losses import IGNORED
 
 
@@ -68,17 +69,6 @@ def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
 
 
 @dataclass(frozen=True)
-class SequenceLayout:
-    """Where things stand in a sequence of the bundled model: its ids, and that positions begin anew at the speech."""
-
-    end_of_text: int
-    start_of_speech: int
-    first_code: int
-    codes: int
-    """How many codes there are. The id after the last one, in the head's rows, ends the speech."""
-
-
-@dataclass(frozen=True)
 class TokenBatch:
     """Sequences of one batch. What is heard before its own beginning or after its own end is padding."""
 
@@ -107,7 +97,7 @@ class TokenBatch:
         return heard
 
 
-def collate(items: Sequence[Sequence[SpokenTokens]], layout: SequenceLayout) -> TokenBatch:
+def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBatch:
     """A batch whose items are one utterance, or some of one voice joined. Text is padded with ``end_of_text``, as in
     the model's own training: speech begins in the same column everywhere."""
     longest = max(sum(one.frames for one in item) for item in items) + 1
@@ -121,12 +111,10 @@ def collate(items: Sequence[Sequence[SpokenTokens]], layout: SequenceLayout) -> 
         ids[row, longest + 1 : longest + 1 + len(codes)] = codes + layout.first_code
         labels[row, longest : longest + len(codes)] = codes
         labels[row, longest + len(codes)] = layout.codes
-    return TokenBatch(ids, torch.arange(longest).repeat(2), labels)
+    return TokenBatch(ids, positions(longest, longest - 1), labels)
 
 
-def held_out_batches(
-    utterances: Sequence[SpokenTokens], layout: SequenceLayout, count: int, size: int = 6
-) -> list[TokenBatch]:
+def held_out_batches(utterances: Sequence[SpokenTokens], layout: Layout, count: int, size: int = 6) -> list[TokenBatch]:
     """About ``count`` items, the same every time: an utterance after another one of its voice, which is how the model
     speaks after a prompt."""
     draw = random.Random(3)

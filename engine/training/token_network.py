@@ -18,7 +18,7 @@ EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."
 
 
 class TokenNetwork(nn.Module):
-    """Predicts the next code or the end; see :class:`engine.training.spoken_tokens.SequenceLayout`."""
+    """Predicts the next code or the end; see :class:`engine.models.lm_mini.layout.Layout`."""
 
     def __init__(self, transformer: CausalTransformer, embedding: Tensor, head: Tensor, rows: Tensor) -> None:
         """``embedding`` (vocabulary, D) and ``head`` (vocabulary, D) are the official tables; ``rows`` (codes + 1,) of

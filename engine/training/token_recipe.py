@@ -1,4 +1,4 @@
-"""What trainings of a small model at a large one's knee have in common: the frozen teacher, batches, optimisers,
+"""What trainings of speech language models have in common: the frozen teacher, where there is one, batches, optimisers,
 averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
 """
 
@@ -14,11 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import TrainingError
+from engine.models.lm_mini.layout import Layout
 from engine.training.f5_mini import BatchQueue
 from engine.training.muon import Muon
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
-from engine.training.spoken_tokens import SequenceLayout, SpokenTokens, TokenBatch, collate, held_out_batches
+from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, held_out_batches
 from engine.training.token_network import TokenNetwork
 
 
@@ -54,22 +55,22 @@ class TokenData:
 
 
 class TokenRecipe:
-    """Trains ``model`` on what ``teacher``, which stays as it is, makes of the same sequences."""
+    """Trains ``model``, some recipes on what ``teacher``, which stays as it is, makes of the same sequences."""
 
     name: ClassVar[str]
 
     def __init__(
         self,
-        teacher: TokenNetwork,
+        teacher: TokenNetwork | None,
         model: TokenNetwork,
         base: str,
         data: TokenData,
-        layout: SequenceLayout,
+        layout: Layout,
         device: torch.device,
         options: TokenOptions,
     ) -> None:
-        """``base`` is the fingerprint of the teacher's checkpoint."""
-        self.teacher = teacher.to(device).eval().requires_grad_(False)
+        """``base`` is the fingerprint of the checkpoint that is started from, the teacher's."""
+        self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
         self.model = model.to(device)
         self.base, self.data, self.layout, self.device, self.options = base, data, layout, device, options
         matrices, others = split_parameters(self.model)
@@ -92,9 +93,12 @@ class TokenRecipe:
         """What validation shows, one value for every predicting position of ``batch``, of the averaged model."""
         raise NotImplementedError
 
-    @property
-    def metadata(self) -> dict[str, str]:
-        """What the file with the result says about itself."""
+    def metadata_after(self, seconds: float) -> dict[str, str]:
+        """What the file with the result says about itself, after so many seconds of the budget."""
+        raise NotImplementedError
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        """What came of it, as a sentence."""
         raise NotImplementedError
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
@@ -179,7 +183,7 @@ class TokenRecipe:
         raise NotImplementedError
 
     def export(self, folder: Path) -> None:
-        self.save(folder / self.file_name, self.metadata)
+        self.save(folder / self.file_name, self.metadata_after(0.0))
 
     @property
     def file_name(self) -> str:

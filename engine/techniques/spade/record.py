@@ -71,10 +71,13 @@ class ImportanceRecord:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """All layers, the most important first. Ties of one measure are broken by the next, then by the lower
-        index."""
+        """All layers, the most important first. Ties of one measure are broken by the next, then by the lower index.
+
+        Layers whose word error rate cannot be told from the whole model's, as the interval reaches down to it, count as
+        equal by that measure: a ranking of noise would decide otherwise.
+        """
         taken = [one for one in map(self.measure, DECIDING) if one is not None]
-        keys = {layer: tuple(-one.values[layer] for one in taken) for layer in range(self.layers)}
+        keys = {layer: tuple(-_weight(one, layer) for one in taken) for layer in range(self.layers)}
         return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
 
     def retained(self, depth: int) -> tuple[int, ...]:
@@ -121,6 +124,12 @@ class ImportanceRecord:
             files.write_atomically(path, self.to_json().encode())
         except OSError as error:
             raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error
+
+
+def _weight(one: LayerImportance, layer: int) -> float:
+    """By how much ``layer`` counts in the order."""
+    lost_in_noise = one.measure == WORD_ERROR and one.low and one.low[layer] <= one.baseline
+    return one.baseline if lost_in_noise else one.values[layer]
 
 
 def _measure(data: Mapping[str, object]) -> LayerImportance:

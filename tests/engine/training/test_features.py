@@ -9,6 +9,8 @@ import pytest
 
 from engine.audio.mel import MelFrontEnd
 from engine.errors import Cancelled, TrainingError
+from engine.front_end.durations import DurationTable
+from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.text import Vocabulary
 from engine.paths import resource
@@ -85,7 +87,8 @@ def test_an_interrupted_preparation_is_not_taken_for_a_whole_one(tmp_path: Path,
 def test_recordings_without_phones_are_aligned(tmp_path: Path):
     voice = resource("models", "f5-mini", "voices", "slt.wav")
     text = "We will meet at the old harbor, and talk about the weather."
-    read = PhoneReader(resource("models", "f5-mini"))
+    folder = resource("models", "f5-mini")
+    read = PhoneReader(PhoneVocabulary.load(folder / "vocab.txt"), DurationTable.load(folder / "durations.json"))
     row = Row(2, Path(voice), text, voice="slt")
     read.check(row)
     ids, mel = read.read(row)

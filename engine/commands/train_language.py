@@ -1,0 +1,152 @@
+"""``paretone train draft`` and ``paretone train spade``: smaller companions of a language model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.commands import arguments
+from engine.commands.result import Result
+from engine.techniques.spade import parsed_layers
+from engine.terminal import Terminal
+
+if TYPE_CHECKING:
+    from engine.training.draft import DraftOptions
+    from engine.training.spade import StudentOptions
+
+DEFAULT_MODEL = "lm-mini"
+DRAFT, SPADE = "draft", "spade"
+
+
+def declare_draft(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``train draft``."""
+    group = parser.add_argument_group("draft")
+    group.add_argument(
+        "--lower", type=arguments.positive, default=2, help="lowest layers, which learn (default: %(default)s)"
+    )
+    group.add_argument(
+        "--upper", type=_count, default=1, help="topmost layers, which stay as they are (default: %(default)s)"
+    )
+    group.add_argument(
+        "--spoken-share",
+        type=float,
+        default=0.2,
+        metavar="SHARE",
+        help="of the cross-entropy in the loss, beside the divergence from the target; 1 is the published loss "
+        "(default: %(default)s)",
+    )
+    _declare_common(parser)
+
+
+def declare_spade(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``train spade``."""
+    group = parser.add_argument_group("student")
+    kept = group.add_mutually_exclusive_group()
+    kept.add_argument(
+        "--depth", type=arguments.positive, default=6, help="layers to keep, by importance (default: %(default)s)"
+    )
+    kept.add_argument("--layers", type=_layers, default=(), metavar="0,1,5", help="which layers to keep, from 0")
+    group.add_argument(
+        "--stages",
+        type=float,
+        nargs="*",
+        default=(),
+        metavar="MINUTES",
+        help="keep the student as it is after so many minutes of the budget, too",
+    )
+    group.add_argument(
+        "--published-latents",
+        action="store_true",
+        help="errors of layer outputs as published, not relative to the teacher's size",
+    )
+    _declare_common(parser)
+
+
+def _declare_common(parser: argparse.ArgumentParser) -> None:
+    arguments.add_model(parser, DEFAULT_MODEL)
+    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
+    parser.add_argument(
+        "--export", type=Path, metavar="DIR", help="folder for the result (default: where the app looks)"
+    )
+    group = parser.add_argument_group("what to learn from")
+    group.add_argument(
+        "--sentences",
+        type=_count,
+        default=600,
+        help="that the model speaks itself in each of its voices; 0 for recordings only (default: %(default)s)",
+    )
+    group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
+    group = parser.add_argument_group("training")
+    budget = group.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
+    budget.add_argument("--steps", type=int, help="budget in optimiser steps")
+    group.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
+    )
+    group.add_argument(
+        "--positions", type=arguments.positive, default=1_600, help="phones and tokens a step (default: %(default)s)"
+    )
+    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
+    group.add_argument(
+        "--threads", type=arguments.positive, help="threads of the processor (default: all cores but one)"
+    )
+    group.add_argument("--seed", type=int, default=1, help="of what is spoken and of the order (default: %(default)s)")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Train, and say where the result lies."""
+    import torch
+
+    from engine import device
+    from engine.training.language_training import LanguageTraining, train_language
+    from engine.training.session import Budget
+
+    torch.set_num_threads(options.threads or device.thread_count())
+    job = LanguageTraining(
+        options.model,
+        options.work,
+        _options(options),
+        Budget(options.minutes, options.steps),
+        getattr(options, "depth", 0),
+        tuple(getattr(options, "stages", ())),
+        options.sentences,
+        options.manifest,
+        options.folder,
+        options.device,
+        options.resume,
+        options.export,
+    )
+    trained = train_language(job, arguments.TrainingFollower(terminal))
+    data = {
+        "checkpoint": str(trained.checkpoint),
+        **dict(trained.figures),
+        "steps": trained.steps,
+        "seconds": trained.seconds,
+        "validation": trained.validation,
+    }
+    return Result(data, f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}")
+
+
+def _options(options: argparse.Namespace) -> DraftOptions | StudentOptions:
+    from engine.training.draft import DraftOptions
+    from engine.training.spade import StudentOptions
+
+    common = {"positions": options.positions, "half_precision": options.half, "seed": options.seed}
+    if options.recipe == DRAFT:
+        return DraftOptions(**common, lower=options.lower, upper=options.upper, spoken_share=options.spoken_share)
+    return StudentOptions(**common, retained=options.layers, relative_latents=not options.published_latents)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
+def _layers(text: str) -> tuple[int, ...]:
+    try:
+        return parsed_layers(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of layers such as 0,1,5") from None
