@@ -23,7 +23,7 @@ import numpy as np
 from engine import files
 from engine.errors import LibraryError, SettingError
 from engine.setting import Setting
-from engine.take import Measurements, Take, Trace
+from engine.take import DecodingTrace, Measurements, Take, Trace
 
 DATABASE = "takes.sqlite"
 AUDIO = "audio"
@@ -283,7 +283,7 @@ class Library:
             take.sample_rate,
             len(take.samples),
             _json(asdict(take.measurements)),
-            _json({name: getattr(take.trace, name) for name in _TRACE}),
+            _json(_trace_json(take.trace)),
             take.label,
             int(take.starred),
             take.fidelity_to,
@@ -416,11 +416,17 @@ def _setting(text: str) -> Setting:
     return Setting.from_json(json.loads(text))
 
 
+def _trace_json(trace: Trace) -> dict:
+    data = {name: getattr(trace, name) for name in _TRACE}
+    return data if trace.decoding is None else {**data, "decoding": trace.decoding.to_json()}
+
+
 def _trace(text: str) -> Trace:
     data = json.loads(text)
     steps = tuple(tuple(chunk) for chunk in data["step_seconds"])
     computed = tuple(tuple(chunk) for chunk in data.get("computed", ()))
-    return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]), computed=computed)
+    decoding = DecodingTrace.from_json(data["decoding"]) if "decoding" in data else None
+    return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]), computed=computed, decoding=decoding)
 
 
 def _json(data: object) -> str:

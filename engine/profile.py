@@ -12,7 +12,7 @@ from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.knobs import NO_VALUES, Knob, Values, checked
 from engine.models import catalogue, load_model
-from engine.models.base import ModelInfo, Synthesis, Voice, whole
+from engine.models.base import LANGUAGE, ModelInfo, Synthesis, Voice, whole
 from engine.models.f5.config import VARIANTS
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
@@ -20,6 +20,7 @@ from engine.take import Take
 from engine.techniques import conflict, ditreducio, guidance_free, reshaped, technique
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
 from engine.techniques.engagement import problem
+from engine.techniques.language_engagement import language_artefact
 
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
@@ -132,14 +133,14 @@ class Profile:
         """
         if setting.model != info.id:
             raise ProfileError(f"The setting is for the model {setting.model!r}, but {info.id!r} is loaded.")
-        techniques = []
+        techniques, is_language = [], info.family == LANGUAGE
         for one in setting.techniques:
             declared = technique(one.technique)
             knobs = checked(declared.knobs, one.knobs, declared.title)
             if table is not None and one.artefact == table.fingerprint:
                 # What a table does is its own matter, whatever the knobs are set to for the next calibration.
                 knobs = knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)
-            artefact = one.artefact
+            artefact = one.artefact or (language_artefact(info, setting, one.technique) if is_language else "")
             if one.technique == guidance_free.NAME:
                 artefact = guidance_free.chosen(info, one, float(knobs["weight"])).fingerprint
             techniques.append(replace(one, knobs=knobs, artefact=artefact))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,6 +89,22 @@ class DecodingTrace:
     run_away: tuple[bool, ...] = ()
     """Whether a chunk was stopped because it did not end by itself."""
 
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back. Probabilities and times are rounded."""
+        return {
+            "token_rate": self.token_rate,
+            "codes": self.codes,
+            "passages": [[_cycle_json(one) for one in cycles] for cycles in self.passages],
+            "starts": list(self.starts),
+            "run_away": list(self.run_away),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping) -> DecodingTrace:
+        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        passages = tuple(tuple(_cycle(*one) for one in cycles) for cycles in data["passages"])
+        return cls(data["token_rate"], data["codes"], passages, tuple(data["starts"]), tuple(data["run_away"]))
+
     @property
     def tokens(self) -> tuple[int, ...]:
         """All committed tokens."""
@@ -120,6 +137,28 @@ class DecodingTrace:
             for start, cycles in zip(self.starts, self.passages, strict=True)
             for place in range(sum(len(cycle.tokens) for cycle in cycles))
         )
+
+
+def _cycle_json(cycle: DecodingCycle) -> list:
+    """As a list: there are many of them, and what is left out at its end is as by default."""
+    acceptance = [round(one, 4) for one in cycle.acceptance]
+    seconds = round(cycle.target_seconds, 6), round(cycle.draft_seconds, 6)
+    whole = [list(cycle.tokens), *seconds, cycle.fate, list(cycle.drafted), cycle.accepted, acceptance]
+    return whole if cycle.drafted or cycle.fate != DECODED else whole[:2]
+
+
+def _cycle(
+    tokens: list[int],
+    target_seconds: float,
+    draft_seconds: float = 0.0,
+    fate: str = DECODED,
+    drafted: Sequence[int] = (),
+    accepted: int = 0,
+    acceptance: Sequence[float] = (),
+) -> DecodingCycle:
+    return DecodingCycle(
+        tuple(tokens), tuple(drafted), accepted, fate, tuple(acceptance), draft_seconds, target_seconds
+    )
 
 
 @dataclass(frozen=True)

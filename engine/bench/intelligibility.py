@@ -1,8 +1,9 @@
-"""Word error rate of the bundled model: original speech, vocoder only, baseline, and DiTReducio at three thresholds.
+"""Word error rate of a bundled model: original speech, vocoder and tokenizer only, generated, with DiTReducio.
 
 The judge is an offline recogniser closed over the test sentences (see ``engine.measure.intelligibility``); its own
-errors on the original speech and on the vocoder's copy of it stand in the same table. Tables are calibrated on one
-other sentence.
+errors on the original speech and on copies of it by the vocoder, and by the tokenizer where the model has one, stand in
+the same table. Flow models also speak under DiTReducio at three thresholds, with tables calibrated on one other
+sentence.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.verdicts import Verdict, Way, verdicts
-from engine.models.base import SpeechModel, Utterance
+from engine.models.base import LANGUAGE, SpeechModel, Utterance
 from engine.models.catalogue import entry, harvard_sentences, voice, voices
+from engine.models.lm_mini.adapter import LmMiniSpeech
 from engine.models.vocos import Vocos
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
@@ -47,13 +49,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Speak the sentences every way and let the judge listen."""
     model = bundled.loaded(arguments)
-    baseline = bundled.setting(arguments)
-    plain = Way(f"baseline, {arguments.steps} steps", baseline)
-    ways = [plain, *(_accelerated(model, baseline, arguments.text, one) for one in arguments.thresholds)]
+    if model.info.family == LANGUAGE:
+        plain = Way("generated", Setting(arguments.model, entry(arguments.model).options_with(), seed=arguments.seed))
+        ways = [plain]
+    else:
+        baseline = bundled.setting(arguments)
+        plain = Way(f"baseline, {arguments.steps} steps", baseline)
+        ways = [plain, *(_accelerated(model, baseline, arguments.text, one) for one in arguments.thresholds)]
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+    tokenizer = model.copied if isinstance(model, LmMiniSpeech) else None
     rows, baselines = [], {}
     sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
+    for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say, tokenizer):
         if verdict.speech == plain.title:
             baselines[verdict.voice] = verdict
         rows.append(_row(verdict, baselines.get(verdict.voice)))
@@ -89,6 +96,9 @@ def _row(verdict: Verdict, baseline: Verdict | None) -> dict[str, object]:
         "errors": sum(verdict.errors.edits),
         "words": sum(verdict.errors.words),
     }
+    if verdict.syntheses:
+        row["real-time factor"] = float(np.median([one.measurements.real_time_factor for one in verdict.syntheses]))
+        row["notes"] = sum(bool(one.notes) for one in verdict.syntheses)
     if baseline is not None and verdict is not baseline:
         pairs = list(zip(baseline.syntheses, verdict.syntheses, strict=True))
         row["ops ratio"] = float(np.mean([one.measurements.ops_ratio for one in verdict.syntheses]))

@@ -20,7 +20,7 @@ from engine.knobs import Values, checked
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.models import catalogue
-from engine.models.base import SpeechModel, Synthesis, Utterance, Voice, whole
+from engine.models.base import FlowModel, Synthesis, Utterance, Voice, flow_model, whole
 from engine.profile import Evidence, Profile
 from engine.setting import Engaged, Setting
 from engine.take import Take
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     model_id = options.model or arguments.DEFAULT_MODEL
     utterances = _utterances(options, model_id)
     plain = arguments.setting(options, model_id)
-    model = arguments.load(options, terminal, model_id, options.variant)
+    model = flow_model(arguments.load(options, terminal, model_id, options.variant), "Calibrating")
     for number, one in enumerate(calibrations):
         _calibrate(one, calibrations[:number], model, utterances, options.combine, plain, terminal)
     if not options.no_evidence:
@@ -151,7 +151,7 @@ def _named(path: Path, threshold: float) -> Path:
 def _calibrate(
     one: _Calibration,
     others: list[_Calibration],
-    model: SpeechModel,
+    model: FlowModel,
     utterances: list[Utterance],
     combine: str,
     plain: Setting,
@@ -181,7 +181,7 @@ def _engaged(plain: Setting, one: _Calibration) -> Setting:
 
 def _measure(
     calibrations: list[_Calibration],
-    model: SpeechModel,
+    model: FlowModel,
     utterance: Utterance,
     plain: Setting,
     terminal: Terminal,
@@ -221,7 +221,7 @@ def _take(synthesis: Synthesis, text: str, voice: Voice, setting: Setting) -> Ta
     )
 
 
-def _write(one: _Calibration, setting: Setting, model: SpeechModel) -> None:
+def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:
     table = one.record.table
     if "profile" in one.places:
         Profile.of(setting, model.info, table, one.evidence).save(one.places["profile"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.errors import ProfileError, SettingError
 from engine.knobs import Knob, Number, Switch, checked
-from engine.models.base import SpeechModel
+from engine.models.base import SpeechModel, flow_model
 from engine.setting import Engaged, Setting
 from engine.techniques import ditreducio, technique
 from engine.techniques.ditreducio.table import StrategyTable
@@ -62,7 +62,7 @@ def with_table(
 
     ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
     """
-    belonging = model.belonging(setting)
+    belonging = flow_model(model, "A strategy table").belonging(setting)
     data = read(path)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:

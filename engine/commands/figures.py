@@ -15,9 +15,12 @@ def figures(synthesis: Synthesis) -> dict[str, float]:
         "seconds": measured.seconds,
         "audio_seconds": measured.audio_seconds,
         "first_audio_seconds": measured.first_audio_seconds,
+        "largest_gap_seconds": measured.largest_gap_seconds,
         "text_seconds": measured.text_seconds,
         "backbone_seconds": measured.backbone_seconds,
         "decoder_seconds": measured.decoder_seconds,
         "evaluations": measured.evaluations,
+        "tokens": measured.tokens,
+        "target_passes": measured.target_passes,
         "ops_ratio": measured.ops_ratio,
     }

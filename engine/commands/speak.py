@@ -16,6 +16,7 @@ from engine.models import catalogue
 from engine.models.base import SpeechModel, whole
 from engine.profile import Profile
 from engine.setting import Setting
+from engine.take import Measurements
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
@@ -74,9 +75,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
         f"RTF {measured.real_time_factor:.3f} ({measured.seconds:.2f} s of synthesis), "
         f"TTFA {measured.first_audio_seconds:.2f} s, ops ratio {measured.ops_ratio:.3f}, on {model.info.device}.",
+        *_decoding(measured),
         *synthesis.notes,
     ]
     return Result(data, "\n".join(lines))
+
+
+def _decoding(measured: Measurements) -> list[str]:
+    """What there is to say of a model with tokens."""
+    if not measured.tokens:
+        return []
+    return [
+        f"{measured.tokens} speech tokens, {measured.tokens_per_pass:.2f} for each pass of the model; the longest wait "
+        f"between two pieces of audio was {measured.largest_gap_seconds:.2f} s."
+    ]
 
 
 def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setting:

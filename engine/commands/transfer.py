@@ -13,7 +13,7 @@ from engine.commands.result import Result
 from engine.errors import ProfileError
 from engine.measure.machine import describe
 from engine.models import catalogue
-from engine.models.base import SpeechModel, Utterance, Voice
+from engine.models.base import SpeechModel, Utterance, Voice, flow_model
 from engine.profile import Profile
 from engine.setting import Setting
 from engine.techniques import ditreducio
@@ -72,6 +72,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     from engine.techniques.ditreducio.transfer import measure_transfer
 
     terminal.begin()
+    model = flow_model(model, "Measuring a strategy table")
     report = measure_transfer(model, table, calibrated, unseen, setting, terminal)
     ops_ratio = table.ops_ratio(model.operations(unseen[0].text, unseen[0].voice, setting))
     data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": describe().line}

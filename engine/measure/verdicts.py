@@ -24,6 +24,7 @@ from engine.training.corpora import speak
 
 ORIGINAL = "original speech"
 VOCODER_ONLY = "vocoder only"
+TOKENIZER_ONLY = "tokenizer only"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Verdict:
 
     voice: str
     speech: str
-    """``ORIGINAL``, ``VOCODER_ONLY`` or the title of a :class:`Way`."""
+    """``ORIGINAL``, ``VOCODER_ONLY``, ``TOKENIZER_ONLY`` or the title of a :class:`Way`."""
     errors: WordErrors
     syntheses: tuple[Synthesis, ...] = field(default=(), repr=False)
     """What was judged, one of each sentence, where the model spoke."""
@@ -54,9 +55,11 @@ def verdicts(
     model: SpeechModel | None = None,
     ways: Sequence[Way] = (),
     say: Callable[[str], None] = lambda line: None,
+    tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
 ) -> Iterator[Verdict]:
-    """Verdicts voice by voice, as they come: the original, the ``vocoder``'s copy of it, then ``model`` in all its
-    ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` is told what comes next.
+    """Verdicts voice by voice, as they come: the original, the ``vocoder``'s copy of it, that of the ``tokenizer``
+    where there is one, then ``model`` in all its ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` is
+    told what comes next.
 
     Raises :class:`engine.errors.PlainError` where flite, pocketsphinx or jiwer is missing.
     """
@@ -70,6 +73,9 @@ def verdicts(
         originals = [speak(sentence, voice.id).samples for sentence in sentences]
         yield Verdict(voice.id, ORIGINAL, heard(originals))
         yield Verdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
+        if tokenizer is not None:
+            copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]
+            yield Verdict(voice.id, TOKENIZER_ONLY, heard(copies))
         for way in ways:
             say(f"{voice.id}: {way.title}, {len(sentences)} sentences …")
             spoken = tuple(

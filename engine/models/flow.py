@@ -283,7 +283,7 @@ class FlowSpeech(ABC):
         devices.synchronise(self._device)
         sampled = time.perf_counter()
         decoded = self._decode(state, passage, script.prompt)
-        require_numbers(decoded.samples)
+        self._require_numbers(decoded)
         return _Spoken(
             decoded,
             tuple(step_seconds),
@@ -294,6 +294,10 @@ class FlowSpeech(ABC):
             self._reference_operations(script.engagement, passage.frames),
             tuple(evaluations.shares),
         )
+
+    @staticmethod
+    def _require_numbers(decoded: Decoded) -> None:
+        require_numbers(decoded.samples)
 
     def _started(self, script: _Script, passage: Passage) -> tuple[Run, Sampler]:
         """A passage about to be sampled."""

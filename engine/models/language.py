@@ -18,9 +18,10 @@ decoding hence comes out above 1: it computes more, in fewer passes. A student c
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from engine.models.passages import LanguagePassage, LanguagePassages, LanguagePr
 from engine.models.token_decoder import TokenDecoder
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.draft_length import AdaptiveLength
+from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.speculative import speculate
 from engine.sampling.tokens import TokenSampler, Uniforms
 from engine.setting import Setting
@@ -76,8 +78,8 @@ class _Spoken:
     """One passage, spoken: what came out and what it cost."""
 
     cycles: tuple[DecodingCycle, ...]
-    ended: bool
-    """Whether it ended by itself."""
+    problem: str
+    """How it went wrong, as a sentence; ``""`` where it ended by itself."""
     mel: np.ndarray | None
     samples: int
     backbone_seconds: float
@@ -230,6 +232,14 @@ class LanguageSpeech(ABC):
             samples, self.info.sample_rate, measurements, self._trace(script, spoken, tuple(starts)), notes
         )
 
+    def decodings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[Request, Decoding]]:
+        """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
+        script = self._script(text, voice, setting, check)
+        for passage in script.passages:
+            yield self._decoding(script, passage, check)
+
     def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> _Script:
         """Everything that must be known before the first passage is spoken."""
         engagement = engage(self.info, setting)
@@ -249,8 +259,11 @@ class LanguageSpeech(ABC):
         backbone_seconds = decoder_seconds = 0.0
         samples = 0
         began = time.perf_counter()
-        request, decoding = self._decoding(script, passage, observer.check)
-        while (cycle := self._next(decoding, request)) is not None:
+        with self._enough_memory(passage):
+            request, unguarded = self._decoding(script, passage, observer.check)
+        guard = RunawayGuard(self._token_rate, passage.expected)
+        decoding = guarded(unguarded, guard)
+        while (cycle := self._next(decoding, passage)) is not None:
             backbone_seconds += time.perf_counter() - began
             cycles.append(cycle)
             reporter.tell(cycle)
@@ -274,7 +287,7 @@ class LanguageSpeech(ABC):
         prompt_tokens = request.embedded.shape[1]
         return _Spoken(
             tuple(map(_kept, cycles)),
-            bool(cycles) and cycles[-1].stopped,
+            self._problem(cycles, guard),
             decoder.mel,
             samples,
             backbone_seconds,
@@ -311,31 +324,46 @@ class LanguageSpeech(ABC):
             draft_request,
         )
 
-    def _next(self, decoding: Decoding, request: Request) -> Cycle | None:
-        """The next cycle, ``None`` behind the last one. Raises :class:`DeviceError` where memory is short."""
-        try:
+    def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:
+        if guard.found is not None:
+            return f"{guard.found} Another seed may do better."
+        if cycles and cycles[-1].stopped:
+            return ""
+        seconds = sum(len(cycle.tokens) for cycle in cycles) / self._token_rate
+        return (
+            f"Speech did not end by itself and was stopped after {seconds:.1f} s; what was spoken until then was kept. "
+            "Another seed may do better."
+        )
+
+    def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
+        """The next cycle, ``None`` behind the last one."""
+        with self._enough_memory(passage):
             return next(decoding, None)
+
+    @contextlib.contextmanager
+    def _enough_memory(self, passage: LanguagePassage) -> Iterator[None]:
+        """Raises :class:`DeviceError` where memory turns out to be short for ``passage``."""
+        try:
+            yield
         except (MemoryError, RuntimeError, OSError) as error:
             if not is_out_of_memory(error):
                 raise
             raise DeviceError(
-                f"{self.info.device} ran out of memory with {request.embedded.shape[1]} positions of text and prompt "
-                f"and up to {request.maximum} speech tokens; use a shorter text or recording, or load a smaller model."
+                f"{self.info.device} ran out of memory at a passage of about {passage.expected} speech tokens; use a "
+                "shorter text or recording, close other programs, or load a smaller model."
             ) from error
 
     def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
         """What went otherwise than it should."""
         remarks = []
         for number, one in enumerate(spoken):
-            which = f"Passage {number + 1} of {len(spoken)}" if len(spoken) > 1 else "The speech"
-            if not one.ended:
-                remarks.append(
-                    f"{which} did not end by itself and was stopped after {one.tokens / self._token_rate:.1f} s; what "
-                    "was spoken until then was kept. Another seed may end."
-                )
+            where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
+            if one.problem:
+                remarks.append(f"{where}{one.problem}")
             elif not one.samples:
-                words = script.passages[number].text
-                remarks.append(f"{which} ended at once, so {words!r} is missing; try another seed.")
+                remarks.append(
+                    f"{where}the model ended at once, so {script.passages[number].text!r} is missing; try another seed."
+                )
         return remarks
 
     def _trace(self, script: _Script, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
@@ -351,7 +379,7 @@ class LanguageSpeech(ABC):
                 self.own.tokens.codes,
                 tuple(one.cycles for one in spoken),
                 starts,
-                tuple(not one.ended for one in spoken),
+                tuple(bool(one.problem) for one in spoken),
             ),
         )
 

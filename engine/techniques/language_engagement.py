@@ -11,11 +11,10 @@ from engine.errors import SettingError
 from engine.knobs import Values, checked
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights
 from engine.setting import Engaged, Setting
-from engine.techniques import conflict, knobs_of, remarks, require_family, reshaped, spade
+from engine.techniques import conflict, knobs_of, remarks, require_family, reshaped, spade, speculative
 from engine.techniques.spade import NONE, PARTLY, parsed_layers
 
 Weights = TypeVar("Weights", DraftWeights, StudentWeights)
-SPECULATIVE = "speculative"
 DRAFT_BY_STUDENT = "student"
 """Value of the knob ``draft`` that takes a SPADE student for the draft."""
 
@@ -58,10 +57,20 @@ def engage(info: ModelInfo, setting: Setting) -> LanguageEngagement:
     reason = conflict(setting)
     if reason:
         raise SettingError(reason)
-    pruned, speculative = setting.engaged(spade.NAME), setting.engaged(SPECULATIVE)
+    pruned, drafted = setting.engaged(spade.NAME), setting.engaged(speculative.NAME)
     student, retained = (None, None) if pruned is None else _shallower(info, pruned)
-    speculation = None if speculative is None else _speculation(info, speculative, student)
+    speculation = None if drafted is None else _speculation(info, drafted, student)
     return LanguageEngagement(options, student, retained, speculation, remarks(setting, options))
+
+
+def language_artefact(info: ModelInfo, setting: Setting, technique: str) -> str:
+    """The fingerprint of the draft or student that ``technique`` comes to in ``setting``, or ``""`` where it takes
+    none. Raises :class:`SettingError`."""
+    engagement = engage(info, setting)
+    chosen = engagement.student if technique == spade.NAME else None
+    if technique == speculative.NAME and engagement.speculation is not None:
+        chosen = engagement.speculation.draft
+    return chosen.fingerprint if chosen else ""
 
 
 def _shallower(info: ModelInfo, entry: Engaged) -> tuple[StudentWeights | None, tuple[int, ...] | None]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from engine import device as devices
+from engine.audio.mel import MelFrontEnd
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.language import LanguageSpeech
@@ -60,6 +62,14 @@ class LmMiniSpeech(LanguageSpeech):
             decoder.push(cycle.tokens)
         decoder.finish()
         devices.synchronise(self._device)
+
+    @torch.inference_mode()
+    def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
+        """What tokenizer and vocoder make of speech (n,) of ``voice``, float32 at the model's rate."""
+        mel = MelFrontEnd()(torch.from_numpy(samples)).to(self._device)
+        codes = self._tokenizer.encode(mel)[0].tolist()
+        prompt = self._front_end.prompt(voice)
+        return self._decoder(prompt, 0, Values()).whole(codes).samples
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None]
