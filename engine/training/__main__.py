@@ -11,17 +11,20 @@ import torch
 from engine.device import choose
 from engine.errors import PlainError
 from engine.models.catalogue import harvard_sentences
+from engine.models.lm_mini.checkpoint import TOKENIZER
 from engine.paths import resource
 from engine.training.corpora import Corpus, prepare_corpus
 from engine.training.export import PROMPT
 from engine.training.f5_mini import F5Mini, F5Options
+from engine.training.lm_mini import LmMini, LmMiniOptions
 from engine.training.manifest import write_clips
 from engine.training.mega_mini import MegaMini, MegaOptions
 from engine.training.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.session import LOG, Budget, Recipe, Session
+from engine.training.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from engine.training.vocos_mini import VocosMini, VocosOptions
 
-RECIPES = ("f5-mini", "vocos-mini", "mel-codec", "megatts3-mini")
+RECIPES = ("f5-mini", "vocos-mini", "mel-codec", "megatts3-mini", "speech-tokenizer", "lm-mini")
 CORPUS = "corpus"
 
 
@@ -66,7 +69,9 @@ def _declare_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", type=Path, help="folder of the corpus (default: corpus/ beside --work)")
     parser.add_argument("--initial", type=Path, help="vocos-mini: official folder whose weights to start from")
     parser.add_argument(
-        "--codec", type=Path, help="megatts3-mini: exported mel-codec to speak through (default: bundled)"
+        "--codec",
+        type=Path,
+        help="megatts3-mini: exported mel-codec, lm-mini: exported speech-tokenizer to speak through (default: bundled)",
     )
     parser.add_argument("--export", type=Path, help="where to write the model when done (default: export/ in --work)")
 
@@ -117,6 +122,11 @@ def _recipe(options: argparse.Namespace, corpus: Corpus, device: torch.device) -
     if options.recipe == "megatts3-mini":
         codec = options.codec or resource("models", "megatts3-mini", "wavvae")
         return MegaMini(corpus, codec, options.work, device, MegaOptions(half_precision=options.half))
+    if options.recipe == "speech-tokenizer":
+        return SpeechTokenizerRecipe(corpus, device, SpeechTokenizerOptions(half_precision=options.half))
+    if options.recipe == "lm-mini":
+        tokenizer = options.codec or resource("models", "lm-mini", TOKENIZER)
+        return LmMini(corpus, tokenizer, options.work, device, LmMiniOptions(half_precision=options.half))
     return F5Mini(corpus, device, F5Options(half_precision=options.half))
 
 
