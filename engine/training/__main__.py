@@ -71,7 +71,7 @@ def _declare_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--codec",
         type=Path,
-        help="megatts3-mini: exported mel-codec, lm-mini: exported speech-tokenizer to speak through (default: bundled)",
+        help="exported mel-codec (megatts3-mini) or speech-tokenizer (lm-mini) to speak through (default: bundled)",
     )
     parser.add_argument("--export", type=Path, help="where to write the model when done (default: export/ in --work)")
 
