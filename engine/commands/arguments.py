@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine import models
 from engine.commands.engagement import DITREDUCIO, engaged
-from engine.errors import AudioError, TextError
+from engine.errors import AudioError, SettingError, TextError
 from engine.knobs import Choice, Knob, Number, Switch, checked
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Voice
@@ -145,12 +145,24 @@ def load(options: argparse.Namespace, terminal: Terminal, model: str, variant: s
 def setting(options: argparse.Namespace, model: str) -> Setting:
     """The setting that the arguments describe, with the techniques that need no file."""
     entry = catalogue.entry(model)
-    values = checked(entry.options, entry.options_with(**given(options, entry.options)), entry.title)
+    values = checked(entry.options, entry.options_with(**sampler_options(options, model)), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
     for one in map(engaged, getattr(options, "technique", ())):
         if one.technique != DITREDUCIO:
             described = described.with_technique(one)
     return described
+
+
+def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, object]:
+    """The sampler options that the arguments set. Raises :class:`SettingError` for one that only other models have."""
+    own = catalogue.entry(model)
+    known = {knob.name for knob in own.options}
+    others = {knob.name for one in catalogue.MODELS for knob in one.options} - known
+    strange = next((name for name in sorted(others) if hasattr(options, name)), None)
+    if strange is not None:
+        has = ", ".join(f"--{knob.name.replace('_', '-')}" for knob in own.options)
+        raise SettingError(f"--{strange.replace('_', '-')} is not for {own.title}, which has {has}.")
+    return given(options, own.options)
 
 
 def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, object]:

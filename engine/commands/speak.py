@@ -12,7 +12,6 @@ from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
 from engine.errors import SettingError
 from engine.measure.machine import describe
-from engine.models import catalogue
 from engine.models.base import SpeechModel, whole
 from engine.profile import Profile
 from engine.setting import Setting
@@ -94,7 +93,7 @@ def _decoding(measured: Measurements) -> list[str]:
 def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setting:
     """A profile's setting with what the arguments change in it."""
     seed = setting.seed if options.seed is None else options.seed
-    changes = arguments.given(options, catalogue.entry(model).options)
+    changes = arguments.sampler_options(options, model)
     return replace(setting, seed=seed, options=setting.options.replace(**changes))
 
 

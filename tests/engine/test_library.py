@@ -21,7 +21,7 @@ from engine.errors import LibraryError
 from engine.knobs import Values
 from engine.library import AUDIO, DATABASE, SCHEMA, Library, LibraryDamaged
 from engine.setting import Engaged, Setting
-from engine.take import Measurements, Take, Trace
+from engine.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Take, Trace
 from tests.disk import tiny_disk  # noqa: F401
 
 RATE = 24_000
@@ -72,6 +72,21 @@ def test_a_take_comes_back_whole_but_for_its_spectrogram(library: Library) -> No
     assert loaded.trace.step_seconds == kept.trace.step_seconds
     assert loaded.trace.chunk_texts == kept.trace.chunk_texts
     assert loaded.trace.mel is None
+
+
+def test_how_tokens_came_to_be_comes_back(library: Library) -> None:
+    cycles = (
+        DecodingCycle((5,), target_seconds=0.25),
+        DecodingCycle((7, 7, 9), (7, 7, 3), 2, RESAMPLED, (1.0, 0.75, 0.5), 0.125, 0.5),
+        DecodingCycle((), (1920,), 1, ACCEPTED, (1.0,), 0.125, 0.5),
+    )
+    decoding = DecodingTrace(50.0, 1920, (cycles[:1], cycles[1:]), (0.0, 1.5), (False, True))
+    library.add(take(trace=Trace(decoding=decoding)))
+    assert library.load(take().id).trace.decoding == decoding
+    assert decoding.tokens == (5, 7, 7, 9)
+    assert decoding.fates == ("decoded", "accepted", "accepted", "resampled")
+    assert decoding.cycle_of == (0, 1, 1, 1)
+    assert decoding.seconds_of == (0.0, 1.5, 1.52, 1.54)
 
 
 def test_takes_outlive_the_library(library: Library, tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Speaking with the small language model: settings, and a model with all that can be trained of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.knobs import Values
+from engine.models import load_model
+from engine.models.base import Synthesis, whole
+from engine.models.catalogue import entry, voice
+from engine.models.lm_mini.adapter import LmMiniSpeech
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from engine.techniques import spade, speculative
+from tests.engine.small_language import write_draft, write_model, write_order, write_student
+
+TEXT = "Rice is often served."
+LONG = "Rice is often served in round bowls. The juice of lemons makes fine punch. The box was thrown beside the truck."
+
+
+def load(root: Path) -> LmMiniSpeech:
+    return load_model("lm-mini", folder=str(root), device="cpu")
+
+
+def setting(*techniques: Engaged, seed: int = 0, **options: object) -> Setting:
+    # Fast speech is short.
+    chosen = Setting("lm-mini", entry("lm-mini").options_with(**{"speed": 2.0, **options}), seed=seed)
+    for one in techniques:
+        chosen = chosen.with_technique(one)
+    return chosen
+
+
+def drafted(**knobs: object) -> Engaged:
+    return Engaged(speculative.NAME, Values(knobs))
+
+
+def shallow(**knobs: object) -> Engaged:
+    return Engaged(spade.NAME, Values(knobs))
+
+
+def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: object = None) -> Synthesis:
+    return whole(model.synthesise(text, voice("slt"), chosen, (), observer or SilentObserver()))
+
+
+def write_all(root: Path) -> Path:
+    """A model that never ends by itself, with a draft, students and a measurement of its layers."""
+    write_model(root)
+    write_draft(root, lambda weight: weight * 1.1)
+    write_student(root, (0, 2))
+    write_student(root, (0, 2), "minutes:5", 5.0)
+    write_order(root)
+    return root

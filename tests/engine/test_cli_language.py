@@ -1,0 +1,111 @@
+"""The command line with a speech language model: every command works, or says why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from engine import cli, models
+from engine.models.lm_mini.adapter import LmMiniSpeech
+from tests.engine.speaking import TEXT, load, write_all
+
+MODEL = ("--model", "lm-mini")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return load(write_all(tmp_path_factory.mktemp("language") / "model"))
+
+
+@pytest.fixture
+def paretone(
+    model: LmMiniSpeech, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs the command line in this process, with the model that is loaded already; exit code and both outputs."""
+    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = cli.main([str(one) for one in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_speaking(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    out = tmp_path / "speech.wav"
+    code, said, _ = paretone("speak", *MODEL, "--text", TEXT, "--speed", "2", "--top-k", "5", "--out", out, "--json")
+    assert code == 0
+    data = json.loads(said)
+    assert data["tokens"] > 20
+    assert data["setting"]["options"]["top_k"] == 5
+    assert soundfile.info(out).frames == data["samples"]
+    code, said, _ = paretone("speak", *MODEL, "--text", TEXT, "--speed", "2", "--out", out)
+    assert code == 0
+    assert "1.00 for each pass of the model" in said
+
+
+def test_techniques_by_name(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    out = tmp_path / "speech.wav"
+    speak = ("speak", *MODEL, "--text", TEXT, "--speed", "2", "--out", out, "--json", "--technique")
+    code, said, _ = paretone(*speak, "speculative:tolerance=0.4;draft_length=2")
+    assert code == 0
+    assert json.loads(said)["target_passes"] < json.loads(said)["tokens"]
+    code, said, _ = paretone(*speak, "spade:depth=2")
+    assert code == 0
+    assert json.loads(said)["ops_ratio"] < 0.9
+    code, _, said = paretone(*speak, "spade:depth=1")
+    assert code == 2
+    assert "No recovered student" in said
+
+
+def test_comparing(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    compare = ("compare", *MODEL, "--text", TEXT, "--repeats", "1", "--out", tmp_path / "both", "--json")
+    code, said, _ = paretone(*compare, "baseline", "speed=2,temperature=0,technique=speculative:draft_length=3")
+    assert code == 0
+    data = json.loads(said)
+    assert data["a"]["tokens"] == data["b"]["tokens"]
+    assert data["a"]["target_passes"] > data["b"]["target_passes"]
+    # Greedy speculation says the same, to rounding.
+    assert data["log_mel_distance"] < 1e-4
+    assert len(data["files"]) == 2
+
+
+def test_models_are_listed(paretone: Callable[..., tuple[int, str, str]]) -> None:
+    code, said, _ = paretone("models", "--json")
+    assert code == 0
+    data = json.loads(said)
+    listed = next(one for one in data["models"] if one["id"] == "lm-mini")
+    assert (listed["family"], listed["available"]) == ("language", True)
+    assert [one["id"] for one in data["voices"] if "lm-mini" in one["models"]] == ["slt", "rms"]
+
+
+SPEAK = ("speak", *MODEL, "--text", TEXT, "--out", "{place}/o.wav")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("calibrate", *MODEL, "--profile", "{place}/p.json"), 2, "Calibrating is for models that go from noise"),
+        (("transfer", *MODEL, "--table", "{place}/official.json"), 2, "A strategy table is for models that go from"),
+        (("view", "temporal-redundancy", *MODEL), 2, "LM mini belongs to"),
+        ((*SPEAK, "--voice", "{place}/me.wav"), 4, "mean spectrum"),
+        ((*SPEAK, "--table", "{place}/official.json"), 2, "A strategy table is for models that go from"),
+        ((*SPEAK, "--steps", "4"), 2, "--steps is not for LM mini, which has --temperature"),
+        ((*SPEAK, "--temperature", "9"), 2, "Temperature must lie between 0 and 2"),
+        ((*SPEAK, "--technique", "ditreducio"), 2, "strategy table"),
+        ((*SPEAK, "--technique", "steps"), 2, "not for models like LM mini"),
+    ],
+)
+def test_what_is_not_for_language_models_is_refused(
+    paretone: Callable[..., tuple[int, str, str]], tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    (tmp_path / "official.json").write_text("[[[]]]")
+    soundfile.write(tmp_path / "me.wav", [0.1] * 24000, 24000)
+    found, _, said = paretone(*(one.format(place=tmp_path) for one in arguments))
+    assert (found, words in said) == (code, True), said
+    assert "Traceback" not in said
