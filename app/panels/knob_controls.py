@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QSpinBox,
     QToolButton,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -35,8 +36,24 @@ _ROOM = 36
 """Letters of a label and the longest title of its choice that fit beside each other; longer choices go below it."""
 
 
+class _Rows(QWidget):
+    """The rows of one set of knobs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.editors: dict[str, QWidget] = {}
+        self.resets: dict[str, QToolButton] = {}
+        self.grid = QGridLayout(self)
+        self.grid.setContentsMargins(0, 0, 0, 0)
+        self.grid.setColumnStretch(1, 1)
+
+
 class KnobControls(QWidget):
-    """One row for each knob, built from the declarations. ``changed`` carries a knob's name and new value."""
+    """One row for each knob, built from the declarations. ``changed`` carries a knob's name and new value.
+
+    Rows are built once for every set of knobs and kept while others are shown: there are few sets, and a widget that is
+    never deleted leaves nobody with a reference to what is gone.
+    """
 
     changed = Signal(str, object)
 
@@ -45,11 +62,11 @@ class KnobControls(QWidget):
         self._owner = owner
         self._knobs: tuple[Knob, ...] = ()
         self._defaults: dict[str, object] = {}
-        self._editors: dict[str, QWidget] = {}
-        self._resets: dict[str, QToolButton] = {}
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setColumnStretch(1, 1)
+        self._rows = _Rows()
+        self._kept: dict[object, _Rows] = {((), ()): self._rows}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.addWidget(self._rows)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
@@ -58,7 +75,11 @@ class KnobControls(QWidget):
 
     def editor(self, name: str) -> QWidget:
         """The control of the knob ``name``."""
-        return self._editors[name]
+        return self._rows.editors[name]
+
+    def reset_button(self, name: str) -> QToolButton:
+        """The button that restores the default of the knob ``name``."""
+        return self._rows.resets[name]
 
     def set_knobs(
         self, knobs: Sequence[Knob], values: Mapping[str, object], defaults: Mapping[str, object] | None = None
@@ -66,29 +87,32 @@ class KnobControls(QWidget):
         """Show ``knobs`` at ``values``; ``defaults`` are what the reset buttons restore, in place of the knobs' own."""
         owners = {knob.name: knob.default for knob in knobs} | dict(defaults or {})
         if tuple(knobs) != self._knobs or owners != self._defaults:
-            self._defaults = owners
-            self._rebuild(tuple(knobs))
+            self._knobs, self._defaults = tuple(knobs), owners
+            self._change_rows()
         for knob in self._knobs:
             self._show(knob, values.get(knob.name, knob.default))
 
     def set_reason(self, name: str, reason: str) -> None:
         """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
-        editor = self._editors[name]
+        editor = self._rows.editors[name]
         knob = next(one for one in self._knobs if one.name == name)
         editor.setEnabled(not reason)
         editor.setToolTip(reason or _description(knob))
         editor.setAccessibleDescription(reason or _spoken(knob))
 
-    def _rebuild(self, knobs: tuple[Knob, ...]) -> None:
-        while self._grid.count():
-            widget = self._grid.takeAt(0).widget()
-            widget.hide()
-            widget.deleteLater()
-        self._knobs = knobs
-        self._editors.clear()
-        self._resets.clear()
+    def _change_rows(self) -> None:
+        key = self._knobs, tuple(self._defaults.items())
+        self._rows.hide()
+        if key not in self._kept:
+            self._kept[key] = self._build()
+            self._column.addWidget(self._kept[key])
+        self._rows = self._kept[key]
+        self._rows.show()
+
+    def _build(self) -> _Rows:
+        rows, defaults = _Rows(), self._defaults
         row = 0
-        for knob in knobs:
+        for knob in self._knobs:
             editor = self._editor(knob)
             label = QLabel(" ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))))
             label.setBuddy(editor)
@@ -99,17 +123,18 @@ class KnobControls(QWidget):
             reset = QToolButton(text="↺", toolTip=f"Reset to {self._default_text(knob)}")
             reset.setProperty("look", "quiet")
             reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
-            reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, self._defaults[one.name]))
-            self._grid.addWidget(label, row, 0)
+            reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, defaults[one.name]))
+            rows.grid.addWidget(label, row, 0)
             if isinstance(knob, Choice) and len(knob.title) + max(map(len, knob.titles or knob.values)) > _ROOM:
                 row += 1
-                self._grid.addWidget(editor, row, 0, 1, 2)
+                rows.grid.addWidget(editor, row, 0, 1, 2)
             else:
-                self._grid.addWidget(editor, row, 1)
-            self._grid.addWidget(reset, row, 2)
+                rows.grid.addWidget(editor, row, 1)
+            rows.grid.addWidget(reset, row, 2)
             row += 1
-            self._editors[knob.name] = editor
-            self._resets[knob.name] = reset
+            rows.editors[knob.name] = editor
+            rows.resets[knob.name] = reset
+        return rows
 
     def _editor(self, knob: Knob) -> QWidget:
         if isinstance(knob, Switch):
@@ -145,7 +170,7 @@ class KnobControls(QWidget):
         return spin
 
     def _show(self, knob: Knob, value: object) -> None:
-        editor = self._editors[knob.name]
+        editor = self._rows.editors[knob.name]
         editor.blockSignals(True)
         if isinstance(editor, QCheckBox):
             editor.setChecked(bool(value))
@@ -159,7 +184,7 @@ class KnobControls(QWidget):
         elif isinstance(editor, QDoubleSpinBox):
             editor.setValue(float(value))
         editor.blockSignals(False)
-        self._resets[knob.name].setEnabled(value != self._defaults[knob.name])
+        self._rows.resets[knob.name].setEnabled(value != self._defaults[knob.name])
 
     def _default_text(self, knob: Knob) -> str:
         default = self._defaults[knob.name]

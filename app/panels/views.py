@@ -54,7 +54,7 @@ class ViewsPanel(QWidget):
         self._figures: dict[str, Figure] = {}
         self._failures: dict[str, str] = {}
         self._values: dict[str, Values] = {}
-        self._controls: dict[tuple[str, int], KnobControls] = {}
+        self._controls: dict[str, KnobControls] = {}
         self._build(colours)
         self._show_view()
 
@@ -206,14 +206,13 @@ class ViewsPanel(QWidget):
 
     @property
     def knobs(self) -> KnobControls:
-        """The controls of the chosen view. Each view has its own for every number of layers: controls that are built
-        again end the old ones, and with them PySide ends actions of the window at the same addresses."""
-        key = self.view.name, self._layers
-        if key not in self._controls:
-            made = self._controls[key] = KnobControls(self.view.title)
+        """The controls of the chosen view. Each view has its own, named after it."""
+        name = self.view.name
+        if name not in self._controls:
+            made = self._controls[name] = KnobControls(self.view.title)
             made.changed.connect(self._change_knob)
             self._knob_column.insertWidget(0, made)
-        return self._controls[key]
+        return self._controls[name]
 
     @property
     def figure(self) -> Figure | None:

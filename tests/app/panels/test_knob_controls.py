@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QSpinBox
+from PySide6.QtGui import QAction, QUndoStack
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QDoubleSpinBox, QMainWindow, QSpinBox
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from app.panels.knob_controls import KnobControls, decimals
 from engine.knobs import Choice, Effect, Number, Switch, defaults
@@ -60,19 +64,53 @@ def test_keys_change_values(controls: KnobControls, qtbot: QtBot) -> None:
 
 def test_reset_restores_the_owners_default(controls: KnobControls, qtbot: QtBot) -> None:
     controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 20}, {"steps": 16})
-    reset = controls._resets["steps"]
+    reset = controls.reset_button("steps")
     assert reset.isEnabled()
     with qtbot.waitSignal(controls.changed) as blocker:
         reset.click()
     assert blocker.args == ["steps", 16]
     controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 16}, {"steps": 16})
-    assert not controls._resets["steps"].isEnabled()
+    assert not controls.reset_button("steps").isEnabled()
 
 
 def test_showing_a_value_is_no_change(controls: KnobControls, qtbot: QtBot) -> None:
     with qtbot.assertNotEmitted(controls.changed):
         controls.set_knobs(KNOBS, {"steps": 5, "threshold": 1.0, "on": False, "solver": "midpoint"})
     assert controls.editor("solver").currentData() == "midpoint"
+
+
+def test_rows_are_built_once_for_each_set_of_knobs(controls: KnobControls, qtbot: QtBot) -> None:
+    editor = controls.editor("steps")
+    qtbot.keyClick(editor, Qt.Key.Key_Up)
+    controls.set_knobs(KNOBS[2:], {"on": False, "solver": "euler"})
+    assert [knob.name for knob in controls.knobs] == ["on", "solver"]
+    assert not editor.isVisible()
+    assert controls.editor("on").isVisible()
+    controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 7})
+    assert controls.editor("steps") is editor
+    assert editor.isVisible()
+    assert editor.value() == 7
+    with qtbot.waitSignal(controls.changed) as blocker:
+        controls.reset_button("steps").click()
+    assert blocker.args == ["steps", 32]
+
+
+def test_many_changes_leave_all_objects_alive(qtbot: QtBot) -> None:
+    window, controls = QMainWindow(), KnobControls("Test")
+    qtbot.addWidget(window)
+    window.setCentralWidget(controls)
+    window.show()
+    stack, kept = QUndoStack(window), []
+    for index in range(20):
+        for one in TECHNIQUES:
+            controls.set_knobs(one.knobs, defaults(one.knobs))
+            kept += [controls.editor(knob.name) for knob in one.knobs]
+            # One that Python makes and one that Qt makes.
+            kept += [QAction(f"{one.name} {index}", window), stack.createUndoAction(window, "Undo")]
+        QApplication.processEvents()
+        gc.collect()
+    assert all(isValid(one) for one in kept)
+    assert len({id(one) for one in kept if not isinstance(one, QAction)}) == sum(len(one.knobs) for one in TECHNIQUES)
 
 
 def test_every_declared_technique_can_be_shown(qtbot: QtBot) -> None:

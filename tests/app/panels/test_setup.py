@@ -13,7 +13,6 @@ from app.panels.setup import SetupPanel
 from app.selection import DITREDUCIO
 from app.theme import LIGHT
 from engine.models import catalogue
-from engine.techniques import TECHNIQUES
 from tests.app.desk import Desk, calibrated
 from tests.app.records import STEPS
 
@@ -39,7 +38,7 @@ def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
 def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk: Desk) -> None:
     assert panel.sampler.knobs == desk.state.sampler_knobs
     assert panel.sampler.editor("steps").value() == STEPS
-    for one in TECHNIQUES:
+    for one in desk.state.techniques:
         group = panel.techniques[one.name]
         controls = group.controls
         assert one.title.startswith(group.title())
@@ -53,7 +52,7 @@ def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
     panel: SetupPanel, desk: Desk, qtbot: QtBot
 ) -> None:
     controls = panel.techniques[DITREDUCIO].controls
-    editor, reset = controls.editor("marked"), controls._resets["marked"]
+    editor, reset = controls.editor("marked"), controls.reset_button("marked")
     assert not reset.isEnabled()
     qtbot.keyClick(editor, Qt.Key.Key_Up)
     assert desk.state.knobs(DITREDUCIO)["marked"] == 11.0
