@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError, SettingError
 from engine.knobs import Values, checked
-from engine.models.base import ModelInfo, OperationCounts, WeightSet
+from engine.models.base import FLOW, ModelInfo, OperationCounts, WeightSet
 from engine.sampling.guidance import needed_branches
 from engine.setting import Setting
 from engine.techniques import (
@@ -78,6 +78,8 @@ def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable]
     Raises :class:`SettingError` and :class:`ProfileError` that say why it cannot be used.
     """
     require_family(info, setting)
+    if info.family != FLOW:
+        raise SettingError(f"{info.title} decodes token by token; steps and strategy tables are not for it.")
     reference = _one_branch_where_trained(info, checked(info.knobs, setting.options, info.title))
     weights = _weights(info, setting)
     options = checked(info.knobs, reshaped(setting, reference), info.title)
