@@ -79,6 +79,7 @@ def compute(task: Task) -> Findings:
 
 def weight_sets(info: ModelInfo) -> tuple[WeightSet, ...]:
     """One set of weights for each w, ascending. Raises :class:`SettingError` where there is none."""
+    guidance_free.require_guidance(info)
     if not info.weight_sets:
         raise SettingError(
             f"{info.title} has no CFG-free weights to compare; train some, for w = 0.5 to begin with, or load a model "

@@ -28,16 +28,21 @@ def describe(knobs: Values) -> str:
     return f"w = {weight:.2f} stands for guidance g = {weight / (1 - weight):.2f}, in one branch"
 
 
+def require_guidance(info: ModelInfo) -> None:
+    """Raise :class:`SettingError` unless the model is guided in the way that CFG-free replaces."""
+    if "guidance" not in {knob.name for knob in info.knobs}:
+        raise SettingError(
+            f"{info.title} is guided in another way than F5-TTS, and there are no CFG-free weights for it."
+        )
+
+
 def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
     """The weights of the loaded model that ``entry`` engages: those that it names by fingerprint, else any of
     ``weight``.
 
     Raises :class:`SettingError` that says what there is and how to come by others.
     """
-    if "guidance" not in {knob.name for knob in info.knobs}:
-        raise SettingError(
-            f"{info.title} is guided in another way than F5-TTS, and there are no CFG-free weights for it."
-        )
+    require_guidance(info)
     if info.cfg_free_weight is not None:
         raise SettingError(
             f"{info.title} is CFG-free already (w = {info.cfg_free_weight:.2f}): it runs one branch as it is. "

@@ -121,8 +121,8 @@ def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: b
     there = ", ".join(f"{one.depth} ({one.stage})" for one in info.students)
     has = f"; there are some with {there}" if there else ""
     return (
-        f"No {state} student of {info.title} with {which} has been trained yet{has}; train one (paretone train spade "
-        f"--depth {depth}), or hear it pruned only.{_foreign(info, 'students')}"
+        f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
+        f"pruned only.{_foreign(info, 'students')}"
     )
 
 
@@ -138,10 +138,9 @@ def _speculation(info: ModelInfo, entry: Engaged, target: StudentWeights | None)
     elif there:
         draft = there[0]
     else:
-        recipe = "spade --depth 6" if by_student else "draft"
         raise SettingError(
-            f"No {kind} that could propose tokens for {info.title} has been trained yet; train one (paretone train "
-            f"{recipe}).{_foreign(info, f'{kind}s')}"
+            f"No {kind} that could propose tokens for {info.title} has been trained yet; train one first."
+            f"{_foreign(info, f'{kind}s')}"
         )
     if target is not None and draft.fingerprint == target.fingerprint:
         raise SettingError(

@@ -107,13 +107,11 @@ class ImportanceRecord:
             record = cls(**{**data, "notes": tuple(data.get("notes", ())), "measures": measures})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CheckpointError(
-                f"{place} is not a measurement of layers ({type(error).__name__}); measure again: "
-                "paretone measure-layers."
+                f"{place} is not a measurement of layers ({type(error).__name__}); measure again."
             ) from error
         if not record.measures or any(not _fits(one, record.layers) for one in record.measures):
             raise CheckpointError(
-                f"{place} does not give every one of its {record.layers} layers a number; measure again: "
-                "paretone measure-layers."
+                f"{place} does not give every one of its {record.layers} layers a number; measure again."
             )
         return record
 

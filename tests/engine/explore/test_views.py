@@ -44,7 +44,11 @@ QUICK = {
     "guidance-weight": {"sentences": 2},
 }
 MODULES = ("attention", "feed_forward")
-EVERY = [pytest.param(one.name, marks=pytest.mark.slow if one.name == "ablation" else ()) for one in VIEWS]
+EVERY = [
+    pytest.param(one.name, marks=pytest.mark.slow if one.name == "ablation" else ())
+    for one in VIEWS
+    if "flow" in one.families
+]
 
 
 @pytest.fixture
