@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from engine.models.checkpoints import check_shapes, load_strictly
@@ -56,8 +57,7 @@ def fused(weights: Mapping[str, Tensor], naming: Naming = HOOKED) -> dict[str, T
     for name, value in weights.items():
         if name.endswith(naming.direction):
             layer = name.removesuffix(naming.direction)
-            norm = value.norm(dim=tuple(range(1, value.dim())), keepdim=True)
-            result[layer + "weight"] = value * (weights[layer + naming.magnitude] / norm)
+            result[layer + "weight"] = torch._weight_norm(value, weights[layer + naming.magnitude], 0)
         elif not name.endswith(naming.magnitude):
             result[name] = value
     return result

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig
+from engine.models.cosyvoice2.flow_estimator import conditions
 from engine.models.cosyvoice2.memory import Memory
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
@@ -103,10 +104,10 @@ def test_parity_cosyvoice2_flow_encoder_and_every_step(fixture: Fixture, case: s
     stream = MelStream(model, prompt_of(fixture), chunked)
     assert_close(stream.times, fixture["t_per_step"], 1e-7, "t_per_step")
     states = fixture[f"{case}.x_in_per_step"]
-    conditioning = model.estimator.conditioning(encoded, speaker, fixture["cond"][..., : 2 * kept], memory)
+    given = conditions(encoded, speaker, fixture["cond"][..., : 2 * kept])
     table = model.estimator.time_table(fixture["t_per_step"])
     for step, state in enumerate(states):
-        velocity = model.estimator(state[None], conditioning, table[step], 0, chunked, Memory())
+        velocity = model.estimator(state[None], given, table[step], 0, chunked, Memory())
         if (name := f"{case}.velocity_step{step}") in fixture:
             assert_close(velocity, fixture[name], TOLERANCE, name)
         if step + 1 < len(states):

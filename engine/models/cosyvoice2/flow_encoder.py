@@ -48,10 +48,11 @@ class RelativeAttention(nn.Module):
         query, key, value = (self._split(one(x)) for one in (self.linear_q, self.linear_k, self.linear_v))
         key, value = memory.extended(self, "keys", key), memory.extended(self, "values", value)
         u, v = self.pos_bias_u[:, None], self.pos_bias_v[:, None]
-        bias = self._distance_scores(query + v, key.shape[2], memory) / math.sqrt(query.shape[-1])
+        scores = (query + u) @ key.mT + self._distance_scores(query + v, key.shape[2], memory)
+        scores = scores / math.sqrt(query.shape[-1])
         if mask is not None:
-            bias = bias.masked_fill(~mask, -torch.inf)
-        mixed = F.scaled_dot_product_attention(query + u, key, value, bias)
+            scores = scores.masked_fill(~mask, -torch.inf)
+        mixed = scores.softmax(dim=-1) @ value
         return self.linear_out(mixed.transpose(1, 2).flatten(2))
 
     def _split(self, x: Tensor) -> Tensor:

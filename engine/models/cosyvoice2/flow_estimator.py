@@ -1,14 +1,11 @@
 """The network of CosyVoice 2 that estimates the velocity of the flow, causal over time.
 
 Official names and sizes: ``cosyvoice/flow/decoder.py`` (``CausalConditionalDecoder``, a U-Net that halves nothing) with
-the blocks of Matcha-TTS. What upstream computes again and again is computed once here: the time embeddings of all
-steps, and what the conditions add to the first layer, which is the same at every step. The state itself is the same in
-both guidance branches, so that the first layer reads it once.
+the blocks of Matcha-TTS. Time embeddings are tabulated for all steps of a request. Operations and their order are
+upstream's: the vocoder sums up pitch to phases of ten thousand turns, where another rounding is another phase.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -31,17 +28,10 @@ class CausalBlock(nn.Module):
         super().__init__()
         self.block = nn.Sequential(CausalConv(inputs, outputs, 3), nn.Identity(), nn.LayerNorm(outputs))
 
-    @property
-    def convolution(self) -> CausalConv:
-        """The layer in front."""
-        return self.block[0]
-
-    def activated(self, hidden: Tensor) -> Tensor:
-        """What follows the convolution, (B, channels, n) to the same shape."""
-        return F.mish(self.block[2](hidden.transpose(1, 2)).transpose(1, 2))
-
     def forward(self, x: Tensor, memory: Memory) -> Tensor:
-        return self.activated(self.convolution(x, memory))
+        """(B, inputs, n) to (B, outputs, n)."""
+        convolution, _, norm = self.block
+        return F.mish(norm(convolution(x, memory).transpose(1, 2)).transpose(1, 2))
 
 
 class Residual(nn.Module):
@@ -56,12 +46,8 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, time: Tensor, memory: Memory) -> Tensor:
         """(B, inputs, n) to (B, outputs, n); ``time`` (outputs,) comes from ``mlp``."""
-        return self.joined(self.block1.convolution(x, memory), self.res_conv(x), time, memory)
-
-    def joined(self, hidden: Tensor, projected: Tensor, time: Tensor, memory: Memory) -> Tensor:
-        """The output, from that of the first convolution and that of the projection."""
-        hidden = self.block1.activated(hidden) + time[:, None]
-        return self.block2(hidden, memory) + projected
+        hidden = self.block1(x, memory) + time[:, None]
+        return self.block2(hidden, memory) + self.res_conv(x)
 
 
 class Attention(nn.Module):
@@ -137,12 +123,11 @@ class TimeEmbedding(nn.Module):
         return self.linear_2(F.silu(self.linear_1(hidden)))
 
 
-@dataclass(frozen=True)
-class Conditioning:
-    """What the conditions add to the first layer, (2, channels, n): with conditions, then without."""
-
-    hidden: Tensor
-    projected: Tensor
+def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
+    """For both branches, (2, 3 · bands, n): ``encoded`` and ``prompt`` (1, bands, n) and ``speaker`` (1, bands), then
+    nothing."""
+    present = torch.cat([encoded, speaker[:, :, None].expand_as(encoded), prompt], dim=1)
+    return torch.cat([present, torch.zeros_like(present)])
 
 
 class Estimator(nn.Module):
@@ -172,33 +157,26 @@ class Estimator(nn.Module):
 
     def time_table(self, times: Tensor) -> Tensor:
         """What every stage adds at each of ``times`` (n,): (n, stages, channels)."""
-        vectors = self.time_mlp(times)
-        return torch.stack([one.mlp(vectors) for one in self.residuals], dim=1)
+        return torch.stack([self._times(time.expand(BRANCHES)) for time in times])
 
-    def conditioning(self, encoded: Tensor, speaker: Tensor, prompt: Tensor, memory: Memory) -> Conditioning:
-        """Of ``encoded`` and ``prompt`` (1, bands, n), the next frames, and ``speaker`` (1, bands)."""
-        conditions = torch.cat([encoded, speaker[:, :, None].expand_as(encoded), prompt], dim=1)
-        conditions = torch.cat([conditions, torch.zeros_like(conditions)])
-        first = self.residuals[0]
-        convolution, projection = first.block1.convolution, first.res_conv
-        preceded = memory.preceded(convolution, conditions, convolution.kernel_size[0] - 1)
-        return Conditioning(
-            F.conv1d(preceded, convolution.weight[:, self.bands :], convolution.bias),
-            F.conv1d(conditions, projection.weight[:, self.bands :], projection.bias),
-        )
+    def _times(self, times: Tensor) -> Tensor:
+        # As many rows as upstream has: another number of them would be rounded in another way.
+        vectors = self.time_mlp(times)
+        return torch.stack([one.mlp(vectors)[0] for one in self.residuals])
 
     def forward(
-        self, state: Tensor, conditioning: Conditioning, times: Tensor, first: int, chunked: bool, memory: Memory
+        self, state: Tensor, conditions: Tensor, times: Tensor, first: int, chunked: bool, memory: Memory
     ) -> Tensor:
         """Velocities (2, bands, n), with and without conditions, of the frames ``state`` (1, bands, n) after ``first``.
 
-        ``times`` (stages, channels) is one row of :meth:`time_table`. ``memory`` belongs to one step of the solver.
+        ``conditions`` are those of :func:`conditions`, ``times`` (stages, channels) is one row of :meth:`time_table`.
+        ``memory`` belongs to one step of the solver.
         """
         chunk = self.chunk if chunked else None
         mask = chunk_mask(first, state.shape[-1], chunk, state.device)
         (down, blocks, smooth), (up, up_blocks, up_smooth) = self.down_blocks[0], self.up_blocks[0]
 
-        x = self._entered(down, state, conditioning, times[0], memory)
+        x = down(torch.cat([state.expand(BRANCHES, -1, -1), conditions], dim=1), times[0], memory)
         skipped = self._attended(x, blocks, mask, memory)
         x = smooth(skipped, memory)
         for (middle, middle_blocks), time in zip(self.mid_blocks, times[1:-1], strict=True):
@@ -206,14 +184,6 @@ class Estimator(nn.Module):
         x = up(torch.cat([x, skipped], dim=1), times[-1], memory)
         x = up_smooth(self._attended(x, up_blocks, mask, memory), memory)
         return self.final_proj(self.final_block(x, memory))
-
-    def _entered(self, stage: Residual, state: Tensor, add: Conditioning, time: Tensor, memory: Memory) -> Tensor:
-        """The first residual part; what it makes of the state is the same for both branches."""
-        convolution = stage.block1.convolution
-        preceded = memory.preceded(convolution, state, convolution.kernel_size[0] - 1)
-        hidden = F.conv1d(preceded, convolution.weight[:, : self.bands])
-        projected = F.conv1d(state, stage.res_conv.weight[:, : self.bands])
-        return stage.joined(hidden + add.hidden, projected + add.projected, time, memory)
 
     @staticmethod
     def _attended(x: Tensor, blocks: nn.ModuleList, mask: Tensor | None, memory: Memory) -> Tensor:

@@ -20,7 +20,7 @@ from engine.errors import AudioError, TextError
 from engine.models.checkpoints import load_strictly
 from engine.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig
 from engine.models.cosyvoice2.flow_encoder import UpsamplingEncoder
-from engine.models.cosyvoice2.flow_estimator import Estimator
+from engine.models.cosyvoice2.flow_estimator import Estimator, conditions
 from engine.models.cosyvoice2.memory import Memory
 
 NOISE_SEED = 0
@@ -129,6 +129,11 @@ class MelStream:
         """The remaining mel frames (1, bands, n); the last call."""
         return self._advance(len(self._tokens), last=True)
 
+    def whole(self, tokens: Sequence[int]) -> Tensor:
+        """All frames (1, bands, n) of a request that consists of ``tokens``, in one pass; the only call."""
+        self._take(tokens)
+        return self.finish()
+
     def unfinished(self, tokens: Sequence[int]) -> Tensor:
         """All frames that are known when more tokens will follow the given ones, the only and last ones here; those
         of a chunk that is not complete yet are still wrong. So upstream streams."""
@@ -167,11 +172,11 @@ class MelStream:
         model, count = self._model, encoded.shape[-1]
         known = self._prompt[..., first : first + count]
         prompt = F.pad(known, (0, count - known.shape[-1]))
-        conditioning = model.estimator.conditioning(encoded, self._speaker, prompt, self._memory)
+        given = conditions(encoded, self._speaker, prompt)
         state = model.noise[..., first : first + count]
         guidance = model.config.guidance
         for length, times, memory in zip(self._lengths, self._time_table, self._step_memories, strict=True):
-            velocity = model.estimator(state, conditioning, times, first, self._chunked, memory)
+            velocity = model.estimator(state, given, times, first, self._chunked, memory)
             state = state + length * ((1 + guidance) * velocity[:1] - guidance * velocity[1:])
         return state
 

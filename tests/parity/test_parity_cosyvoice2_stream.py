@@ -1,0 +1,68 @@
+"""CosyVoice 2's official way of streaming, and what is not streamed, against the official model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.models.cosyvoice2.hift import AudioStream, Hift
+from engine.models.cosyvoice2.hift_source import NoNoise
+from engine.models.cosyvoice2.streaming import hurried
+from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from engine.models.cosyvoice2.upstream_streaming import UpstreamStream
+from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
+from tests.parity.test_parity_cosyvoice2_flow import flow_config
+from tests.parity.test_parity_cosyvoice2_hift import build as build_vocoder
+
+TOLERANCE = 1e-4
+
+
+def build(fixture: Fixture) -> tuple[TokenToMel, Hift]:
+    """The models that the two other fixtures hold the weights of, with the chunks of this one."""
+    flow, vocoder = (replace(fixture, name=f"cosyvoice2_{part}") for part in ("flow", "hift"))
+    config = flow_config(flow.description)
+    chunk = fixture.description["flow_static_chunk_size"]
+    model = TokenToMel(replace(config, encoder=replace(config.encoder, chunk=chunk)))
+    model.load_official(flow.weights, flow.name)
+    return model.eval().requires_grad_(False), build_vocoder(vocoder)
+
+
+def is_stream(description: dict) -> bool:
+    return "first_request" in description
+
+
+def prompt_of(fixture: Fixture) -> AcousticPrompt:
+    return AcousticPrompt(fixture["prompt_token"], fixture["prompt_feat"], fixture["embedding"])
+
+
+streams = pytest.mark.parametrize("fixture", fixtures("ar", is_stream))
+
+
+@streams
+def test_parity_cosyvoice2_stream_of_every_request(fixture: Fixture) -> None:
+    full_precision()
+    flow, vocoder = build(fixture)
+    for _ in range(2):  # upstream, the second one would come in a single chunk
+        stream = UpstreamStream(flow, vocoder, prompt_of(fixture), lambda: NoNoise(vocoder.config))
+        chunks, needed = [], []
+        for given, token in enumerate(fixture["token"].tolist(), 1):
+            found = stream.push([token])
+            chunks += found
+            needed += [given] * len(found)
+        chunks.append(stream.finish())
+        needed.append(given)
+        assert [chunk.shape[-1] for chunk in chunks] == fixture["chunk_lengths"].tolist()
+        assert needed == [call["tokens_given"] for call in fixture.description["first_request"]]
+        assert_close(torch.cat(chunks, dim=-1), fixture["stream_speech"], TOLERANCE, "stream_speech")
+
+
+@streams
+@pytest.mark.parametrize(("speed", "name"), [(1.0, "offline_speech"), (1.25, "speed125_speech")])
+def test_parity_cosyvoice2_stream_not_streamed(fixture: Fixture, speed: float, name: str) -> None:
+    full_precision()
+    flow, vocoder = build(fixture)
+    mel = MelStream(flow, prompt_of(fixture), chunked=False).whole(fixture["token"].tolist())
+    audio = AudioStream(vocoder, NoNoise(vocoder.config)).push(hurried(mel, speed), last=True)
+    assert_close(audio, fixture[name], TOLERANCE, name)
