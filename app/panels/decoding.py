@@ -224,7 +224,7 @@ class DecodingPanel(QWidget):
         if trace is None:
             self.strip.show_tokens(())
             return
-        self.strip.show_tokens(spoken_tokens(trace))
+        self.strip.show_tokens(spoken_tokens(trace), trace.token_rate)
         self.acceptance.show_positions(acceptance_by_position(trace))
         mean = drafting(trace).tokens_per_pass
         self.running.show_points(*running_tokens_per_pass(trace), mean)

@@ -83,6 +83,7 @@ class TokenStrip(QWidget):
         super().__init__(parent)
         self._colours = colours
         self._tokens: tuple[SpokenToken, ...] = ()
+        self._rate = 25.0
         self._cursor = 0
         self._position: float | None = None
         self._line_seconds = _LINES_OF_SECONDS[0]
@@ -93,9 +94,9 @@ class TokenStrip(QWidget):
         self.setAccessibleName("Tokens along time")
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def show_tokens(self, tokens: Sequence[SpokenToken]) -> None:
-        """Show these tokens, in the order of time."""
-        self._tokens = tuple(tokens)
+    def show_tokens(self, tokens: Sequence[SpokenToken], rate: float = 25.0) -> None:
+        """Show these tokens, in the order of time; each is heard for 1 / ``rate`` seconds."""
+        self._tokens, self._rate = tuple(tokens), rate
         self._depth = max((len(one.rejected) for one in self._tokens), default=0)
         self._cursor, self._position = 0, None
         self._break_lines()
@@ -174,8 +175,7 @@ class TokenStrip(QWidget):
         """As many seconds to a line as leave a token room for its letter."""
         em = self.fontMetrics().height()
         room = max(1.0, self.width() - (_MARGIN + _END) * em)
-        rate = self._rate()
-        fitting = [one for one in _LINES_OF_SECONDS if one * rate * _LEAST_CELL * em <= room]
+        fitting = [one for one in _LINES_OF_SECONDS if one * self._rate * _LEAST_CELL * em <= room]
         self._line_seconds = max(fitting, default=_LINES_OF_SECONDS[0])
         self._lines = []
         for index, one in enumerate(self._tokens):
@@ -185,12 +185,6 @@ class TokenStrip(QWidget):
             self._lines[line] = (self._lines[line][0], index + 1)
         self.updateGeometry()
         self.update()
-
-    def _rate(self) -> float:
-        """Tokens a second."""
-        if len(self._tokens) < 2:
-            return 25.0
-        return (len(self._tokens) - 1) / max(self._tokens[-1].seconds - self._tokens[0].seconds, 1e-6)
 
     def _line_height(self) -> float:
         return self.fontMetrics().height() * (_CELL_HEIGHT + self._depth * _DRAFT_HEIGHT + _LINE_GAP * 0.5)
@@ -211,7 +205,7 @@ class TokenStrip(QWidget):
         em = self.fontMetrics().height()
         line, one = self._line_of(index), self._tokens[index]
         left = self._place(one.seconds, line)
-        right = self._place(one.seconds + 1 / self._rate(), line)
+        right = self._place(one.seconds + 1 / self._rate, line)
         return QRectF(left, line * self._line_height() + 0.3 * em, right - left, _CELL_HEIGHT * em)
 
     def token_at(self, place: QPointF) -> int | None:

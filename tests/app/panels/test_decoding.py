@@ -1,0 +1,125 @@
+"""The Decoding panel as people use it: real key presses and clicks on the real widget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QSignalSpy, QTest
+from pytestqt.qtbot import QtBot
+
+from app.panels.decoding import DecodingPanel
+from app.panels.token_strip import fate_colours
+from app.theme import DARK, LIGHT, contrast
+from engine.setting import Engaged, Setting
+from engine.take import Take, Trace
+from tests.engine.measure.test_decoding import PLAIN, TRACE
+
+KEY = Qt.Key
+SSD = Setting("lm-mini", techniques=(Engaged("speculative"),))
+
+
+def take(name: str, setting: Setting = Setting("lm-mini"), **trace: object) -> Take:
+    return Take(
+        name, "2026-11-21", "One.", "slt", setting, 24000, np.zeros(48000, np.float32), trace=Trace(**trace), label=name
+    )
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> DecodingPanel:
+    made = DecodingPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.resize(900, 480)
+    made.set_takes(take("Baseline", decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
+    made.show()
+    made.activateWindow()
+    qtbot.waitExposed(made)
+    made.setFocus()
+    return made
+
+
+def test_without_tokens_it_says_what_to_do(qtbot: QtBot) -> None:
+    panel = DecodingPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.set_takes(take("Flow"), None)
+    panel.show()
+    assert not panel.strip.isVisible()
+
+
+def test_figures_of_drafting_beside_the_baseline(panel: DecodingPanel) -> None:
+    assert panel.side == "B"
+    assert panel.headline.text() == "SSD: 8 tokens in 4 passes of the target"
+    assert [panel.figure(name) for name in ("tokens", "length", "cost", "predicted", "measured")] == [
+        "2.00",
+        "2.75",
+        "0.20",
+        "1.29 ×",
+        "1.03 ×",
+    ]
+    assert "rejected&nbsp;drafts&nbsp;5" in panel.legend.text()
+    panel.show_side("A")
+    assert panel.figure("predicted") == "–"
+    assert "decoded&nbsp;8" in panel.legend.text()
+
+
+def test_without_a_baseline_nothing_is_claimed(panel: DecodingPanel) -> None:
+    panel.set_takes(take("Other", SSD, decoding=TRACE), take("SSD", SSD, decoding=TRACE))
+    assert panel.figure("measured") == "– (no baseline)"
+    panel.set_takes(take("Other model", Setting("llasa-1b"), decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
+    assert panel.figure("measured") == "– (no baseline)"
+
+
+def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> None:
+    heard = QSignalSpy(panel.hear_wanted)
+    assert panel.strip.hasFocus()
+    QTest.keyClick(panel.strip, KEY.Key_Right)
+    QTest.keyClick(panel.strip, KEY.Key_PageDown)
+    assert panel.strip.cursor == 4, "the next cycle"
+    QTest.keyClick(panel.strip, KEY.Key_Right)
+    assert "Rejected drafts here: 6, 7" in panel.reading.text()
+    QTest.keyClick(panel.strip, KEY.Key_Space)
+    assert heard.at(0) == ["B", pytest.approx(0.1)]
+    QTest.keyClick(panel.strip, KEY.Key_End)
+    assert panel.strip.cursor == 7
+    QTest.keyClick(panel.strip, KEY.Key_Home)
+    assert panel.strip.cursor == 0
+
+
+def test_a_click_on_a_token_hears_from_there(panel: DecodingPanel, qtbot: QtBot) -> None:
+    heard = QSignalSpy(panel.hear_wanted)
+    place = panel.strip.token_rectangle(6).center().toPoint()
+    qtbot.mouseClick(panel.strip, Qt.MouseButton.LeftButton, pos=place)
+    assert heard.at(0) == ["B", pytest.approx(2.0)]
+    assert panel.strip.cursor == 6
+
+
+def test_tokens_are_painted_in_the_colours_of_their_fates(panel: DecodingPanel) -> None:
+    picture = panel.strip.grab().toImage()
+    fills = fate_colours(LIGHT)
+    for index, fate in ((1, "accepted"), (3, "bonus"), (5, "resampled")):
+        corner = panel.strip.token_rectangle(index).topLeft().toPoint()
+        assert picture.pixelColor(corner.x() + 2, corner.y() + 2).name() == fills[fate]
+
+
+def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPanel) -> None:
+    wide = panel.strip.lines
+    panel.resize(460, 480)
+    assert panel.strip.lines > wide
+    cells = [panel.strip.token_rectangle(index) for index in range(8)]
+    assert all(cell.right() <= panel.strip.width() for cell in cells)
+
+
+def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:
+    QTest.keyClick(panel.strip, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0].split("\t")[:4] == ["token", "seconds", "id", "fate"]
+    assert lines[6] == "6\t0.100\t9\tresampled\t2\t6 7"
+
+
+def test_letters_stand_out_from_their_fates_in_both_themes(panel: DecodingPanel) -> None:
+    panel.set_colours(DARK)
+    for colours in (LIGHT, DARK):
+        fills = fate_colours(colours)
+        assert all(contrast(fills[fate], colours.on_accent) >= 4.5 for fate in ("accepted", "resampled", "bonus"))
+        assert contrast(fills["decoded"], colours.on_accent) >= 4.3

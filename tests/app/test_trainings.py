@@ -1,0 +1,56 @@
+"""Each training asks the engine for what its form says."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.trainings import DRAFT, GUIDANCE_FREE, STUDENT, TRAININGS, Place, Plan, Training, training
+from engine.knobs import defaults
+from engine.messages import TrainDraft, TrainGuidanceFree, TrainStudent
+
+PLACE = Place("lm-mini", "models", "small", "cpu")
+
+
+def plan(one: Training, **knobs: object) -> Plan:
+    return Plan(one.name, "speech.csv", "runs", 20.0, True, False, defaults(one.knobs).replace(**knobs))
+
+
+@pytest.mark.parametrize(("one", "command"), [(GUIDANCE_FREE, TrainGuidanceFree), (DRAFT, TrainDraft)])
+def test_what_all_have_in_common_is_passed_on(one: Training, command: type) -> None:
+    made = one.command(7, PLACE, plan(one))
+    assert type(made) is command
+    assert (made.job, made.model, made.folder, made.variant, made.device) == (7, "lm-mini", "models", "small", "cpu")
+    assert (made.manifest, made.work, made.minutes, made.half_precision, made.resume) == (
+        "speech.csv",
+        "runs",
+        20.0,
+        True,
+        False,
+    )
+
+
+def test_a_draft_has_its_layers() -> None:
+    made = DRAFT.command(1, PLACE, plan(DRAFT, lower=3, upper=2, sentences=50))
+    assert (made.lower, made.upper, made.sentences) == (3, 2, 50)
+
+
+def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
+    made = STUDENT.command(1, PLACE, plan(STUDENT, layers="0,4,11", stage=5.0))
+    assert isinstance(made, TrainStudent)
+    assert (made.retained, made.stages) == ((0, 4, 11), (5.0,))
+    assert STUDENT.command(1, PLACE, plan(STUDENT, depth=4)).depth == 4
+    assert STUDENT.command(1, PLACE, plan(STUDENT, stage=0.0)).stages == ()
+    assert STUDENT.command(1, PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
+
+
+def test_work_folders_tell_trainings_apart() -> None:
+    folders = {one.folder("lm-mini", defaults(one.knobs)) for one in TRAININGS}
+    assert len(folders) == len(TRAININGS)
+    assert STUDENT.folder("lm-mini", defaults(STUDENT.knobs).replace(layers="0,11")) == "lm-mini-student-2"
+
+
+def test_every_training_is_found_by_its_name_and_says_how_it_goes() -> None:
+    for one in TRAININGS:
+        assert training(one.name) is one
+        first = one.found[0]
+        assert first.wording(0.25) in one.progress.format(step=3, found=first.wording(0.25))

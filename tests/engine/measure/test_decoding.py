@@ -1,0 +1,72 @@
+"""What is read off a trace of decoding, against counts made by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from engine.measure.decoding import (
+    acceptance_by_position,
+    drafting,
+    running_tokens_per_pass,
+    spoken_tokens,
+)
+from engine.measure.proportions import wilson_interval
+from engine.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
+
+RATE = 50.0
+FULL = DecodingCycle((1, 2, 3, 4), (1, 2, 3), 3, BONUS, (), 0.003, 0.005)
+PARTLY = DecodingCycle((5, 9), (5, 6, 7), 1, RESAMPLED, (), 0.003, 0.005)
+REFUSED = DecodingCycle((8,), (2, 2, 2), 0, RESAMPLED, (), 0.003, 0.005)
+STOPPED = DecodingCycle((1,), (1, 1920), 2, BONUS, (), 0.002, 0.005)
+"""The second draft was the stop, and was accepted: it is not among the tokens."""
+TRACE = DecodingTrace(RATE, 1920, ((FULL, PARTLY), (REFUSED, STOPPED)), (0.0, 2.0), (False, False))
+PLAIN = DecodingTrace(RATE, 1920, (tuple(DecodingCycle((one,), target_seconds=0.004) for one in range(8)),), (0.0,))
+
+
+def test_every_token_has_its_time_its_fate_and_the_drafts_rejected_there() -> None:
+    tokens = spoken_tokens(TRACE)
+    assert [one.id for one in tokens] == [1, 2, 3, 4, 5, 9, 8, 1]
+    assert [one.fate for one in tokens] == [*[ACCEPTED] * 3, BONUS, ACCEPTED, RESAMPLED, RESAMPLED, ACCEPTED]
+    assert [one.seconds for one in tokens] == pytest.approx([0, 0.02, 0.04, 0.06, 0.08, 0.1, 2.0, 2.02])
+    assert [one.cycle for one in tokens] == [0, 0, 0, 0, 1, 1, 2, 3]
+    assert [one.rejected for one in tokens] == [(), (), (), (), (), (6, 7), (2, 2, 2), ()]
+
+
+def test_acceptance_counts_what_was_judged_and_what_was_proposed() -> None:
+    first, second, third = acceptance_by_position(TRACE)
+    assert (first.proposed, first.judged, first.accepted) == (4, 4, 3)
+    assert (second.proposed, second.judged, second.accepted) == (4, 3, 2)
+    assert (third.proposed, third.judged, third.accepted) == (3, 1, 1)
+    assert (second.share, second.reached) == (pytest.approx(2 / 3), pytest.approx(2 / 4))
+    assert second.interval == wilson_interval(2, 3)
+    assert acceptance_by_position(PLAIN) == ()
+
+
+def test_a_position_that_was_never_judged_has_no_share() -> None:
+    (_, second) = acceptance_by_position(DecodingTrace(RATE, 9, ((DecodingCycle((1,), (2, 2)),),), (0.0,)))
+    assert math.isnan(second.share)
+    assert second.reached == 0
+
+
+def test_tokens_per_pass_and_the_speed_up_that_follows() -> None:
+    found = drafting(TRACE)
+    assert (found.tokens, found.passes, found.drafted, found.accepted) == (8, 4, 11, 6)
+    assert found.tokens_per_pass == 2
+    assert found.draft_length == 2.75
+    assert found.cost_ratio == pytest.approx((0.011 / 11) / (0.020 / 4))
+    assert found.predicted_speed_up == pytest.approx(2 / (1 + 2.75 * 0.2))
+    assert found.speed_up_over(drafting(PLAIN)) == pytest.approx(0.004 / (0.031 / 8))
+
+
+def test_plain_decoding_is_its_own_measure() -> None:
+    found = drafting(PLAIN)
+    assert (found.tokens_per_pass, found.cost_ratio, found.predicted_speed_up) == (1, 0, 1)
+    assert found.speed_up_over(drafting(DecodingTrace(RATE, 9))) is None
+
+
+def test_the_running_mean_goes_over_the_last_passes() -> None:
+    seconds, means = running_tokens_per_pass(TRACE, window=2)
+    assert seconds == pytest.approx((0.08, 0.12, 2.02, 2.04))
+    assert means == pytest.approx((4, 3, 1.5, 1))
