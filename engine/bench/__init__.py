@@ -24,6 +24,8 @@ BENCHES: dict[str, str] = {
     "guidance-free": "engine.bench.guidance_free",
     "peers": "engine.bench.peers",
     "rivals": "engine.bench.rivals",
+    "spade": "engine.bench.spade",
+    "ssd": "engine.bench.ssd",
     "stacked": "engine.bench.stacked",
 }
 """Module of each bench by name. Modules are imported on use only: they import torch."""

@@ -1,0 +1,158 @@
+"""What the benches of speech language models share: their options, and how decoding is timed.
+
+Sampled speech is not equally long every time, so ways of decoding are compared by their seconds a token: within rounds
+of one sentence and one seed, in an order that changes, the baseline twice (A/A). Timed is the backbone alone, the
+reading of the prompt included.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from engine.bench import bundled
+from engine.errors import SettingError
+from engine.measure.timing import Interval, interval, running_order, stopwatch
+from engine.measure.verdicts import Verdict
+from engine.models import load_model
+from engine.models.base import Voice
+from engine.models.catalogue import entry, harvard_sentences
+from engine.models.language import LanguageSpeech
+from engine.observers import SilentObserver
+from engine.sampling.autoregressive import Cycle
+from engine.setting import Setting
+
+AGAIN = "autoregressive, again (A/A)"
+WORD_ERRORS = 0.02
+"""By how much the word error rate may be above the baseline's."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
+    """The options that these benches have in common."""
+    parser.add_argument("--model", default="lm-mini", help="model of the catalogue (default: %(default)s)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
+    parser.add_argument("--voice", default=bundled.VOICE, help="voice that is timed (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: %(default)s)")
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        default=30,
+        help="how many of the 30 Harvard sentences the judge hears in each voice; 0 for none (default: all)",
+    )
+
+
+def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
+    """The model that the options name, on as many threads as they say."""
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    bundled.say(f"Loading {arguments.model} …")
+    model = load_model(arguments.model, device=arguments.device)
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{model.info.title} is no speech language model; choose one of these with --model.")
+    return model
+
+
+def baseline(arguments: argparse.Namespace) -> Setting:
+    """Plain decoding by the model's usual sampler."""
+    return Setting(arguments.model, entry(arguments.model).options_with(), seed=arguments.seed)
+
+
+@dataclass
+class Decoded:
+    """What one way of decoding took and gave, over all rounds."""
+
+    seconds_per_token: list[float] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
+    token_rate: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(one.tokens) for one in self.cycles)
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """E: tokens of a cycle."""
+        return self.tokens / len(self.cycles)
+
+    @property
+    def acceptance(self) -> float | None:
+        """The share of checked tokens that stayed; ``None`` where none was drafted."""
+        checked = sum(len(one.acceptance) for one in self.cycles)
+        return sum(one.accepted for one in self.cycles) / checked if checked else None
+
+    @property
+    def draft_length(self) -> float:
+        """K: drafted tokens of a cycle."""
+        return sum(len(one.drafted) for one in self.cycles) / len(self.cycles)
+
+    @property
+    def draft_seconds(self) -> float:
+        """Of one draft pass, median over cycles."""
+        return median(one.draft_seconds / len(one.drafted) for one in self.cycles if one.drafted)
+
+    @property
+    def target_seconds(self) -> float:
+        """Of one pass of the target, median over cycles."""
+        return median(one.target_seconds for one in self.cycles)
+
+    @property
+    def real_time_factor(self) -> float:
+        """Backbone seconds over the seconds of speech, median over rounds."""
+        return median(self.seconds_per_token) * self.token_rate
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Ways of decoding beside the first of them."""
+
+    decoded: Mapping[str, Decoded]
+    speed_up: Mapping[str, Interval]
+    """Of every way but the first, seconds a token of the first over its own; :data:`AGAIN` is the first once more."""
+
+
+def paced(
+    model: LanguageSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int, say: Callable[[str], None]
+) -> Pace:
+    """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with a seed of its own."""
+    first = next(iter(ways))
+    every = {**ways, AGAIN: ways[first]}
+    for setting in every.values():
+        model.make_ready(setting, SilentObserver(), voice)
+    decoded = {name: Decoded(token_rate=model.info.token_rate) for name in every}
+    sentences, device = harvard_sentences(), model.own.tokens.device.type
+    for number in range(-1, rounds):  # The first is for warming up.
+        text = sentences[number % len(sentences)]
+        for name in running_order(tuple(every), number):
+            setting = replace(every[name], seed=every[name].seed + number + 1)
+            decodings = list(model.decodings(text, voice, setting))
+            with stopwatch(device) as watch:
+                cycles = [cycle for _, decoding in decodings for cycle in decoding]
+            if number >= 0:
+                found = decoded[name]
+                found.cycles += cycles
+                tokens = sum(len(cycle.tokens) for cycle in cycles)
+                found.seconds_per_token.append(watch.seconds / max(tokens, 1))
+        if number >= 0:
+            say(f"round {number + 1} of {rounds}")
+    base = decoded[first].seconds_per_token
+    speed_up = {
+        name: interval([one / two for one, two in zip(base, found.seconds_per_token, strict=True)])
+        for name, found in decoded.items()
+        if name != first
+    }
+    return Pace(decoded, speed_up)
+
+
+def heard(said: Sequence[Verdict]) -> dict[str, object]:
+    """What the judge understood, all voices together, and how often speech did not end by itself."""
+    edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
+    traces = [synthesis.trace.decoding for one in said for synthesis in one.syntheses]
+    row: dict[str, object] = {"word error rate": edits / words, "errors": edits, "words": words}
+    if traces:
+        row["run away"] = sum(any(trace.run_away) for trace in traces if trace is not None)
+    return row

@@ -1,0 +1,95 @@
+"""Students of SPADE beside the whole model: how much faster they are, and what is understood at each stage.
+
+The whole model, the same layers without having learnt anything, the student after some minutes where one was kept, and
+the recovered student; word error rates of an offline judge, and the language model's seconds a token in paired rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from engine.bench import bundled
+from engine.bench import language as common
+from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, loaded, paced
+from engine.bench.report import Report
+from engine.errors import PlainError
+from engine.knobs import Values
+from engine.measure.machine import describe
+from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict, Way, verdicts
+from engine.models.base import StudentWeights
+from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.language import LanguageSpeech
+from engine.models.vocos import Vocos
+from engine.setting import Engaged, Setting
+from engine.techniques import spade
+
+NAME = "spade"
+WHOLE, PRUNED = "whole model", "pruned only"
+DEFINITION = (
+    "Backbone CPU seconds a token of the whole model over those of its recovered student, both in the engine's "
+    "optimised autoregressive loop, prompt reading included; median of paired, interleaved rounds on different "
+    "sentences."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    common.add_arguments(parser)
+    parser.add_argument("--depth", type=int, help="layers of the student (default: the shallowest recovered one's)")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Time all stages in the same rounds, then let the judge listen."""
+    model = loaded(arguments)
+    student = _student(model, arguments.depth)
+    recovered = f"recovered, {student.depth} of {model.info.layers} layers"
+    plain = baseline(arguments)
+    ways = {WHOLE: plain, **dict(_stages(model, student, plain, recovered))}
+    timed = {WHOLE: plain, recovered: ways[recovered]}
+    pace = paced(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
+    said: dict[str, list[Verdict]] = {}
+    if arguments.sentences:
+        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+        spoken = [Way(name, setting) for name, setting in ways.items()]
+        sentences = harvard_sentences()[: arguments.sentences]
+        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
+            said.setdefault(verdict.speech, []).append(verdict)
+    rows = [{"speech": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
+    floor = heard(said[WHOLE])["word error rate"] if said else None
+    for name in ways:
+        row: dict[str, object] = {"speech": name}
+        if name in pace.decoded:
+            row |= {"LM real-time factor": pace.decoded[name].real_time_factor, "speed-up": 1.0}
+        if name in pace.speed_up:
+            gain = pace.speed_up[name]
+            row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
+        if name in said:
+            row |= heard(said[name])
+            row["within 2 points"] = "yes" if row["word error rate"] - floor <= WORD_ERRORS else "no"
+        rows.append(row)
+    same = pace.speed_up[AGAIN]
+    rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
+    top = pace.speed_up[recovered]
+    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _student(model: LanguageSpeech, depth: int | None) -> StudentWeights:
+    there = [one for one in model.info.students if one.recovered and depth in (None, one.depth)]
+    if not there:
+        which = "recovered student" if depth is None else f"recovered student with {depth} layers"
+        raise PlainError(f"{model.info.title} has no {which}; train one (paretone train spade), then run this again.")
+    return min(there, key=lambda one: one.depth)
+
+
+def _stages(
+    model: LanguageSpeech, student: StudentWeights, plain: Setting, recovered: str
+) -> Iterator[tuple[str, Setting]]:
+    layers = ",".join(map(str, student.retained))
+    yield PRUNED, plain.with_technique(Engaged(spade.NAME, Values(recovery=spade.NONE, layers=layers)))
+    earlier = [one for one in model.info.students if one.retained == student.retained and not one.recovered]
+    for one in sorted(earlier, key=lambda one: one.minutes):
+        engaged = Engaged(spade.NAME, Values(depth=one.depth, recovery=spade.PARTLY), one.fingerprint)
+        yield f"after {one.minutes:g} minutes", plain.with_technique(engaged)
+    engaged = Engaged(spade.NAME, Values(depth=student.depth), student.fingerprint)
+    yield recovered, plain.with_technique(engaged)

@@ -1,0 +1,143 @@
+"""Speech speculative decoding beside plain decoding: how much faster the model is, and whether it says the same.
+
+The baseline is the engine's own optimised loop on the same weights. At tolerance 0 the speech has the target's own
+distribution, which greedy decoding must show token by token; at the tolerance asked for it may drift, which the judge
+hears. Beside the measured speed-up stands the one that follows from what was accepted and what the passes took:
+E / (1 + K·c), and E / (v + K·c) with what a pass over several tokens costs more than one over a single token.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from engine.bench import bundled
+from engine.bench import language as common
+from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, loaded, paced
+from engine.bench.report import Report
+from engine.errors import PlainError
+from engine.knobs import Values
+from engine.measure.machine import describe
+from engine.measure.timing import Interval
+from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict, Way, verdicts
+from engine.models.base import Voice
+from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.language import LanguageSpeech
+from engine.models.vocos import Vocos
+from engine.setting import Engaged, Setting
+from engine.techniques import speculative
+from engine.techniques.language_engagement import DRAFT_BY_STUDENT
+from engine.techniques.speculative.planner import predicted_speed_up
+
+NAME = "ssd"
+PLAIN = "autoregressive"
+GREEDY_SENTENCES = 3
+DEFINITION = (
+    "Backbone CPU seconds a token of the engine's optimised autoregressive loop over those of speculative decoding at "
+    "this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    common.add_arguments(parser)
+    parser.add_argument("--tolerance", type=float, default=0.4, metavar="β", help="headline (default: %(default)s)")
+    parser.add_argument("--draft-length", type=int, default=3, metavar="K", help="tokens (default: %(default)s)")
+    parser.add_argument("--adaptive", action="store_true", help="adapt the draft length while decoding")
+    parser.add_argument("--student", action="store_true", help="a SPADE student drafts as well, in rows of its own")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Check equality, time all ways in the same rounds, then let the judge listen."""
+    model = loaded(arguments)
+    if not model.info.drafts:
+        raise PlainError(f"{model.info.title} has no draft; train one (paretone train draft), then run this again.")
+    plain = baseline(arguments)
+    ways = {PLAIN: plain, **_ways(model, plain, arguments)}
+    voice = bundled.speaker(arguments)
+    equal, compared = _greedy_equality(model, ways, voice)
+    pace = paced(model, ways, voice, arguments.rounds, bundled.say)
+    said = _judged(model, ways, arguments)
+    rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
+    rows += list(_rows(ways, pace.decoded, pace.speed_up, said))
+    same = pace.speed_up[AGAIN]
+    rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
+    rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
+    top = pace.speed_up[_title(arguments.tolerance)]
+    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _ways(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace) -> Iterator[tuple[str, Setting]]:
+    knobs = Values(draft_length=arguments.draft_length, adaptive=arguments.adaptive)
+    for tolerance in sorted({0.0, arguments.tolerance}):
+        engaged = Engaged(speculative.NAME, knobs.replace(tolerance=tolerance))
+        yield _title(tolerance), plain.with_technique(engaged)
+    if arguments.student:
+        for tolerance in sorted({0.0, arguments.tolerance}):
+            engaged = Engaged(speculative.NAME, knobs.replace(tolerance=tolerance, draft=DRAFT_BY_STUDENT))
+            yield f"{_title(tolerance)}, student drafts", plain.with_technique(engaged)
+
+
+def _title(tolerance: float) -> str:
+    return f"SSD, β = {tolerance:g}"
+
+
+def _greedy_equality(model: LanguageSpeech, ways: Mapping[str, Setting], voice: Voice) -> tuple[int, int]:
+    """How many tokens are equal, of how many, where the likeliest token is always taken."""
+    found: list[list[int]] = []
+    for name in (PLAIN, _title(0.0)):
+        setting = replace(ways[name], options=ways[name].options.replace(temperature=0.0))
+        tokens: list[int] = []
+        for text in harvard_sentences()[:GREEDY_SENTENCES]:
+            for _, decoding in model.decodings(text, voice, setting):
+                tokens += [token for cycle in decoding for token in cycle.tokens]
+        found.append(tokens)
+    equal = sum(one == two for one, two in zip(*found, strict=False))
+    return equal, max(map(len, found))
+
+
+def _judged(
+    model: LanguageSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
+) -> dict[str, list[Verdict]]:
+    said: dict[str, list[Verdict]] = {}
+    if arguments.sentences:
+        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+        spoken = [Way(name, setting) for name, setting in ways.items()]
+        sentences = harvard_sentences()[: arguments.sentences]
+        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
+            said.setdefault(verdict.speech, []).append(verdict)
+    return said
+
+
+def _rows(
+    ways: Iterable[str],
+    decoded: Mapping[str, Decoded],
+    speed_up: Mapping[str, Interval],
+    said: Mapping[str, list[Verdict]],
+) -> Iterator[dict[str, object]]:
+    single = decoded[PLAIN].target_seconds
+    floor = heard(said[PLAIN])["word error rate"] if PLAIN in said else None
+    for name in ways:
+        found = decoded[name]
+        row: dict[str, object] = {"way": name, "LM real-time factor": found.real_time_factor}
+        if name in speed_up:
+            gain = speed_up[name]
+            row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
+        else:
+            row["speed-up"] = 1.0
+        row["tokens a pass"] = found.tokens_per_pass
+        if found.acceptance is not None:
+            cost, growth = found.draft_seconds / single, found.target_seconds / single
+            tokens, length = found.tokens_per_pass, found.draft_length
+            row |= {
+                "acceptance": found.acceptance,
+                "c": cost,
+                "v": growth,
+                "predicted, v = 1": predicted_speed_up(tokens, length, cost),
+                "predicted": predicted_speed_up(tokens, length, cost, growth),
+            }
+        if name in said:
+            row |= heard(said[name])
+            row["within 2 points"] = "yes" if row["word error rate"] - floor <= WORD_ERRORS else "no"
+        yield row
