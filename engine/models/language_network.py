@@ -127,12 +127,12 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
         raise CheckpointError(f"The draft {path} does not hold the layers that it says; train it again.")
     if draft.head and (tensors.head is None or tensors.head.shape != tokens.head.shape):
         raise CheckpointError(f"The draft {path} has no head that fits this model; train it again.")
-    layers = {}
+    layers, dtype = {}, tokens.head.dtype
     for number, weights in tensors.layers.items():
-        layer = CausalLayer(transformer.config).to(tokens.device)
-        load_strictly(layer, {name: value.float() for name, value in weights.items()}, f"layer {number} of {path}")
+        layer = CausalLayer(transformer.config).to(tokens.device, dtype)
+        load_strictly(layer, {name: value.to(dtype) for name, value in weights.items()}, f"layer {number} of {path}")
         layers[draft.retained.index(number)] = layer
-    head = tokens.head if tensors.head is None else tensors.head.float().to(tokens.device)
+    head = tokens.head if tensors.head is None else tensors.head.to(tokens.device, dtype)
     shallow = transformer.kept(draft.retained).replaced(layers)
     drafted = TokenModel(shallow, tokens.embedding.detach(), head.detach(), _detached(tokens.bias), codes=tokens.codes)
     return LanguageNetwork(drafted.requires_grad_(False), own.tables)

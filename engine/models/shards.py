@@ -1,4 +1,4 @@
-"""Weights of a Hugging Face folder: ``model.safetensors``, or the shards that ``model.safetensors.index.json`` lists."""
+"""Weights of a Hugging Face folder: ``model.safetensors``, or shards listed by ``model.safetensors.index.json``."""
 
 from __future__ import annotations
 

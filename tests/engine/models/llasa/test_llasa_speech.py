@@ -17,8 +17,10 @@ from engine.models import catalogue, load_model
 from engine.models.base import Piece, StepReport, Synthesis, Voice, whole
 from engine.models.llasa import adapter
 from engine.models.llasa.adapter import LlasaSpeech
+from engine.models.llasa.voices import LlasaPrompt
 from engine.models.shards import INDEX, WEIGHTS
 from engine.observers import SilentObserver
+from engine.sampling.tokens import Nucleus, TokenSampler
 from engine.setting import Setting
 from tests.engine.models.llasa.small_release import (
     CODES,
@@ -95,8 +97,18 @@ def test_options_shape_what_is_drawn(model: LlasaSpeech) -> None:
     greedy = speak(model, of=setting(1, temperature=0.0))
     assert tokens_of(greedy) == tokens_of(speak(model, of=setting(2, temperature=0.0)))
     assert tokens_of(greedy) == tokens_of(speak(model, of=setting(3, top_k=1)))
-    penalised = tokens_of(speak(model, of=setting(1, temperature=0.0, repetition_penalty=2.0)))
-    assert len(set(penalised)) > len(set(tokens_of(greedy)))
+
+
+def test_the_release_s_own_sampling_is_the_default(model: LlasaSpeech) -> None:
+    prompt = LlasaPrompt("Said.", (3, 5))
+
+    def sampler(**changes: object) -> TokenSampler:
+        return model._token_sampler(model._passage(TEXT, prompt), prompt, setting(**changes).options)
+
+    assert sampler() == Nucleus(0.8, 50, 1.0, 1.0, (3, 5))
+    advised = sampler(temperature=0.9, top_p=0.95, repetition_penalty=1.2, top_k=20)
+    assert advised == Nucleus(0.9, 20, 0.95, 1.2, (3, 5))
+    assert sampler(temperature=0.0, repetition_penalty=1.2) == Nucleus(1.0, 1, 1.0, 1.2, (3, 5))
 
 
 def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech) -> None:
