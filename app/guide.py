@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
@@ -27,7 +27,7 @@ def main_job(actions: Actions) -> tuple[Step, ...]:
         Step(
             actions.baseline,
             "Baseline",
-            "press <b>Baseline</b> (Ctrl+B) to hear the model speak with every module computed.",
+            "press <b>Baseline</b> (Ctrl+B) to hear the model speak without any technique.",
         ),
         Step(
             actions.calibrate,
@@ -37,7 +37,7 @@ def main_job(actions: Actions) -> tuple[Step, ...]:
         Step(
             actions.accelerated,
             "Accelerated",
-            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence, skipping what the table says.",
+            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the engaged techniques.",
         ),
         Step(
             actions.compare,
@@ -87,13 +87,17 @@ class Guide(QWidget):
         """The button of one step."""
         return self._buttons[index]
 
-    def show_progress(self, done: Sequence[bool], instead: str = "") -> None:
-        """Mark what is done and point at the next step; ``instead`` replaces its hint while something else matters."""
-        following = next((index for index, one in enumerate(done) if not one), None)
+    def show_progress(self, done: Sequence[bool], instead: str = "", without: Container[QAction] = ()) -> None:
+        """Mark what is done and point at the next step; ``instead`` replaces its hint while something else matters.
+        Steps whose actions are ``without`` use for the chosen model are left out."""
+        left_out = [step.action in without for step in self._steps]
+        following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
         for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
+            button.setVisible(not left_out[index])
+            number = index + 1 - sum(left_out[:index])
             shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            button.setText(f"{'✓' if done[index] else index + 1}  {step.title}")
-            button.setAccessibleName(f"Step {index + 1}: {step.title}{', done' if done[index] else ''}")
+            button.setText(f"{'✓' if done[index] else number}  {step.title}")
+            button.setAccessibleName(f"Step {number}: {step.title}{', done' if done[index] else ''}")
             button.setToolTip(f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip())
             if button.property("next") != (index == following):
                 button.setProperty("next", index == following)

@@ -140,7 +140,7 @@ class MainWindow(QMainWindow):
             self.decoding,
             self.layers,
             self.profiles,
-            GuideDesk(self.guide, state, self.listening, self.profiles),
+            GuideDesk(self.guide, state, self.listening, self.profiles, action.calibrate),
         )
 
     def _connect(self) -> None:

@@ -318,14 +318,14 @@ class Workshop:
 
     def _measure_importance(self, command: MeasureImportance, observer: MeasuringObserver) -> None:
         from engine.models.language import LanguageSpeech
-        from engine.models.language_weights import own_place
+        from engine.models.language_weights import own_place, places_of
         from engine.techniques.spade.measuring import measure_layers
 
         model = self._model_for(command.setting)
         if not isinstance(model, LanguageSpeech):
             raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
         folder = own_place(model.info.id)
-        earlier = read_record((folder,), model.info.fingerprint)
+        earlier = read_record(places_of(model.info), model.info.fingerprint)
         record = measure_layers(model, command.utterances, command.setting, command.measures, observer, earlier)
         record.write(folder / FILE)
         info = model.look_for_weights(observer.check)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 from app.desks.listening import ListeningDesk
@@ -15,8 +16,12 @@ from app.state import AppState
 class GuideDesk:
     """Owns no panel: the guide is the bar above them."""
 
-    def __init__(self, guide: Guide, state: AppState, listening: ListeningDesk, profiles: ProfileDesk) -> None:
+    def __init__(
+        self, guide: Guide, state: AppState, listening: ListeningDesk, profiles: ProfileDesk, calibrate: QAction
+    ) -> None:
+        """``calibrate`` is the step that only some models have."""
         self._guide = guide
+        self._calibrate = calibrate
         self._state = state
         self._listening = listening
         self._profiles = profiles
@@ -38,4 +43,7 @@ class GuideDesk:
             instead = f"{running[0].kind.value}… You can look around meanwhile; <b>Esc</b> cancels."
         elif not state.ready:
             instead = "The model is not loaded. Choose one under <b>Model</b> on the left."
-        self._guide.show_progress(done, instead)
+        elif done[0] and not accelerated and not state.setting.techniques:
+            instead = "<b>Next:</b> engage a technique on the left, then speak the same sentence with it."
+        calibrated = any(one.prepared_by == "calibration" for one in state.techniques)
+        self._guide.show_progress(done, instead, () if calibrated else (self._calibrate,))

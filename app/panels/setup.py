@@ -30,7 +30,8 @@ from app.state import AppState
 from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.models import catalogue
-from engine.models.base import Voice
+from engine.models.base import LANGUAGE, Voice
+from engine.techniques import spade, speculative
 
 OWN = "Use a recording of 3 to 12 seconds and the exact words spoken in it"
 OWN_RELEASED = "Use a released recording; the file of its latents (.npy) has to lie beside it, under the same name"
@@ -252,6 +253,9 @@ class SetupPanel(QWidget):
         self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.notes)))))
         self._notes.setVisible(bool(self._notes.text()))
         set_look(self._notes, "warning" if state.notes else "muted")
+        if state.entry.family == LANGUAGE:
+            self._cost.setText(f"<b>Cost</b> {_token_cost(state)}")
+            return
         ratio = state.predicted_ops_ratio
         steps = state.options_in_force.get("steps")
         evaluations = f"{steps} steps" if steps is not None else "the model's own number of steps"
@@ -347,6 +351,23 @@ class SetupPanel(QWidget):
         except PlainError as error:
             self.problem.emit(str(error))
             self._show_selection()
+
+
+def _token_cost(state: AppState) -> str:
+    """What a token costs as things are selected, as a sentence."""
+    layers, setting = state.info.layers if state.ready and state.info is not None else None, state.setting
+    if not setting.techniques:
+        return "one pass of the whole language model for each token; no technique engaged."
+    problem = state.why_not_accelerate() if layers is not None else ""
+    if problem:
+        return problem
+    kept, pruned = layers, setting.engaged(spade.NAME)
+    if pruned is not None:
+        kept = len(spade.parsed_layers(str(pruned.knobs["layers"]))) or int(pruned.knobs["depth"])
+    passes = f"a pass over {'all layers' if kept == layers else f'{kept} of {layers} layers'}"
+    if setting.engaged(speculative.NAME) is None:
+        return f"{passes} for each token."
+    return f"{passes} for each draft; Decoding shows how many tokens that brings."
 
 
 def _combo(name: str) -> QComboBox:

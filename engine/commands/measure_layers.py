@@ -44,14 +44,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     model = arguments.load(options, terminal, options.model, options.variant)
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
-    from engine.models.language_weights import own_place
+    from engine.models.language_weights import own_place, places_of
     from engine.techniques.spade.measuring import measure_layers
 
     sentences = catalogue.harvard_sentences()[: options.sentences]
     utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices()]
     setting = Setting(model.info.id, catalogue.entry(model.info.id).options_with(), seed=options.seed)
     folder = own_place(model.info.id)
-    earlier = read_record((folder,), model.info.fingerprint)
+    earlier = read_record(places_of(model.info), model.info.fingerprint)
     measures = tuple(options.measure or (DIVERGENCE, COSINE))
     record = measure_layers(model, utterances, setting, measures, _Follower(terminal), earlier)
     record.write(folder / FILE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from engine.errors import SettingError
 from engine.explore.figure import Axis, Bars, BarSeries
 from engine.explore.view import Findings, Task, View
@@ -27,12 +25,10 @@ _TITLES = {WORD_ERROR: "WLI", DIVERGENCE: "KL proxy", COSINE: "Cosine importance
 
 def compute(task: Task) -> Findings:
     """Draw the measurement at hand. Raises :class:`SettingError` where there is none."""
-    from engine.models.language_weights import places
+    from engine.models.language_weights import places_of
 
     info = task.model.info
-    checkpoint = Path(info.checkpoint)
-    folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
-    record = read_record(places(info.id, folder), info.fingerprint)
+    record = read_record(places_of(info), info.fingerprint)
     if record is None:
         raise SettingError(f"The layers of {info.title} were not measured yet; measure them in the Layers panel.")
     measures = [one for one in map(record.measure, MEASURES) if one is not None]

@@ -44,9 +44,8 @@ class _Way:
     @property
     def tokens_per_pass(self) -> float:
         """Over all sentences."""
-        return sum(one.measurements.tokens for one in self.spoken) / max(
-            1, sum(one.measurements.target_passes for one in self.spoken)
-        )
+        found = [drafting(one.trace.decoding) for one in self.spoken]
+        return sum(one.tokens + one.stops for one in found) / sum(one.passes for one in found)
 
     @property
     def predicted(self) -> float:

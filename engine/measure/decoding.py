@@ -61,6 +61,8 @@ class Drafting:
     """What drafting came to over a whole take."""
 
     tokens: int
+    stops: int
+    """Passages that ended by themselves: the stop was a token, too, though it is not heard."""
     passes: int
     """Of the target model."""
     drafted: int
@@ -70,8 +72,8 @@ class Drafting:
 
     @property
     def tokens_per_pass(self) -> float:
-        """E, the committed tokens for each pass of the target."""
-        return self.tokens / self.passes if self.passes else 0.0
+        """E, the committed tokens for each pass of the target, stops included."""
+        return (self.tokens + self.stops) / self.passes if self.passes else 0.0
 
     @property
     def draft_length(self) -> float:
@@ -88,7 +90,7 @@ class Drafting:
     @property
     def seconds_per_token(self) -> float:
         """Of draft and target together."""
-        return (self.draft_seconds + self.target_seconds) / self.tokens if self.tokens else 0.0
+        return (self.draft_seconds + self.target_seconds) / (self.tokens + self.stops) if self.tokens else 0.0
 
     @property
     def predicted_speed_up(self) -> float:
@@ -132,12 +134,12 @@ def acceptance_by_position(trace: DecodingTrace) -> tuple[PositionAcceptance, ..
 def running_tokens_per_pass(trace: DecodingTrace, window: int = WINDOW) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Seconds into the audio, and committed tokens for each pass over the last ``window`` cycles until there."""
     ends, counts = [], []
-    for start, cycles in zip(trace.starts, trace.passages, strict=True):
+    for start, cycles, ended in zip(trace.starts, trace.passages, _ended(trace), strict=True):
         spoken = 0
-        for one in cycles:
+        for index, one in enumerate(cycles, start=1):
             spoken += len(one.tokens)
             ends.append(start + spoken / trace.token_rate)
-            counts.append(len(one.tokens))
+            counts.append(len(one.tokens) + (ended and index == len(cycles)))
     means = [
         sum(counts[max(0, index + 1 - window) : index + 1]) / min(index + 1, window) for index in range(len(counts))
     ]
@@ -149,9 +151,16 @@ def drafting(trace: DecodingTrace) -> Drafting:
     cycles = trace.cycles
     return Drafting(
         sum(len(one.tokens) for one in cycles),
+        sum(_ended(trace)),
         len(cycles),
         sum(len(one.drafted) for one in cycles),
         sum(one.accepted for one in cycles),
         sum(one.draft_seconds for one in cycles),
         sum(one.target_seconds for one in cycles),
     )
+
+
+def _ended(trace: DecodingTrace) -> tuple[bool, ...]:
+    """Whether each passage ended by itself."""
+    told = trace.run_away or (False,) * len(trace.passages)
+    return tuple(bool(cycles) and not run_away for cycles, run_away in zip(trace.passages, told, strict=True))

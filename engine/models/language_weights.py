@@ -76,6 +76,12 @@ def own_place(model: str) -> Path:
     return data_folder() / "models" / model
 
 
+def places_of(info: ModelInfo) -> tuple[Path, ...]:
+    """As :func:`places`, of the loaded model that ``info`` describes."""
+    checkpoint = Path(info.checkpoint)
+    return places(info.id, checkpoint if checkpoint.is_dir() else checkpoint.parent)
+
+
 def _draft(path: Path, metadata: Mapping[str, str], check: Callable[[], None]) -> DraftWeights | None:
     retained, trained = (_layers(metadata.get(name, "")) for name in ("retained", "trained"))
     if not retained or trained is None:

@@ -49,13 +49,15 @@ def test_without_tokens_it_says_what_to_do(qtbot: QtBot) -> None:
 
 def test_figures_of_drafting_beside_the_baseline(panel: DecodingPanel) -> None:
     assert panel.side == "B"
-    assert panel.headline.text() == "SSD: 8 tokens in 4 passes of the target"
+    assert panel.headline.text() == (
+        "SSD: 8 tokens in 4 passes of the target. 1 of 2 passages did not end by themselves"
+    )
     assert [panel.figure(name) for name in ("tokens", "length", "cost", "predicted", "measured")] == [
-        "2.00",
+        "2.25",
         "2.75",
         "0.20",
-        "1.29 ×",
-        "1.03 ×",
+        "1.45 ×",
+        "1.16 ×",
     ]
     assert "rejected&nbsp;drafts&nbsp;5" in panel.legend.text()
     panel.show_side("A")

@@ -21,8 +21,11 @@ PARTLY = DecodingCycle((5, 9), (5, 6, 7), 1, RESAMPLED, (), 0.003, 0.005)
 REFUSED = DecodingCycle((8,), (2, 2, 2), 0, RESAMPLED, (), 0.003, 0.005)
 STOPPED = DecodingCycle((1,), (1, 1920), 2, BONUS, (), 0.002, 0.005)
 """The second draft was the stop, and was accepted: it is not among the tokens."""
-TRACE = DecodingTrace(RATE, 1920, ((FULL, PARTLY), (REFUSED, STOPPED)), (0.0, 2.0), (False, False))
-PLAIN = DecodingTrace(RATE, 1920, (tuple(DecodingCycle((one,), target_seconds=0.004) for one in range(8)),), (0.0,))
+TRACE = DecodingTrace(RATE, 1920, ((FULL, PARTLY), (REFUSED, STOPPED)), (0.0, 2.0), (True, False))
+"""The first passage ran away, the second one ended."""
+PLAIN = DecodingTrace(
+    RATE, 1920, (tuple(DecodingCycle((one,), target_seconds=0.004) for one in range(8)),), (0.0,), (True,)
+)
 
 
 def test_every_token_has_its_time_its_fate_and_the_drafts_rejected_there() -> None:
@@ -45,19 +48,19 @@ def test_acceptance_counts_what_was_judged_and_what_was_proposed() -> None:
 
 
 def test_a_position_that_was_never_judged_has_no_share() -> None:
-    (_, second) = acceptance_by_position(DecodingTrace(RATE, 9, ((DecodingCycle((1,), (2, 2)),),), (0.0,)))
+    (_, second) = acceptance_by_position(DecodingTrace(RATE, 9, ((DecodingCycle((1,), (2, 2)),),), (0.0,), (True,)))
     assert math.isnan(second.share)
     assert second.reached == 0
 
 
 def test_tokens_per_pass_and_the_speed_up_that_follows() -> None:
     found = drafting(TRACE)
-    assert (found.tokens, found.passes, found.drafted, found.accepted) == (8, 4, 11, 6)
-    assert found.tokens_per_pass == 2
+    assert (found.tokens, found.stops, found.passes, found.drafted, found.accepted) == (8, 1, 4, 11, 6)
+    assert found.tokens_per_pass == 2.25
     assert found.draft_length == 2.75
     assert found.cost_ratio == pytest.approx((0.011 / 11) / (0.020 / 4))
-    assert found.predicted_speed_up == pytest.approx(2 / (1 + 2.75 * 0.2))
-    assert found.speed_up_over(drafting(PLAIN)) == pytest.approx(0.004 / (0.031 / 8))
+    assert found.predicted_speed_up == pytest.approx(2.25 / (1 + 2.75 * 0.2))
+    assert found.speed_up_over(drafting(PLAIN)) == pytest.approx(0.004 / (0.031 / 9))
 
 
 def test_plain_decoding_is_its_own_measure() -> None:
@@ -69,4 +72,4 @@ def test_plain_decoding_is_its_own_measure() -> None:
 def test_the_running_mean_goes_over_the_last_passes() -> None:
     seconds, means = running_tokens_per_pass(TRACE, window=2)
     assert seconds == pytest.approx((0.08, 0.12, 2.02, 2.04))
-    assert means == pytest.approx((4, 3, 1.5, 1))
+    assert means == pytest.approx((4, 3, 1.5, 1.5))
