@@ -109,6 +109,7 @@ class FusedTransformer(nn.Module):
         rotation = rotation.unsqueeze(-2)
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
+        exact = torch.promote_types(embedded.dtype, torch.float32)
         hidden = embedded.reshape(-1, hidden_width)
         for index, layer in enumerate(self._layers):
             if index in skip:
@@ -117,7 +118,7 @@ class FusedTransformer(nn.Module):
             projected = F.linear(normalised, layer.queries_keys_values, layer.bias)
             projected = projected.view(batch, tokens, heads + 2 * key_heads, width)
             turned, value = projected.split((heads + key_heads, key_heads), dim=2)
-            pairs = torch.view_as_complex(turned.unflatten(-1, (-1, 2)).float())
+            pairs = torch.view_as_complex(turned.unflatten(-1, (-1, 2)).to(exact))
             turned = torch.view_as_real(pairs * rotation).flatten(-2).to(embedded.dtype)
             query, key = turned.transpose(1, 2).split((heads, key_heads), dim=1)
             value = value.transpose(1, 2)

@@ -71,10 +71,11 @@ class TokenModel(nn.Module):
     def kept(self, retained: Sequence[int]) -> TokenModel:
         """The same with only the layers ``retained``: a copy, or one that shares weights where it is optimised."""
         transformer = self.transformer.kept(retained)
+        trainable = isinstance(transformer, CausalTransformer)
         tables = [None if one is None else one.detach() for one in (self.embedding, self.head, self.bias)]
-        if isinstance(transformer, CausalTransformer):
+        if trainable:
             tables = [None if one is None else one.clone() for one in tables]
-        return TokenModel(transformer, *tables, codes=self.codes)
+        return TokenModel(transformer, *tables, codes=self.codes).requires_grad_(trainable)
 
     def optimised(self) -> TokenModel:
         """The same for inference; see :meth:`engine.models.causal.CausalTransformer.optimised`."""

@@ -75,13 +75,13 @@ class Reader:
             self._read(self._request.embedded[:, :-1])
 
     def logits(self, tokens: Sequence[int], count: int) -> Tensor:
-        """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids) behind the last
-        ``count``, where the prompt's last element counts as one before the first token."""
+        """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids), float32, behind
+        the last ``count``, where the prompt's last element counts as one before the first token."""
         unread = self.cache.length - self._request.embedded.shape[1]
         embedded = self.model.embed(tokens[max(0, unread) :])[None]
         if unread < 0:
             embedded = torch.cat([self._request.embedded[:, unread:], embedded], dim=1)
-        return self.model.logits(self._read(embedded)[0, -count:])
+        return self.model.logits(self._read(embedded)[0, -count:]).float()
 
     def keep(self, tokens: int) -> None:
         """Forget what was read behind the first ``tokens`` tokens."""

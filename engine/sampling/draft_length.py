@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
+from statistics import linear_regression, median
 
 from engine.techniques.speculative.planner import expected_tokens
 
@@ -12,14 +12,13 @@ MEMORY = 15
 """How many cycles the times are the median of: one that the system interrupted does not count."""
 FORGETTING = 0.97
 """What an acceptance counts for a cycle later."""
-GROWTH = 0.06
-"""What one more token is supposed to add to a target pass before that has been measured."""
-ENOUGH = 3
-"""Times from which on a measured median is believed."""
+TRIALS = 6
+"""Cycles of two lengths in turn, at first, which show what one more token adds to a target pass."""
 
 
 class AdaptiveLength:
-    """The draft length that gives most tokens per second, by what the last cycles accepted and took.
+    """The draft length that gives most tokens per second, by what the last cycles accepted and took; ``start`` is where
+    it begins.
 
     Expected tokens of a cycle of length K are (1 − α^(K+1)) / (1 − α), its time is K draft passes and a target pass
     over K + 1 tokens. Of equal measurements come equal lengths; the distribution of the tokens does not depend on them.
@@ -29,7 +28,9 @@ class AdaptiveLength:
         if not 1 <= start <= longest:
             raise ValueError(f"A draft length of {start} is not from 1 to {longest}.")
         self._longest = longest
-        self._length = start
+        other = start + 2 if start + 2 <= longest else max(1, start - 2)
+        self._trials = [other, start] * (TRIALS // 2)
+        self._length = self._trials.pop()
         # As if half of a few had been accepted.
         self._accepted, self._checked = 2.0, 4.0
         self._draft: deque[float] = deque(maxlen=MEMORY)
@@ -57,7 +58,8 @@ class AdaptiveLength:
         self._checked = self._checked * FORGETTING + checked
         self._draft.append(draft_seconds / drafted)
         self._target.setdefault(drafted + 1, deque(maxlen=MEMORY)).append(target_seconds)
-        if len(self._draft) < ENOUGH:
+        if self._trials:
+            self._length = self._trials.pop()
             return
         draft = median(self._draft)
 
@@ -67,11 +69,10 @@ class AdaptiveLength:
         self._length = max(range(1, self._longest + 1), key=pace)
 
     def _target_seconds(self, rows: int) -> float:
-        """What a target pass over ``rows`` tokens takes."""
-        known = self._target.get(rows, ())
-        if len(known) >= ENOUGH:
-            return median(known)
-        single = median(
-            seconds / (1 + GROWTH * (other - 1)) for other, times in self._target.items() for seconds in times
-        )
-        return single * (1 + GROWTH * (rows - 1))
+        """What a target pass over ``rows`` tokens takes: on a line through the medians of those that were measured."""
+        known = {count: median(times) for count, times in self._target.items()}
+        if len(known) == 1:
+            return next(iter(known.values()))
+        slope, base = linear_regression(list(known), list(known.values()))
+        # No pass over more tokens is faster, and none takes no time.
+        return base + slope * rows if base > 0 and slope > 0 else median(known.values())

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 from app.panels.setup import SetupPanel
 from app.selection import DITREDUCIO
 from app.theme import LIGHT
+from engine.knobs import NO_VALUES
 from engine.messages import TrainingDone
 from engine.models.base import WeightSet
-from engine.techniques import TECHNIQUES
 from engine.techniques.flow_engagement import NO_GUIDANCE
 from tests.app.desk import Desk, calibrated
 from tests.app.records import STEPS
@@ -38,11 +38,11 @@ def panel(desk: Desk, qtbot: QtBot) -> SetupPanel:
 def give_weights(desk: Desk) -> None:
     """As an engine does once a training has ended."""
     info = replace(desk.state.info, weight_sets=(TWO_THIRDS,))
-    desk.state.handle(TrainingDone(9, "there", 2 / 3, 2.0, "model-guidance", 10, 1.0, {}, info))
+    desk.state.handle(TrainingDone(9, "there", "guidance_free", "It learnt.", NO_VALUES, 10, 1.0, {}, info))
 
 
 def test_a_technique_takes_one_line_until_it_is_engaged(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
-    for one in TECHNIQUES:
+    for one in desk.state.techniques:
         group = panel.techniques[one.name]
         engaged = desk.state.is_engaged(one.name)
         assert group.isChecked() is engaged

@@ -1,0 +1,225 @@
+"""Speculative decoding: exact without tolerance, and what tolerance does and does not touch.
+
+Exactness is tested on what is decoded: given all before it, every token must be distributed as the target alone draws
+it. Ordering the ids by how much the draft prefers them, a random place within a token's own share of the target's
+distribution is uniform then; acceptances that favour the draft push it down.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.errors import Cancelled
+from engine.models.token_model import TokenModel
+from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, mask_stops
+from engine.sampling.draft_length import AdaptiveLength
+from engine.sampling.speculative import residual, speculate
+from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
+from tests.engine.models.small_causal import small_model
+from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
+
+MANY = 400
+CRITICAL = 1.95
+"""Kolmogorov's distance times √n, which chance exceeds once in a thousand times."""
+SAMPLED = [
+    (Nucleus(), 3),
+    (Nucleus(0.8, top_k=8), 1),
+    (RepetitionAware(window=4, threshold=0.25), 6),
+    (RepetitionAware("2025"), 3),
+]
+
+
+def pair(stop_score: float = NEVER) -> tuple[TokenModel, TokenModel]:
+    """A target, and three of its four layers, which agree with it more often than not."""
+    model = small_model(stop_score=stop_score).optimised()
+    return model, model.kept([0, 1, 3])
+
+
+@torch.inference_mode()
+def places_of(
+    target: TokenModel,
+    draft: TokenModel,
+    request: Request,
+    sampler: TokenSampler,
+    cycles: Sequence[Cycle],
+    seed: int = 5,
+) -> list[float]:
+    """Where each committed token, and the stop, lies in the target's distribution; see the module. ``seed`` is that of
+    the places within shares."""
+    tokens = tokens_of(list(cycles))
+    stopped = cycles[-1].stopped
+    positions = torch.cat([request.positions, request.first_position + torch.arange(len(tokens))])
+    distributions = []
+    for model in (target, draft):
+        embedded = torch.cat([request.embedded, model.embed([tokens])], dim=1)
+        hidden = model.transformer(embedded, positions=positions)
+        logits = model.logits(hidden[0, request.embedded.shape[1] - 1 :]).float()
+        distributions.append(sampler.probabilities(mask_stops(logits, model, request, len(tokens)), tokens))
+    chance, found = random.Random(seed), []
+    for place, (q, p) in enumerate(zip(*distributions, strict=True)):
+        if place == len(tokens) and not stopped:
+            break
+        order = (p - q).argsort(descending=True)
+        shares = q[order]
+        # Which stop id it was is not recorded: here there is only one.
+        rank = int((order == (tokens[place] if place < len(tokens) else target.codes)).nonzero())
+        found.append(float(shares[:rank].sum()) + chance.random() * float(shares[rank]))
+    return found
+
+
+def distance(places: Sequence[float]) -> float:
+    """Kolmogorov's, between ``places`` and a uniform distribution, times √n."""
+    ordered = sorted(places)
+    count = len(ordered)
+    gaps = (max((index + 1) / count - one, one - index / count) for index, one in enumerate(ordered))
+    return max(gaps) * math.sqrt(count)
+
+
+@pytest.mark.parametrize(("sampler", "length"), SAMPLED)
+def test_without_tolerance_tokens_are_the_targets(sampler: TokenSampler, length: int) -> None:
+    target, draft = pair()
+    request = request_of(target, maximum=MANY)
+    cycles = list(speculate(target, draft, request, sampler, Uniforms(11), draft_length=length))
+    # All three fates are among them, or nothing would be tested.
+    assert {"resampled", "bonus"} <= {cycle.fate for cycle in cycles}
+    assert 0 < sum(cycle.accepted for cycle in cycles) < sum(len(cycle.drafted) for cycle in cycles)
+    assert distance(places_of(target, draft, request, sampler, cycles)) < CRITICAL
+
+
+def test_stops_are_the_targets_too() -> None:
+    """Many short requests, with a least length before which no stop can come."""
+    model = small_model(stops=1, stop_score=2.5).optimised()
+    draft, sampler = model.kept([0, 1, 3]), Nucleus()
+    request, places, ends = request_of(model, minimum=2, maximum=9), [], 0
+    for seed in range(60):
+        cycles = list(speculate(model, draft, request, sampler, Uniforms(1000 + seed)))
+        places += places_of(model, draft, request, sampler, cycles, seed=seed)
+        ends += cycles[-1].stopped
+        assert len(tokens_of(cycles)) >= 2 and not any(cycle.stopped for cycle in cycles[:-1])
+    assert 20 < ends < 60
+    assert distance(places) < CRITICAL
+
+
+def test_the_test_would_see_tolerance() -> None:
+    target, draft = pair()
+    request = request_of(target, maximum=MANY)
+    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(11), tolerance=0.4))
+    assert distance(places_of(target, draft, request, Nucleus(), cycles)) > 2 * CRITICAL
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, "adaptive"])
+def test_greedy_decoding_is_repeated_token_for_token(length: int | str) -> None:
+    target, draft = pair()
+    request = request_of(target, maximum=120)
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
+    chosen = AdaptiveLength() if length == "adaptive" else length
+    cycles = list(speculate(target, draft, request, Greedy(), Uniforms(0), draft_length=chosen))
+    assert tokens_of(cycles) == expected
+    assert len(cycles) < len(expected)
+
+
+@pytest.mark.parametrize("tolerance", [0.4, 1.0])
+def test_what_the_target_would_never_draw_is_not_tolerated(tolerance: float) -> None:
+    """Greedy targets would draw one id only: tolerance changes nothing."""
+    target, draft = pair()
+    request = request_of(target, maximum=60)
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
+    assert tokens_of(list(speculate(target, draft, request, Greedy(), Uniforms(0), tolerance))) == expected
+
+
+def test_stops_are_not_tolerated() -> None:
+    """A draft that always stops, under full tolerance: the target's own will decides."""
+    target = small_model(stop_score=-8.0).optimised()
+    draft = small_model(stop_score=ALWAYS).optimised()
+    request = request_of(target, maximum=40)
+    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(3), tolerance=1.0))
+    assert len(tokens_of(cycles)) == 40 and not any(cycle.stopped for cycle in cycles)
+    # A drafted stop ends drafting.
+    assert all(len(cycle.drafted) == 1 and cycle.accepted == 0 for cycle in cycles[:-1])
+
+
+def test_a_drafted_stop_can_be_accepted() -> None:
+    target, draft = pair(stop_score=ALWAYS)
+    cycles = list(speculate(target, draft, request_of(target, minimum=5), Nucleus(), Uniforms(0)))
+    last = cycles[-1]
+    assert len(tokens_of(cycles)) == 5
+    assert last.stopped and last.fate == "accepted" and last.drafted[-1] >= target.codes
+    assert last.tokens == last.drafted[:-1] and last.accepted == len(last.drafted)
+
+
+def test_full_tolerance_speaks_as_the_draft() -> None:
+    target, draft = pair()
+    request = request_of(target, maximum=30)
+    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(0), tolerance=1.0))
+    assert all(cycle.accepted == len(cycle.drafted) for cycle in cycles)
+    assert all(probability == 1 for cycle in cycles for probability in cycle.acceptance)
+
+
+def test_cycles_say_what_happened() -> None:
+    target, draft = pair()
+    request = request_of(target, maximum=60)
+    for cycle in speculate(target, draft, request, Nucleus(), Uniforms(2), draft_length=4):
+        assert cycle.tokens[: cycle.accepted] == cycle.drafted[: cycle.accepted]
+        if cycle.fate == "resampled":
+            assert len(cycle.acceptance) == cycle.accepted + 1 == len(cycle.tokens)
+            assert cycle.acceptance[-1] < 1
+        else:
+            assert len(cycle.acceptance) == cycle.accepted == len(cycle.drafted) == len(cycle.tokens) - 1
+        assert cycle.fate == ("decoded" if not cycle.drafted else cycle.fate)
+        assert cycle.target_seconds > 0
+
+
+@pytest.mark.parametrize("maximum", [0, 1, 2, 7])
+def test_never_more_tokens_than_asked_for(maximum: int) -> None:
+    target, draft = pair()
+    cycles = list(speculate(target, draft, request_of(target, maximum=maximum), Nucleus(), Uniforms(0)))
+    assert len(tokens_of(cycles)) == maximum
+
+
+def test_a_prompt_of_one_element() -> None:
+    target, draft = pair()
+    request = Request(target.embed([[2]]), torch.tensor([0]), 1, 0, 10)
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
+    assert tokens_of(list(speculate(target, draft, request, Greedy(), Uniforms(0)))) == expected
+
+
+def test_a_prompt_that_the_draft_reads_otherwise() -> None:
+    """Exact as well, however bad the draft."""
+    target, draft = pair()
+    request = request_of(target, maximum=40)
+    other = replace(request, embedded=-request.embedded)
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
+    found = speculate(target, draft, request, Greedy(), Uniforms(0), draft_request=other)
+    assert tokens_of(list(found)) == expected
+
+
+def test_it_can_be_stopped_between_cycles() -> None:
+    calls = itertools.count()
+
+    def check() -> None:
+        if next(calls) == 2:
+            raise Cancelled
+
+    target, draft = pair()
+    decoding: Decoding = speculate(target, draft, request_of(target), Nucleus(), Uniforms(0), check=check)
+    with pytest.raises(Cancelled):
+        list(decoding)
+
+
+def test_a_draft_of_other_ids_is_refused() -> None:
+    target, _ = pair()
+    with pytest.raises(ValueError, match="A draft of 21 ids cannot draft for a target of 22"):
+        next(speculate(target, small_model(stops=1), request_of(target), Nucleus(), Uniforms(0)))
+
+
+def test_nothing_left_to_fill_from_falls_back_to_the_target() -> None:
+    q = torch.tensor([0.25, 0.75])
+    assert torch.equal(residual(q, q), q)
+    assert residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]

@@ -1,0 +1,30 @@
+"""The technique as it is declared."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import SettingError
+from engine.knobs import defaults
+from engine.setting import Engaged
+from engine.techniques import knobs_of, technique
+from engine.techniques.speculative import NAME, TECHNIQUE
+
+
+def test_it_is_exact_by_default() -> None:
+    assert technique(NAME) is TECHNIQUE and TECHNIQUE.families == ("language",)
+    knobs = knobs_of(Engaged(NAME))
+    assert knobs == defaults(TECHNIQUE.knobs)
+    assert (knobs["tolerance"], knobs["draft_length"], knobs["draft"]) == (0.0, 3, "trained")
+    assert "exactly the target's distribution" in TECHNIQUE.describe(knobs)
+
+
+def test_tolerance_says_what_it_costs() -> None:
+    described = TECHNIQUE.describe(defaults(TECHNIQUE.knobs).replace(tolerance=0.4, adaptive=True))
+    assert described == "drafts as many tokens as pay at a time; β = 0.4 is relaxed: speech may drift from the target's"
+
+
+@pytest.mark.parametrize(("knob", "value"), [("tolerance", 1.5), ("draft_length", 0), ("draft", "none")])
+def test_values_out_of_range(knob: str, value: object) -> None:
+    with pytest.raises(SettingError):
+        knobs_of(Engaged(NAME, defaults(TECHNIQUE.knobs).replace(**{knob: value})))
