@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> Report:
     if not model.info.drafts:
         raise PlainError(f"{model.info.title} has no draft; train one (paretone train draft), then run this again.")
     plain = baseline(arguments)
-    ways = {PLAIN: plain, **_ways(model, plain, arguments)}
+    ways = {PLAIN: plain, **dict(_ways(plain, arguments))}
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways, voice)
     pace = paced(model, ways, voice, arguments.rounds, bundled.say)
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
-def _ways(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace) -> Iterator[tuple[str, Setting]]:
+def _ways(plain: Setting, arguments: argparse.Namespace) -> Iterator[tuple[str, Setting]]:
     knobs = Values(draft_length=arguments.draft_length, adaptive=arguments.adaptive)
     for tolerance in sorted({0.0, arguments.tolerance}):
         engaged = Engaged(speculative.NAME, knobs.replace(tolerance=tolerance))

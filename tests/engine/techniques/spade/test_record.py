@@ -1,0 +1,97 @@
+"""The record of layer importance: what stays by it, and that it is read back as it was written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.errors import CheckpointError, SettingError
+from engine.techniques.spade.record import (
+    COSINE,
+    DIVERGENCE,
+    FILE,
+    WORD_ERROR,
+    ImportanceRecord,
+    LayerImportance,
+    read_record,
+)
+
+DIVERGENCES = LayerImportance(
+    DIVERGENCE, (7.0, 0.1, 0.3, 0.2), (6.0, 0.0, 0.2, 0.1), (8.0, 0.2, 0.4, 0.3), utterances=9
+)
+
+
+def record(*measures: LayerImportance) -> ImportanceRecord:
+    return ImportanceRecord("lm-mini", "abc", 4, measures, seed=3, created="today")
+
+
+def test_the_most_important_layers_stay_in_their_own_order() -> None:
+    assert record(DIVERGENCES).order == (0, 2, 3, 1)
+    assert record(DIVERGENCES).retained(2) == (0, 2)
+    assert record(DIVERGENCES).retained(3) == (0, 2, 3)
+    assert record(DIVERGENCES).retained(4) == (0, 1, 2, 3)
+
+
+def test_equal_layers_stay_by_their_index() -> None:
+    assert record(LayerImportance(COSINE, (0.5, 0.5, 0.5, 0.5))).retained(2) == (0, 1)
+
+
+def test_word_errors_decide_before_divergence() -> None:
+    words = LayerImportance(WORD_ERROR, (0.9, 0.5, 0.0, 0.0), baseline=0.0)
+    assert record(DIVERGENCES, words).order == (0, 1, 2, 3)
+    assert record(DIVERGENCES, words).deciding is words
+
+
+def test_word_errors_within_their_noise_leave_it_to_divergence() -> None:
+    words = LayerImportance(
+        WORD_ERROR, (0.9, 0.06, 0.04, 0.05), (0.7, 0.01, 0.0, 0.01), (1.0, 0.1, 0.1, 0.1), baseline=0.03
+    )
+    assert record(DIVERGENCES, words).order == (0, 2, 3, 1)
+
+
+@pytest.mark.parametrize("depth", [0, 5])
+def test_a_depth_that_the_model_has_not_is_refused(depth: int) -> None:
+    with pytest.raises(SettingError, match="between 1 and 4"):
+        record(DIVERGENCES).retained(depth)
+
+
+def test_it_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    full = replace(DIVERGENCES, ranks=((0, 0), (3, 3), (1, 2), (1, 2)), run_away=(1, 0, 0, 0))
+    written = record(full, LayerImportance(COSINE, (0.5, 0.1, 0.2, 0.3)))
+    written.write(tmp_path / "models" / FILE)
+    assert read_record([tmp_path / "models"], "abc") == written
+
+
+def test_the_last_folder_decides_and_others_checkpoints_do_not_count(tmp_path: Path) -> None:
+    first, last = tmp_path / "first", tmp_path / "last"
+    record(DIVERGENCES).write(first / FILE)
+    newer = replace(record(DIVERGENCES), seed=4)
+    newer.write(last / FILE)
+    assert read_record([first, last], "abc") == newer
+    replace(newer, checkpoint="other").write(last / FILE)
+    assert read_record([first, last], "abc") == record(DIVERGENCES)
+    assert read_record([tmp_path / "nowhere"], "abc") is None
+
+
+def test_a_new_measure_takes_the_place_of_the_old_one() -> None:
+    again = replace(DIVERGENCES, values=(1.0, 2.0, 3.0, 4.0))
+    assert record(DIVERGENCES).with_measure(again).measures == (again,)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"measures": 3}'])
+def test_a_damaged_file_is_refused_with_its_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(CheckpointError, match=r"layers\.json"):
+        read_record([tmp_path], "abc")
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 2.0, 3.0, "many"], [1.0, 2.0, 3.0, float("nan")], []])
+def test_numbers_that_do_not_fit_are_refused(tmp_path: Path, values: list) -> None:
+    data = json.loads(record(DIVERGENCES).to_json())
+    data["measures"][0]["values"] = values
+    (tmp_path / FILE).write_text(json.dumps(data))
+    with pytest.raises(CheckpointError, match="4 layers"):
+        read_record([tmp_path], "abc")
