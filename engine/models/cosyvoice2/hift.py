@@ -109,6 +109,9 @@ class SourceSpectrum(nn.Module):
         x = torch.cat([start, x], dim=-1)
         if progress.last:
             x = torch.cat([x, x[..., -self.margin - 1 : -1].flip(-1)], dim=-1)
+        if x.shape[-1] < self.kernel.shape[-1]:
+            progress.keep(self, x)
+            return x.new_empty(1, len(self.kernel), 0)
         frames = F.conv1d(x, self.kernel, stride=self.hop)
         progress.keep(self, x[..., frames.shape[-1] * self.hop :].clone())
         return frames
