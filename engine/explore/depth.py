@@ -29,7 +29,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
             "depths",
             "Depths",
             "How many depths are looked at, from one layer to all of them.",
-            default=min(6, layers),
+            default=max(2, min(6, layers)),
             minimum=2,
             maximum=max(2, layers),
             effect=Effect.NEXT_VIEW,

@@ -7,13 +7,13 @@ import gc
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QUndoStack
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QDoubleSpinBox, QMainWindow, QSpinBox
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
 from app.panels.knob_controls import KnobControls, decimals
 from engine.knobs import Choice, Effect, Number, Switch, defaults
-from engine.techniques import TECHNIQUES
+from engine.techniques import TECHNIQUES, spade
 
 KNOBS = (
     Number("steps", "Steps", "How many.", 32, minimum=1, maximum=64, whole=True),
@@ -124,3 +124,24 @@ def test_every_declared_technique_can_be_shown(qtbot: QtBot) -> None:
 @pytest.mark.parametrize(("step", "places"), [(1.0, 1), (0.1, 2), (0.05, 3), (0.01, 3)])
 def test_decimals_show_one_digit_more_than_a_step(step: float, places: int) -> None:
     assert decimals(step) == places
+
+
+def test_a_list_of_layers_is_typed_and_taken_over_whole(qtbot: QtBot) -> None:
+    knob = next(one for one in spade.TECHNIQUE.knobs if one.name == "layers")
+    controls = KnobControls("SPADE")
+    qtbot.addWidget(controls)
+    controls.set_knobs((knob,), {"layers": "0,1"})
+    controls.show()
+    editor = controls.editor("layers")
+    assert isinstance(editor, QLineEdit)
+    assert editor.text() == "0,1"
+    editor.selectAll()
+    qtbot.keyClicks(editor, "0,5 ")
+    with qtbot.waitSignal(controls.changed) as changed:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert changed.args == ["layers", "0,5"]
+    controls.set_knobs((knob,), {"layers": "0,5"})
+    with qtbot.waitSignal(controls.changed) as changed:
+        controls.reset_button("layers").click()
+    assert changed.args == ["layers", ""]
+    assert controls.reset_button("layers").toolTip() == "Reset to nothing"

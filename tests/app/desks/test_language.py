@@ -1,0 +1,133 @@
+"""A small speech language model in the real window on the real engine: its tokens, its layers, and hearing both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.jobs import Kind, Outcome
+from app.listening.player import Mode
+from app.window import MainWindow
+from engine.models import load_model
+from engine.models.base import SpeechModel
+from engine.techniques import spade, speculative
+from engine.techniques.spade.record import COSINE, DIVERGENCE
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.engine import small_speech
+from tests.engine.speaking import TEXT, write_all
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PATIENCE = 10 * PATIENCE_MILLISECONDS
+
+
+def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """The small language model where its folder is given, else the small flow model."""
+    loading = load_model if model == "lm-mini" else small_speech.load
+    return loading(model, folder, variant, device, status, check)
+
+
+@pytest.fixture
+def window(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MainWindow]:
+    """A window with the small language model, its draft, its students and the measurement of its layers."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    root = write_all(tmp_path / "model")
+    made = make_window(load)
+    made.show()
+    qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
+    made.state.load_model("lm-mini", str(root), device="cpu")
+    qtbot.waitUntil(lambda: made.state.ready and not made.jobs.busy, timeout=PATIENCE)
+    made.state.set_text(TEXT)
+    made.state.set_option("speed", 2.0)
+    yield made
+    close(made, qtbot)
+
+
+def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
+        start()
+    job, outcome, sentence = signal.args
+    return job.kind, outcome, sentence
+
+
+def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot: QtBot) -> None:
+    state, panel = window.state, window.decoding.decoding
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: state.take_a is not None, timeout=PATIENCE)
+    assert panel.side == "A"
+    assert panel.figure("tokens") == "1.00"
+    state.engage(speculative.NAME, True)
+    assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
+    trace = state.take_b.trace.decoding
+    assert panel.headline.text().startswith(f"{state.take_b.label}: {len(trace.tokens)} tokens")
+    assert "×" in panel.figure("predicted")
+    assert "×" in panel.figure("measured")
+
+    listen = window.listening.listen
+    qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
+    assert listen.player.comparison.mode is Mode.RESTART
+    assert "timing changes from take to take" in listen.player.comparison.reason
+    panel.strip.move_cursor(20)
+    panel.strip.activated.emit(20)
+    assert listen.heard == "B"
+    assert listen.player.position == pytest.approx(trace.seconds_of[20], abs=0.3)
+
+    rates = {name: window.synthesis.meters._figures[name]._name.text() for name in ("rate", "step")}
+    assert rates == {"rate": "Tokens/s", "step": "Token"}
+
+
+def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot) -> None:
+    state, desk = window.state, window.layers
+    panel, choice = desk.layers, desk.choice
+    assert choice.record.order == (0, 2, 1)
+    choice.set_depth(2)
+    assert (choice.retained, panel.depth.value()) == ((0, 2), 2)
+    panel.toggled.emit(1)
+    assert choice.by_hand
+    assert choice.retained == (0, 1, 2)
+    panel.toggled.emit(0)
+    assert state.knobs(spade.NAME)["layers"] == "1,2"
+    window.action.undo.trigger()
+    window.action.undo.trigger()
+    assert (choice.retained, choice.by_hand) == ((0, 2), False)
+    window.action.redo.trigger()
+    panel.importance_wanted.emit()
+    assert choice.retained == (0, 2)
+    assert panel.stage_buttons[spade.RECOVERED].isEnabled(), panel.stage_buttons[spade.RECOVERED].toolTip()
+    outcome = ended(window, qtbot, lambda: panel.hear_wanted.emit(spade.NONE))
+    assert outcome[:2] == (Kind.ACCELERATED, Outcome.FINISHED), outcome[2]
+    entry = state.take_b.setting.engaged(spade.NAME)
+    assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
+    panel.training_wanted.emit()
+    assert window.training.training.plan(resume=False).knobs["layers"] == "0,2"
+
+
+def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
+    choice, panel = window.layers.choice, window.layers.layers
+    choice.set_depth(1)
+    panel.toggled.emit(choice.retained[0])
+    assert len(choice.retained) == 1
+    assert "One layer has to stay." in window.notices.banner.text
+
+
+def test_layers_are_measured_and_the_record_is_taken_up(window: MainWindow, qtbot: QtBot) -> None:
+    desk = window.layers
+    desk.layers.sentences.setValue(1)
+    kind, outcome, sentence = ended(window, qtbot, desk.layers.measure_button.click)
+    assert (kind, outcome) == (Kind.LAYERS, Outcome.FINISHED), sentence
+    qtbot.waitUntil(lambda: desk.choice.record.measure(DIVERGENCE) is not None, timeout=PATIENCE)
+    assert {one.measure for one in desk.layers.bars.measures} >= {DIVERGENCE, COSINE}
+    assert all(value >= 0 for value in desk.choice.record.measure(DIVERGENCE).values)
+
+
+def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
+    views, training = window.views.views, window.training.training
+    offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
+    assert offered == ["speculation", "layer-importance", "depth"]
+    assert [training.chooser.itemData(index) for index in range(training.chooser.count())] == ["speculative", "spade"]
+    assert training.work.text().endswith("lm-mini-draft-2-1")
