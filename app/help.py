@@ -15,6 +15,13 @@ _PANEL_KEYS = """
 <tr><td>Threshold: move δ; further</td><td><b>Left, Right; with Shift</b></td></tr>
 <tr><td>Attention: capture the chosen cell</td><td><b>Space</b></td></tr>
 <tr><td>Attention: pan, zoom, show all</td><td><b>Arrow keys, + and −, 0</b></td></tr>
+<tr><td>Decoding: from token to token, line to line, cycle to cycle</td>
+<td><b>Left, Right; Up, Down; Page Up, Page Down</b></td></tr>
+<tr><td>Decoding: hear from the token</td><td><b>Space</b></td></tr>
+<tr><td>Layers: choose a layer; keep or remove it</td><td><b>Left, Right; Space</b></td></tr>
+<tr><td>Layers: keep one layer more, one less</td><td><b>Up, Down</b></td></tr>
+<tr><td>Views: from point to point, from panel to panel</td><td><b>Arrow keys; Page Up, Page Down</b></td></tr>
+<tr><td>Decoding, Layers, Strategy: copy as text</td><td><b>Ctrl+C</b></td></tr>
 <tr><td>Listen: hear A, hear B, switch</td><td><b>A, B, X</b></td></tr>
 <tr><td>Listen: play or pause</td><td><b>Space</b></td></tr>
 <tr><td>Listen: back and forth; by smaller steps</td><td><b>Left, Right; with Shift</b></td></tr>
@@ -36,6 +43,8 @@ skipped, and Paretone lets you hear what that costs.</p>
 <li><b>Compare</b>: play, and switch between A and B in the middle of a word; the loudness is matched.</li>
 <li><b>Export</b>: the profile holds the setting, the table and the evidence, and runs from the command line.</li>
 </ol>
+<p>Speech language models decode token by token: there, engage SSD, which drafts several tokens for each pass of the
+model, or SPADE, which leaves out layers. Decoding shows what became of every token, Layers which layers matter.</p>
 <p>Drag δ in the Threshold panel: the table follows at once. A table that is only predicted says so and offers the
 calibration that confirms it.</p>"""
 
