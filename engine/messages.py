@@ -177,6 +177,24 @@ class TrainStudent(Command):
 
 
 @dataclass(frozen=True)
+class TrainLanguageModel(Command):
+    """Make the bundled language model, or its speech tokenizer (``recipe`` is ``lm-mini`` or ``speech-tokenizer``),
+    from nothing but what ``flite`` speaks; ``codec`` is the folder of the tokenizer to speak through where it is not
+    the bundled one. Budget, ``work`` and ``resume`` as in :class:`TrainGuidanceFree`."""
+
+    recipe: str
+    work: str
+    sentences: int = 3400
+    corpus: str = ""
+    codec: str = ""
+    minutes: float | None = None
+    steps: int | None = None
+    resume: bool = False
+    half_precision: bool = False
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
 class MeasureImportance(Command):
     """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
     model. ``measures`` are among :data:`engine.techniques.spade.record.MEASURES`; the word error rate speaks

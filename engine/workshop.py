@@ -22,7 +22,7 @@ from engine import device
 from engine.errors import PlainError, SettingError
 from engine.explore.computing import compute_view
 from engine.explore.view import Task
-from engine.knobs import Values
+from engine.knobs import NO_VALUES, Values
 from engine.measure.machine import describe
 from engine.messages import (
     AttentionCaptured,
@@ -46,6 +46,7 @@ from engine.messages import (
     TrainDraft,
     TrainGuidanceFree,
     TrainingDone,
+    TrainLanguageModel,
     TrainStudent,
     TransferMeasured,
     UnloadModel,
@@ -110,6 +111,8 @@ class Workshop:
                 self._train_guidance_free(command, TrainingObserver(command.job, post, cancelled))
             case TrainDraft() | TrainStudent():
                 self._train_language(command, TrainingObserver(command.job, post, cancelled))
+            case TrainLanguageModel():
+                self._train_language_model(command, TrainingObserver(command.job, post, cancelled))
             case MeasureImportance():
                 self._measure_importance(command, MeasuringObserver(command.job, post, cancelled))
             case ExportProfile():
@@ -313,6 +316,30 @@ class Workshop:
                 trained.seconds,
                 trained.validation,
                 self._model.look_for_weights(observer.check) if self._is_loaded(command.model) else None,
+            )
+        )
+
+    @staticmethod
+    def _train_language_model(command: TrainLanguageModel, observer: TrainingObserver) -> None:
+        from engine.training.bundled_training import BundledTraining, train_bundled
+        from engine.training.session import Budget
+
+        job = BundledTraining(
+            command.recipe,
+            Path(command.work),
+            Budget(command.minutes, command.steps),
+            command.sentences,
+            Path(command.corpus) if command.corpus else None,
+            Path(command.codec) if command.codec else None,
+            half_precision=command.half_precision,
+            device=command.device,
+            resume=command.resume,
+        )
+        made = train_bundled(job, observer)
+        summary = f"{command.recipe} was made in {made.steps} steps."
+        observer.post(
+            TrainingDone(
+                command.job, str(made.folder), "", summary, NO_VALUES, made.steps, made.seconds, made.validation
             )
         )
 

@@ -32,6 +32,7 @@ WORD_ERRORS = 0.02
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
     """The options that these benches have in common."""
     parser.add_argument("--model", default="lm-mini", help="model of the catalogue (default: %(default)s)")
+    parser.add_argument("--folder", default="", help="folder with its checkpoint, where it is not in its usual place")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
@@ -51,7 +52,7 @@ def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
 
     torch.set_num_threads(arguments.threads)
     bundled.say(f"Loading {arguments.model} …")
-    model = load_model(arguments.model, device=arguments.device)
+    model = load_model(arguments.model, folder=arguments.folder, device=arguments.device)
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} is no speech language model; choose one of these with --model.")
     return model

@@ -1,0 +1,80 @@
+"""The benches of speech language models, on a small one: what they compare, and that their figures agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from engine import bench, cli
+from engine.bench.language import Decoded
+from engine.sampling.autoregressive import Cycle
+from tests.engine.small_language import write_draft, write_model, write_order, write_student
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    return write_model(tmp_path / "model")
+
+
+def rows_of(root: Path, name: str, *more: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict, dict[str, dict]]:
+    command = ["bench", name, "--folder", str(root), "--device", "cpu", "--rounds", "2", "--sentences", "0", "--json"]
+    assert cli.main([*command, *more]) == 0
+    report = json.loads(capsys.readouterr().out)
+    return report, {str(row.get("way", row.get("speech"))): row for row in report["rows"]}
+
+
+def test_ssd_is_timed_beside_plain_decoding(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_draft(root)
+    write_student(root)
+    report, rows = rows_of(root, "ssd", "--tolerance", "0.3", "--student", capsys=capsys)
+    speculative = [name for name in rows if name.startswith("SSD")]
+    assert len(speculative) == 4
+    for name in speculative:
+        row = rows[name]
+        assert 1 <= row["tokens a pass"] <= 4
+        assert 0 <= row["acceptance"] <= 1
+        assert row["low"] <= row["speed-up"] <= row["high"]
+        assert row["predicted"] > 0 and row["c"] > 0
+    assert rows["autoregressive"]["tokens a pass"] == 1
+    assert report["headline"] == rows["SSD, β = 0.3"]["speed-up"]
+    assert "autoregressive, again (A/A)" in rows
+    (greedy,) = (name for name in rows if name.startswith("greedy"))
+    equal, total = re.search(r"(\d+) of (\d+) tokens", greedy).groups()
+    assert equal == total and int(total) > 10
+
+
+def test_students_are_timed_beside_the_whole_model(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_student(root)
+    write_student(root, stage="minutes:5", minutes=5.0)
+    write_order(root)
+    report, rows = rows_of(root, "spade", capsys=capsys)
+    assert list(rows)[:4] == ["whole model", "pruned only", "after 5 minutes", "recovered, 2 of 3 layers"]
+    assert report["headline"] == rows["recovered, 2 of 3 layers"]["speed-up"]
+
+
+@pytest.mark.parametrize(("name", "words"), [("ssd", "train draft"), ("spade", "train spade")])
+def test_without_weights_they_say_how_to_come_by_them(
+    root: Path, name: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", name, "--folder", str(root), "--device", "cpu"]) != 0
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["ssd", "spade"])
+def test_they_are_listed(name: str) -> None:
+    assert bench.summary(name)
+
+
+def test_figures_follow_from_the_cycles() -> None:
+    first = Cycle((1, 2, 3), (1, 2, 9), 2, "resampled", (1.0, 0.8, 0.1), draft_seconds=3.0, target_seconds=2.0)
+    second = Cycle((4, 5, 6, 7), (4, 5, 6), 3, "bonus", (1.0, 1.0, 1.0), draft_seconds=6.0, target_seconds=4.0)
+    found = Decoded([0.5, 0.7, 0.6], [first, second], token_rate=10.0)
+    assert (found.tokens, found.tokens_per_pass, found.draft_length) == (7, 3.5, 3.0)
+    assert found.acceptance == pytest.approx(5 / 6)
+    assert (found.draft_seconds, found.target_seconds) == (1.5, 3.0)
+    assert found.real_time_factor == pytest.approx(6.0)
+    assert Decoded([1.0], [Cycle((1,))]).acceptance is None

@@ -1,0 +1,102 @@
+"""Layers of a small language model are measured on its own speech, and by ear."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine import cli
+from engine.errors import Cancelled, SettingError
+from engine.models.base import Utterance
+from engine.models.catalogue import voice
+from engine.models.lm_mini.adapter import LmMiniSpeech
+from engine.observers import SilentObserver
+from engine.techniques.spade.losses import divergence
+from engine.techniques.spade.measuring import measure_layers, own_speech, without
+from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
+from tests.engine.small_language import LAYERS, write_model
+from tests.engine.speaking import load, setting
+
+UTTERANCES = (Utterance("Rice is good.", voice("slt")), Utterance("The box was thrown.", voice("rms")))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> LmMiniSpeech:
+    return load(write_model(tmp_path / "model"))
+
+
+def test_divergence_is_that_of_the_model_without_the_layer(model: LmMiniSpeech) -> None:
+    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), SilentObserver())
+    (measure,) = record.measures
+    assert record.checkpoint == model.info.fingerprint and measure.utterances == 2
+    spoken = own_speech(model, UTTERANCES, setting(), SilentObserver())
+    tokens, found = model.own.tokens, []
+    with torch.inference_mode():
+        for (one,) in spoken:
+            whole = tokens.logits(tokens.transformer(one.embedded, None, one.positions)[0, one.prompt - 1 :])
+            shallow = tokens.kept([layer for layer in range(LAYERS) if layer != 1])
+            hidden = shallow.transformer(one.embedded, None, one.positions)
+            found.append(float(divergence(shallow.logits(hidden[0, one.prompt - 1 :]), whole)))
+    assert measure.values[1] == pytest.approx(np.mean(found), rel=1e-3)
+    assert all(low <= value <= high for low, value, high in zip(measure.low, measure.values, measure.high, strict=True))
+
+
+def test_turning_is_between_none_and_all_the_way_round(model: LmMiniSpeech) -> None:
+    record = measure_layers(model, UTTERANCES, setting(), (COSINE,), SilentObserver())
+    assert all(0 < value < 2 for value in record.deciding.values)
+
+
+def test_an_earlier_record_keeps_what_is_not_measured_again(model: LmMiniSpeech) -> None:
+    earlier = measure_layers(model, UTTERANCES, setting(), (COSINE,), SilentObserver())
+    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), SilentObserver(), earlier)
+    assert record.measure(COSINE) == earlier.measure(COSINE)
+    assert record.measure(DIVERGENCE) is not None
+
+
+@pytest.mark.slow
+def test_word_errors_without_each_layer_come_with_their_run_aways(model: LmMiniSpeech) -> None:
+    pytest.importorskip("pocketsphinx")
+    record = measure_layers(model, UTTERANCES, setting(), (WORD_ERROR,), SilentObserver())
+    measure = record.deciding
+    # It says noise, and never ends by itself: with a layer less as well.
+    assert measure.run_away == (len(UTTERANCES),) * LAYERS
+    assert measure.baseline > 0.3 and min(measure.values) > 0.3
+
+
+def test_leaving_out_a_layer_names_the_others() -> None:
+    (engaged,) = without(setting(), 1, LAYERS).techniques
+    assert engaged.knobs["layers"] == "0,2"
+
+
+@pytest.mark.parametrize("measures", [(), ("loudness",)])
+def test_a_measure_that_does_not_exist_is_refused(model: LmMiniSpeech, measures: tuple[str, ...]) -> None:
+    with pytest.raises(SettingError, match="word_error"):
+        measure_layers(model, UTTERANCES, setting(), measures, SilentObserver())
+
+
+def test_it_can_be_cancelled(model: LmMiniSpeech) -> None:
+    class Stopping(SilentObserver):
+        def progress(self, done: int, total: int) -> None:
+            if done == 2:
+                raise Cancelled
+
+    with pytest.raises(Cancelled):
+        measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), Stopping())
+
+
+def test_the_command_keeps_the_record_where_the_engine_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    root = write_model(tmp_path / "model")
+    assert cli.main(["measure-layers", "--folder", str(root), "--sentences", "1", "--depth", "2", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    model = load(root)
+    record = read_record([Path(data["path"]).parent], model.info.fingerprint)
+    assert Path(data["path"]).name == FILE
+    assert record is not None and list(record.retained(2)) == data["retained"]
+    assert model.info.layer_order == record.order

@@ -1,0 +1,263 @@
+"""Drafts and students of a small language model: what trains, what is written, and that the engine runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from engine.errors import Cancelled, PlainError, SettingError, TrainingError
+from engine.models.catalogue import voice
+from engine.models.checkpoints import fingerprint
+from engine.models.language_weights import DRAFTS, STUDENTS
+from engine.observers import SilentObserver
+from engine.techniques.language_engagement import engage
+from engine.techniques.spade.pruning import layer_of
+from engine.training.draft import DraftOptions, DraftRecipe, retained_layers
+from engine.training.language_training import LanguageTraining, Teacher, train_language
+from engine.training.session import CHECKPOINT, Budget, Milestone, Pace
+from engine.training.spade import StudentOptions, StudentRecipe
+from engine.training.spoken_tokens import SpokenTokens, collate, write_tokens
+from engine.training.token_recipe import TokenData
+from tests.engine.small_language import CODES, LAYERS, PHONES, write_model
+from tests.engine.speaking import TEXT, drafted, load, setting, shallow
+
+SENTENCES = 5
+CPU = torch.device("cpu")
+
+
+class Follower(SilentObserver):
+    """Remembers milestones; stops at step ``last``."""
+
+    def __init__(self, last: int | None = None) -> None:
+        self.last = last
+        self.seen: list[Milestone] = []
+
+    def milestone(self, milestone: Milestone) -> None:
+        self.seen.append(milestone)
+        if milestone.step == self.last:
+            raise Cancelled
+
+
+def utterances(count: int = 30) -> tuple[SpokenTokens, ...]:
+    draw = np.random.default_rng(5)
+    lengths = draw.integers(8, 20, count)
+    # Codes follow from phones, so that there is something to learn.
+    phones = [draw.integers(0, len(PHONES), length).astype(np.int16) for length in lengths]
+    voices = ["slt" if number % 2 else "rms" for number in range(count)]
+    pairs = zip(voices, phones, strict=True)
+    return tuple(SpokenTokens(who, one, (one % CODES).astype(np.int16)) for who, one in pairs)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "model")
+
+
+@pytest.fixture
+def teacher(root: Path) -> Teacher:
+    return Teacher.read("lm-mini", str(root), Follower())
+
+
+@pytest.fixture
+def data() -> TokenData:
+    return TokenData(utterances()[4:], utterances()[:4], "a test")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(False)
+
+
+def draft_recipe(teacher: Teacher, data: TokenData, **options: object) -> DraftRecipe:
+    chosen = DraftOptions(positions=300, warm_up=1, average_decay=0.5, lower=1, upper=1, **options)
+    return DraftRecipe(teacher.network, teacher.base, data, teacher.folder.layout(), CPU, teacher.sampler, chosen)
+
+
+def student_recipe(teacher: Teacher, data: TokenData, **options: object) -> StudentRecipe:
+    chosen = StudentOptions(positions=300, warm_up=1, average_decay=0.5, retained=(0, 2), **options)
+    return StudentRecipe(teacher.network, teacher.base, data, teacher.folder.layout(), CPU, chosen)
+
+
+def train(recipe: DraftRecipe | StudentRecipe, steps: int, first: int = 1) -> list[float]:
+    return [recipe.step(number, number / 100)["loss"] for number in range(first, first + steps)]
+
+
+def test_the_published_draft_has_the_ends_of_the_target() -> None:
+    assert retained_layers(24, 2, 6) == (0, 1, 18, 19, 20, 21, 22, 23)
+    assert retained_layers(3, 2, 6) == (0, 1, 2)
+    assert retained_layers(12, 2, 0) == (0, 1)
+
+
+def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: Teacher, data: TokenData) -> None:
+    recipe = draft_recipe(teacher, data)
+    before = {name: value.clone() for name, value in recipe.model.state_dict().items()}
+    validated = recipe.validate()
+    train(recipe, 25)
+    changed = {name for name, value in recipe.model.state_dict().items() if not torch.equal(value, before[name])}
+    assert {name.split(".")[2] for name in changed if "layers" in name} == {"0"}
+    assert {name for name in changed if "layers" not in name} == {"head.weight"}
+    after = recipe.validate()
+    assert after["acceptance"] > validated["acceptance"]
+    assert 0 < validated["acceptance"] < 1
+
+
+def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
+    teacher: Teacher, data: TokenData, root: Path
+) -> None:
+    recipe = draft_recipe(teacher, data)
+    train(recipe, 2)
+    path = root / DRAFTS / recipe.file_name
+    recipe.save(path, recipe.metadata_after(90))
+    with safe_open(path, "pt") as file:
+        assert {layer_of(name) for name in file.keys()} == {0, None}  # noqa: SIM118
+        said = file.metadata()
+    assert (said["kind"], said["retained"], said["trained"], said["minutes"]) == ("draft", "[0,2]", "[0]", "1.5")
+    assert said["base"] == fingerprint(root / "model.safetensors")
+
+    model = load(root)
+    (draft,) = model.info.drafts
+    assert (draft.retained, draft.trained, draft.head) == ((0, 2), (0,), True)
+    speech = list(model.decodings(TEXT, voice("slt"), setting(drafted())))
+    assert sum(len(cycle.tokens) for _, decoding in speech for cycle in decoding) > 10
+    # What drafts is what was trained, to half precision.
+    batch = collate([[data.held_out[0]]], teacher.folder.layout())
+    network = model._networks.of(engage(model.info, setting(drafted()))).draft
+    embedded = torch.nn.functional.embedding(batch.ids, network.tables["text"])
+    found = network.tokens.logits(network.tokens.transformer(embedded, None, batch.positions)[batch.predicting])
+    expected = recipe.average.module(batch).logits
+    assert (found - expected).abs().max() < 0.02 * expected.abs().max()
+
+
+def test_a_student_starts_as_its_teacher_without_layers_and_comes_nearer(teacher: Teacher, data: TokenData) -> None:
+    recipe = student_recipe(teacher, data)
+    batch = collate([[one] for one in data.held_out], teacher.folder.layout())
+    skipped = teacher.network(batch, skip=(1,)).logits
+    assert torch.allclose(recipe.model(batch).logits, skipped, atol=1e-4)
+    before = recipe.validate()["divergence"]
+    losses = train(recipe, 40)
+    assert recipe.validate()["divergence"] < 0.8 * before
+    assert np.mean(losses[-5:]) < np.mean(losses[:5])
+    assert all(parameter.grad is not None for parameter in recipe.model.parameters())
+    assert all(parameter.grad is None for parameter in recipe.teacher.parameters())
+
+
+def test_attention_is_compared_now_and_then(teacher: Teacher, data: TokenData) -> None:
+    recipe = student_recipe(teacher, data, attention_interval=3)
+    terms = [recipe.step(number, 0.0)["attention"] for number in range(1, 7)]
+    assert [bool(one) for one in terms] == [True, False, False, True, False, False]
+
+
+@pytest.mark.parametrize("make", [draft_recipe, student_recipe])
+def test_going_on_from_a_checkpoint_gives_the_same_bits(
+    teacher: Teacher, data: TokenData, make: Callable[..., DraftRecipe | StudentRecipe]
+) -> None:
+    through = make(teacher, data)
+    train(through, 4)
+    first = make(teacher, data)
+    train(first, 2)
+    second = make(teacher, data)
+    second.restore(first.state())
+    train(second, 2, first=3)
+    for name, value in through.model.state_dict().items():
+        assert torch.equal(second.model.state_dict()[name], value), name
+
+
+def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: Teacher, data: TokenData) -> None:
+    state = student_recipe(teacher, data).state()
+    other = StudentOptions(positions=300, retained=(0, 1))
+    recipe = StudentRecipe(teacher.network, teacher.base, data, teacher.folder.layout(), CPU, other)
+    with pytest.raises(TrainingError, match="keeps other layers"):
+        recipe.restore(state)
+    with pytest.raises(TrainingError, match="another checkpoint"):
+        student_recipe(replace(teacher, base="other"), data).restore(state)
+
+
+def job(
+    root: Path, work: Path, options: DraftOptions | StudentOptions, steps: int = 3, **more: object
+) -> LanguageTraining:
+    base = fingerprint(root / "model.safetensors")
+    write_tokens(work / f"{base[:8]}-{SENTENCES}-own-speech.npz", utterances())
+    return LanguageTraining(
+        "lm-mini", work, options, Budget(steps=steps), sentences=SENTENCES, folder=str(root), device="cpu", **more
+    )
+
+
+QUICK = Pace(validation_steps=2, validates_first=True)
+
+
+def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) -> None:
+    follower = Follower()
+    options = DraftOptions(positions=300, lower=1, upper=1)
+    trained = train_language(job(root, tmp_path / "work", options, export=root), follower, QUICK)
+    assert trained.checkpoint == root / DRAFTS / "draft-2.safetensors"
+    assert trained.figures["retained"] == "0,2"
+    assert "2 layers (0, 2)" in trained.summary
+    assert [one.step for one in follower.seen if one.losses] == [1, 2, 3]
+    assert [one.step for one in follower.seen if one.validation] == [0, 2, 3]
+    assert load(root).info.drafts[0].path == str(trained.checkpoint)
+
+
+def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_path: Path) -> None:
+    options = StudentOptions(positions=300)
+    task = job(root, tmp_path / "work", options, export=root, depth=2)
+    trained = train_language(task, Follower(), QUICK)
+    assert trained.checkpoint.parent == root / STUDENTS
+    assert (tmp_path / "own" / "models" / "lm-mini" / "layers.json").is_file()
+    model = load(root)
+    (student,) = model.info.students
+    assert student.recovered and student.depth == 2
+    assert student.retained == tuple(sorted(model.info.layer_order[:2]))
+    spoken = model.decodings(TEXT, voice("slt"), setting(shallow(depth=2)))
+    assert sum(len(cycle.tokens) for _, decoding in spoken for cycle in decoding) > 10
+
+
+def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp_path: Path) -> None:
+    options = StudentOptions(positions=300, retained=(0, 2))
+    task = job(root, tmp_path / "work", options, export=tmp_path / "out", steps=4)
+    with pytest.raises(Cancelled, match="to resume from"):
+        train_language(task, Follower(last=2), QUICK)
+    assert torch.load(tmp_path / "work" / CHECKPOINT, weights_only=True)["step"] == 2
+    assert not (tmp_path / "out").exists()
+    trained = train_language(replace(task, resume=True), Follower(), QUICK)
+    assert trained.steps == 4
+    assert trained.checkpoint.is_file()
+
+
+def test_stages_are_kept_beside_the_result(root: Path, tmp_path: Path) -> None:
+    options = StudentOptions(positions=300, retained=(0, 2))
+    task = job(root, tmp_path / "work", options, export=root, stages=(1e-6,))
+    train_language(task, Follower(), QUICK)
+    partly, recovered = sorted(load(root).info.students, key=lambda one: one.recovered)
+    assert partly.stage == "minutes:1e-06" and not partly.recovered
+    assert recovered.stage == "recovered"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"model": "f5-mini", "folder": ""}, TrainingError, "cannot be trained here"),
+        ({"folder": "/nowhere"}, PlainError, "nowhere"),
+        ({"options": StudentOptions(retained=(0, 7))}, SettingError, "some of 0 to 2"),
+        ({"options": StudentOptions(), "depth": 9}, SettingError, f"{LAYERS} layers"),
+        ({"options": StudentOptions(retained=(0,)), "sentences": 0}, TrainingError, "too few"),
+        ({"resume": True, "options": StudentOptions(retained=(0,))}, PlainError, "start afresh"),
+    ],
+)
+def test_what_cannot_be_trained_is_said(
+    root: Path, tmp_path: Path, change: dict, error: type[PlainError], words: str
+) -> None:
+    task = replace(job(root, tmp_path / "work", DraftOptions()), **change)
+    with pytest.raises(error, match=words):
+        train_language(task, Follower(), QUICK)
+    assert not (tmp_path / "work" / CHECKPOINT).exists()
