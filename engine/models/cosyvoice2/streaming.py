@@ -23,36 +23,43 @@ from engine.models.token_decoder import TokenDecoder
 
 def hurried(mel: Tensor, speed: float) -> Tensor:
     """``mel`` (1, bands, n) to (1, bands, n / speed), linearly between frames."""
-    return mel if speed == 1 else F.interpolate(mel, size=int(mel.shape[-1] / speed), mode="linear")
+    return (
+        mel if speed == 1 or not mel.shape[-1] else F.interpolate(mel, size=int(mel.shape[-1] / speed), mode="linear")
+    )
 
 
 class CosyDecoder(TokenDecoder):
     """Flow and vocoder for one passage.
 
-    At another ``speed`` than 1 frames depend on the length of the whole, so that all audio comes at the end.
+    All audio comes at the end where it is wanted ``at_once``, which takes less memory and time, and at another
+    ``speed`` than 1, because frames then depend on the length of the whole.
     """
 
     def __init__(
-        self, flow: TokenToMel, vocoder: Hift, prompt: AcousticPrompt, seed: int = 0, speed: float = 1.0
+        self,
+        flow: TokenToMel,
+        vocoder: Hift,
+        prompt: AcousticPrompt,
+        seed: int = 0,
+        speed: float = 1.0,
+        at_once: bool = False,
     ) -> None:
         """Raises :class:`engine.errors.AudioError` for a prompt whose parts do not belong together."""
         self._flow, self._vocoder, self._prompt, self._seed, self._speed = flow, vocoder, prompt, seed, speed
-        self._frames = MelStream(flow, prompt)
+        self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1)
         self._audio = self._vocoded()
         self._mels: list[Tensor] = []
 
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         """As :class:`TokenDecoder` says. Raises :class:`engine.errors.TextError` after five minutes."""
         mel = self._kept(self._frames.push(tokens))
-        return _samples(self._audio.push(mel)) if self._speed == 1 and mel.shape[-1] else _silence()
+        return _samples(self._audio.push(mel)) if mel.shape[-1] else _silence()
 
     def finish(self) -> np.ndarray:
         """As :class:`TokenDecoder` says."""
-        mel = self._kept(self._frames.finish())
+        mel = self._kept(hurried(self._frames.finish(), self._speed))
         if not sum(one.shape[-1] for one in self._mels):
             return _silence()
-        if self._speed != 1:
-            self._mels = [mel := hurried(torch.cat(self._mels, dim=-1), self._speed)]
         return _samples(self._audio.push(mel, last=True))
 
     def whole(self, tokens: Sequence[int]) -> Decoded:

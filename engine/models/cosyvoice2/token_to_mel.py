@@ -94,11 +94,13 @@ class TokenToMel(nn.Module):
 class MelStream:
     """Mel frames of one request, in parts that are equal to the whole.
 
-    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are there. Without, all
-    of them see all others, as upstream does for requests that are not streamed; then :meth:`push` only collects.
+    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are there; in the
+    release, 4.6 MB are remembered for each frame. When they are to come ``at_once``, :meth:`push` only collects, and
+    nothing is remembered. Without ``chunked``, all of them see all others, as upstream does for requests that are not
+    streamed.
     """
 
-    def __init__(self, model: TokenToMel, prompt: AcousticPrompt, chunked: bool = True) -> None:
+    def __init__(self, model: TokenToMel, prompt: AcousticPrompt, chunked: bool = True, at_once: bool = False) -> None:
         """Raises :class:`engine.errors.AudioError` when the parts of ``prompt`` do not belong together."""
         prompt = prompt.to(model.noise.device)
         if prompt.mel.shape[1] != FRAMES_PER_TOKEN * prompt.tokens.shape[1]:
@@ -106,7 +108,7 @@ class MelStream:
                 f"A prompt of {prompt.tokens.shape[1]} speech tokens needs {FRAMES_PER_TOKEN} mel frames for each, but "
                 f"has {prompt.mel.shape[1]}; read the recording again."
             )
-        self._model, self._chunked = model, chunked
+        self._model, self._chunked, self._at_once = model, chunked, at_once or not chunked
         self._prompt = prompt.mel.mT
         self._tokens: list[int] = prompt.tokens[0].tolist()
         self._done = 0
@@ -123,7 +125,7 @@ class MelStream:
         self._take(tokens)
         encoder = self._model.config.encoder
         ready = (len(self._tokens) - encoder.look_ahead) // encoder.chunk * encoder.chunk
-        return self._advance(ready) if self._chunked else self._nothing()
+        return self._nothing() if self._at_once else self._advance(ready)
 
     def finish(self) -> Tensor:
         """The remaining mel frames (1, bands, n); the last call."""

@@ -58,6 +58,13 @@ def test_nothing_random_is_left_in_the_program() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_at_once_is_the_same_audio_at_the_end() -> None:
+    one = CosyDecoder(FLOW, VOCODER, small_prompt(7), at_once=True)
+    *early, last = streamed(one, 5)
+    assert not sum(map(len, early))
+    assert np.abs(last - one.whole(SPEECH).samples).max() <= TOLERANCE
+
+
 def test_another_speed_comes_at_the_end() -> None:
     one = decoder(speed=1.25)
     *early, last = streamed(one, 5)
@@ -69,7 +76,8 @@ def test_another_speed_comes_at_the_end() -> None:
 
 
 def test_no_token_gives_no_audio() -> None:
-    assert len(decoder().finish()) == 0
+    for speed in (1.0, 1.25):
+        assert len(decoder(speed=speed).finish()) == 0
     assert len(decoder().whole([]).samples) == 0
 
 
