@@ -19,7 +19,7 @@ from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.language import LanguageSpeech
 from engine.models.language_network import LanguageNetwork
 from engine.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
-from engine.models.llasa.config import CONTEXT, LONGEST_PASSAGE, RUN_AWAY, RUN_AWAY_SECONDS, TOKEN_RATE
+from engine.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
 from engine.models.llasa.prompt import rendered
 from engine.models.llasa.voices import LlasaPrompt, VoiceReader
 from engine.models.llasa.windows import Window, WindowedDecoder
@@ -94,13 +94,13 @@ class LlasaSpeech(LanguageSpeech):
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
         fixed = len(self._tokenizer.ids(rendered("", prompt.transcript))) + len(prompt.codes)
         budget = min(LONGEST_PASSAGE, ROOM_FOR_SPEECH * (CONTEXT - fixed) / TOKEN_RATE)
-        pieces = chunks(text, lambda part: len(part.encode()) / prompt.rate, budget)
+        pieces = chunks(text, prompt.seconds, budget)
         if not any(any(map(str.isalnum, piece)) for piece in pieces):
             raise TextError("There is nothing to speak in this text; type a sentence.")
         return prompt, LlasaPassages(tuple(self._passage(piece, prompt) for piece in pieces))
 
     def _passage(self, text: str, prompt: LlasaPrompt) -> LlasaPassage:
-        expected = max(1, round(len(text.encode()) / prompt.rate * TOKEN_RATE))
+        expected = max(1, round(prompt.seconds(text) * TOKEN_RATE))
         ids = tuple(self._tokenizer.ids(rendered(text, prompt.transcript)))
         if len(ids) + len(prompt.codes) >= CONTEXT:
             raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; put full stops into it.")
@@ -114,9 +114,7 @@ class LlasaSpeech(LanguageSpeech):
         if prompt.codes:
             embedded = torch.cat([embedded, tokens.embed(prompt.codes)])
         length = len(embedded)
-        enough = round(RUN_AWAY * passage.expected + RUN_AWAY_SECONDS * TOKEN_RATE)
-        positions = torch.arange(length, device=texts.device)
-        return Request(embedded[None], positions, length, 0, min(CONTEXT - length, enough))
+        return Request(embedded[None], torch.arange(length, device=texts.device), length, 0, CONTEXT - length)
 
     def _token_sampler(self, passage: LlasaPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
         temperature, top_k = options["temperature"], options["top_k"]

@@ -16,8 +16,10 @@ LONGEST_PASSAGE = 15.0
 
 USUAL_RATE = 14.0
 """Bytes of text spoken in a second, where no voice says otherwise: 14 letters, or 4.7 Chinese characters."""
-RUN_AWAY, RUN_AWAY_SECONDS = 4.0, 10.0
-"""Speech is stopped after so many times what a text is expected to take, and so many seconds more (for numbers)."""
+DIGIT_BYTES = 5
+"""What a digit counts beside itself: it is read as a word."""
+FIRST_CODES = 25
+"""Codes of the first streaming window at most, so that speech is heard sooner."""
 
 CLONE = Switch(
     "clone",
@@ -72,7 +74,7 @@ REPETITION_PENALTY = Number(
 STREAM_CODES = Number(
     "stream_codes",
     "Streaming window",
-    "Codes (20 ms each) that are decoded to audio at a time while the model goes on: fewer are heard sooner.",
+    "Codes (20 ms each) that are decoded to audio at a time while the model goes on; the first time 25 at most.",
     default=50,
     minimum=10,
     maximum=500,

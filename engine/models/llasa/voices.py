@@ -13,7 +13,7 @@ from engine.audio.recording import read_recording
 from engine.errors import AudioError, CheckpointError, TextError
 from engine.models.base import Voice
 from engine.models.llasa.codec_encoder import VoiceEncoder
-from engine.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
+from engine.models.llasa.config import DIGIT_BYTES, LONGEST_REFERENCE, USUAL_RATE
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
 
 SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
@@ -29,6 +29,15 @@ class LlasaPrompt:
     rate: float = USUAL_RATE
     """Bytes of text that are spoken in a second."""
     notes: tuple[str, ...] = ()
+
+    def seconds(self, text: str) -> float:
+        """How long ``text`` is expected to be heard."""
+        return spoken_bytes(text) / self.rate
+
+
+def spoken_bytes(text: str) -> int:
+    """How long ``text`` is when it is read aloud."""
+    return len(text.encode()) + DIGIT_BYTES * sum(map(str.isdigit, text))
 
 
 class VoiceReader:
@@ -76,7 +85,7 @@ class VoiceReader:
                 f"XCodec2 gives the code {max(codes)}, but the language model knows {self._codes} of them: they do not "
                 "belong together. Fetch both again."
             )
-        rate = len(transcript.encode()) / recording.seconds
+        rate = spoken_bytes(transcript) / recording.seconds
         notes = recording.notes
         if not SLOWEST <= rate <= FASTEST:
             notes = (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from engine.models.llasa.config import FIRST_CODES
 from engine.models.llasa.xcodec2 import REACH, XCodec2Decoder
 from engine.models.passages import Decoded
 from engine.models.token_decoder import StreamingDifference, TokenDecoder, streaming_difference
@@ -27,6 +28,8 @@ class Window:
 
     fresh: int = 50
     context: int = 100
+    first: int = FIRST_CODES
+    """The first window is no larger than this, so that it is heard sooner."""
     ahead: int = REACH
     """Codes that must have come behind a window."""
 
@@ -50,9 +53,14 @@ class WindowedDecoder(TokenDecoder):
     def push(self, tokens: Sequence[int]) -> np.ndarray:
         self._codes.extend(tokens)
         pieces = [np.zeros(0, np.float32)]
-        while len(self._codes) - self._heard >= self._window.fresh + self._window.ahead:
-            pieces.append(self._next(self._heard + self._window.fresh))
+        while len(self._codes) - self._heard >= self._fresh + self._window.ahead:
+            pieces.append(self._next(self._heard + self._fresh))
         return np.concatenate(pieces)
+
+    @property
+    def _fresh(self) -> int:
+        """New codes of the next window."""
+        return self._window.fresh if self._pieces else min(self._window.first, self._window.fresh)
 
     def finish(self) -> np.ndarray:
         return self._next(len(self._codes)) if len(self._codes) > self._heard else np.zeros(0, np.float32)

@@ -22,6 +22,8 @@ from engine.models.shards import INDEX, WEIGHTS
 
 TOKENIZER = Path(__file__).resolve().parents[3] / "golden" / "ar" / "llasa_tokenizer" / "tokenizer.json"
 ROWS, CODES, FIRST_CODE, END = 394, 96, 298, 295
+LOCAL = [*range(FIRST_CODE, FIRST_CODE + CODES), END]
+"""Official ids of local ones."""
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -75,6 +77,22 @@ def write_language_model(folder: Path, tied: bool = True, shards: int = 1) -> Pa
         listed |= dict.fromkeys(part, name)
     (folder / INDEX).write_text(json.dumps({"metadata": {"total_size": 0}, "weight_map": listed}))
     return folder
+
+
+def student_tensors(layers: tuple[int, ...]) -> dict[str, torch.Tensor]:
+    """As a training writes them: layers numbered without gaps, both tables whole."""
+    weights = language_weights()
+    kept = {name: value for name, value in weights.items() if not name.startswith("model.layers.")}
+    for place, layer in enumerate(layers):
+        prefix = f"model.layers.{layer}."
+        kept |= {
+            f"model.layers.{place}.{name.removeprefix(prefix)}": value
+            for name, value in weights.items()
+            if name.startswith(prefix)
+        }
+    head = torch.zeros(ROWS, CONFIG["hidden_size"])
+    head[LOCAL] = weights[EMBEDDING][LOCAL].float() * 2
+    return {name: value.half() for name, value in (kept | {HEAD: head}).items()}
 
 
 def codec_weights() -> dict[str, Tensor]:

@@ -18,16 +18,15 @@ from engine.sampling.tokens import Nucleus
 from tests.engine.models.llasa.small_release import (
     CODES,
     CONFIG,
-    END,
     FIRST_CODE,
+    LOCAL,
     ROWS,
     language_weights,
+    student_tensors,
     write_language_model,
 )
 
 pytest.importorskip("tokenizers")
-LOCAL = [*range(FIRST_CODE, FIRST_CODE + CODES), END]
-"""Official ids of local ones."""
 
 
 @pytest.fixture(scope="module")
@@ -98,22 +97,6 @@ def test_weights_stay_bfloat16_where_that_is_asked_for(folder: LlasaFolder) -> N
 
 
 # --- Students and drafts ---------------------------------------------------------------------------------------------
-def student_tensors(layers: tuple[int, ...]) -> dict[str, torch.Tensor]:
-    """As a training writes them: layers numbered without gaps, both tables whole."""
-    weights = language_weights()
-    kept = {name: value for name, value in weights.items() if not name.startswith("model.layers.")}
-    for place, layer in enumerate(layers):
-        prefix = f"model.layers.{layer}."
-        kept |= {
-            f"model.layers.{place}.{name.removeprefix(prefix)}": value
-            for name, value in weights.items()
-            if name.startswith(prefix)
-        }
-    head = torch.zeros(ROWS, CONFIG["hidden_size"])
-    head[LOCAL] = weights[EMBEDDING][LOCAL].float() * 2
-    return {name: value.half() for name, value in (kept | {HEAD: head}).items()}
-
-
 def test_a_student_has_its_own_layers_and_head(folder: LlasaFolder, network: LanguageNetwork, tmp_path: Path) -> None:
     path = tmp_path / "student.safetensors"
     save_file(student_tensors((0, 2)), path)

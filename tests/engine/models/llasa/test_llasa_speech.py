@@ -5,6 +5,7 @@ Sizes are small and weights are random: what it says is noise, but every step is
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -13,17 +14,21 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from engine.errors import AudioError, Cancelled, CheckpointError, TextError
+from engine.knobs import Values
 from engine.models import catalogue, load_model
 from engine.models.base import Piece, StepReport, Synthesis, Voice, whole
 from engine.models.llasa import adapter
 from engine.models.llasa.adapter import LlasaSpeech
-from engine.models.llasa.voices import LlasaPrompt
+from engine.models.llasa.config import FIRST_CODES
+from engine.models.llasa.voices import LlasaPrompt, spoken_bytes
+from engine.models.llasa.windows import Window
 from engine.models.shards import INDEX, WEIGHTS
 from engine.observers import SilentObserver
 from engine.sampling.tokens import Nucleus, TokenSampler
-from engine.setting import Setting
+from engine.setting import Engaged, Setting
 from tests.engine.models.llasa.small_release import (
     CODES,
+    student_tensors,
     write_language_model,
     write_original_codec,
     write_recording,
@@ -60,9 +65,8 @@ NOBODY = Voice("none", "None", "", "")
 
 @pytest.fixture(autouse=True)
 def soon_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random weights end when they like."""
-    monkeypatch.setattr(adapter, "RUN_AWAY", 1.0)
-    monkeypatch.setattr(adapter, "RUN_AWAY_SECONDS", 1.0)
+    """Random weights end when they like, or not at all."""
+    monkeypatch.setattr(adapter, "CONTEXT", 300)
 
 
 def tokens_of(spoken: Synthesis) -> list[int]:
@@ -111,7 +115,7 @@ def test_the_release_s_own_sampling_is_the_default(model: LlasaSpeech) -> None:
     assert sampler(temperature=0.0, repetition_penalty=1.2) == Nucleus(1.0, 1, 1.0, 1.2, (3, 5))
 
 
-def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech) -> None:
+def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
     # The likeliest codes of random weights go round and round: as many come as may.
     speech = model.synthesise(TEXT, NOBODY, setting(temperature=0.0, stream_codes=30), (), SilentObserver())
     pieces = []
@@ -123,11 +127,12 @@ def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech) -> None:
             break
         assert isinstance(piece, Piece)
         pieces.append(piece.samples)
-    assert len(pieces) >= 3 and len(pieces[0]) == 30 * HOP
+    assert len(pieces) >= 3 and len(pieces[0]) == FIRST_CODES * HOP and len(pieces[1]) == 30 * HOP
     assert np.array_equal(np.concatenate(pieces), spoken.samples)
     assert any("differs from audio decoded at once" in note for note in spoken.notes)
-    assert any("did not end by itself and was stopped after" in note for note in spoken.notes)
+    assert any("was stopped after" in note for note in spoken.notes)
     assert 0 < spoken.measurements.first_audio_seconds < spoken.measurements.seconds
+    monkeypatch.setattr(adapter, "Window", lambda *sizes: Window(*sizes, first=500))
     at_once = speak(model, of=setting(temperature=0.0, stream_codes=500))
     assert tokens_of(at_once) == tokens_of(spoken)
     assert len(at_once.samples) == len(spoken.samples) and not np.array_equal(at_once.samples, spoken.samples)
@@ -135,11 +140,15 @@ def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech) -> None:
 
 
 def test_long_texts_are_spoken_in_passages(model: LlasaSpeech) -> None:
-    text = "This is one of several sentences that take a while to be said aloud. " * 4
+    text = "This is one of several sentences that take a while to be said aloud. " * 2
     spoken = speak(model, text, setting(stream_codes=500))
     texts = spoken.trace.chunk_texts
     assert len(texts) > 1 and " ".join(texts) == text.strip()
     assert sum(spoken.trace.chunk_seconds) * 16000 == pytest.approx(len(spoken.samples), abs=1)
+
+
+def test_numbers_take_longer_than_they_look() -> None:
+    assert spoken_bytes("1984") == 24 > spoken_bytes("year") == 4 < spoken_bytes("三年") == 6
 
 
 def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
@@ -256,3 +265,28 @@ def test_another_models_configuration_is_refused(tmp_path: Path) -> None:
 def test_without_xcodec2_there_is_no_speech(tmp_path: Path) -> None:
     place = write_language_model(tmp_path / MODEL)
     assert "LLaSA's speech is decoded by XCodec2" in refusal(place)
+
+
+# --- Drafts and students ---------------------------------------------------------------------------------------------
+def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Path) -> None:
+    write_original_codec(tmp_path / "xcodec2")
+    place = write_language_model(tmp_path / MODEL, tied=False)
+    base = hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest()
+    layers = {"base": base, "retained": "[0, 2]"}
+    trained = {name: value for name, value in load_file(place / WEIGHTS).items() if name.startswith("model.layers.0.")}
+    for name, tensors, said in (
+        ("drafts", trained, {"kind": "draft", "trained": "[0]", "head": "false"} | layers),
+        ("students", student_tensors((0, 2)), {"kind": "student", "stage": "recovered", "minutes": "5"} | layers),
+        ("students", student_tensors((0,)), {"kind": "student", "base": "0" * 64, "retained": "[0]"}),
+    ):
+        (place / name).mkdir(exist_ok=True)
+        save_file(tensors, place / name / f"{len(tensors)}.safetensors", metadata=said)
+    model = load_model(MODEL, folder=str(place), device="cpu")
+    assert len(model.info.drafts) == len(model.info.students) == len(model.info.foreign) == 1
+    plain = setting(temperature=0.0)
+    speculative = plain.with_technique(Engaged("speculative", Values(tolerance=0.0, draft_length=3)))
+    alone, drafted = speak(model, of=plain), speak(model, of=speculative)
+    assert tokens_of(drafted) == tokens_of(alone) and len(set(tokens_of(alone))) > 1
+    assert any(cycle.drafted for cycle in drafted.trace.decoding.passages[0])
+    shallow = speak(model, of=plain.with_technique(Engaged("spade", Values(depth=2))))
+    assert tokens_of(shallow) != tokens_of(alone) and shallow.measurements.ops_ratio < 1

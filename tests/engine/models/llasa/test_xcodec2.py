@@ -164,8 +164,10 @@ def test_what_is_heard_does_not_depend_on_how_codes_come_in(decoder: XCodec2Deco
 
 
 def test_a_window_is_heard_once_its_codes_and_those_behind_it_have_come(decoder: XCodec2Decoder) -> None:
-    windows = WindowedDecoder(decoder, window=Window(20, 40))
-    assert len(windows.push(some_codes(20 + REACH - 1))) == 0
+    windows = WindowedDecoder(decoder, window=Window(20, 40, first=10))
+    assert len(windows.push(some_codes(10 + REACH - 1))) == 0
+    assert len(windows.push([5])) == 10 * HOP
+    assert len(windows.push(some_codes(19))) == 0
     assert len(windows.push([5])) == 20 * HOP
     assert len(windows.push(some_codes(20))) == 20 * HOP
     assert len(windows.finish()) == REACH * HOP
@@ -194,7 +196,7 @@ def test_windows_are_near_the_whole_and_nearer_with_more_context(decoder: XCodec
 
 def test_windows_fade_into_one_another(decoder: XCodec2Decoder) -> None:
     codes, fade = some_codes(100), FADE_CODES * HOP
-    windows = WindowedDecoder(decoder, window=Window(40, 40))
+    windows = WindowedDecoder(decoder, window=Window(40, 40, first=40))
     assert len(windows.push(codes[:60])) == 40 * HOP
     before = decoder.decode(torch.tensor([codes[: 40 + REACH]])).numpy()[0, 40 * HOP :]
     after = decoder.decode(torch.tensor([codes[: 80 + REACH]])).numpy()[0, 40 * HOP : 80 * HOP]
