@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor
@@ -38,7 +39,7 @@ class TrainingCurves(QWidget):
         self._loss_plot = self._plot("Loss of every step")
         self._loss_plot.setLabel("left", "loss")
         self._each = self._loss_plot.plot()
-        self._means = [self._loss_plot.plot() for _ in range(_MOST_TERMS)]
+        self._means = [self._loss_plot.plot(connect="finite") for _ in range(_MOST_TERMS)]
         self._validation_plot = self._plot("Validation")
         self._validation_plot.setLabel("left", "share")
         self._validation_plot.setYRange(0, 1.05)
@@ -170,8 +171,9 @@ def _mark(sign: str, colour: str) -> str:
 
 
 def _running_mean(values: list[float]) -> list[float]:
-    means, total = [], 0.0
-    for index, value in enumerate(values):
-        total += value - (values[index - _SMOOTHING] if index >= _SMOOTHING else 0.0)
-        means.append(total / min(index + 1, _SMOOTHING))
-    return means
+    """Over the last steps; those at which a term was not taken are passed over."""
+    taken = np.isfinite(values)
+    sums, counts = np.cumsum(np.where(taken, values, 0.0)), np.cumsum(taken)
+    sums[_SMOOTHING:] -= sums[:-_SMOOTHING].copy()
+    counts[_SMOOTHING:] -= counts[:-_SMOOTHING].copy()
+    return list(np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0))

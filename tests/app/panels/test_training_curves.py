@@ -7,7 +7,7 @@ import math
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.panels.training_curves import TrainingCurves
+from app.panels.training_curves import TrainingCurves, _running_mean
 from app.theme import DARK, LIGHT
 from app.trainings import GUIDANCE_FREE, STUDENT
 from engine.messages import TrainingProgress
@@ -66,6 +66,18 @@ def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
     assert list(curves._curves[0].getData()[1]) == pytest.approx([1.0, 0.5])
     assert "nats" in curves._legend.text()
     assert "attention" in curves._losses.text()
+
+
+def test_a_term_that_is_taken_now_and_then_has_a_mean_of_its_own(curves: TrainingCurves) -> None:
+    for number in range(1, 61):
+        terms = {"latent": 2.0} | ({"attention": float(number)} if number % 20 == 0 else {})
+        curves.add(TrainingProgress(1, number, 0.1, 1.0, None, terms, {}))
+    means = _running_mean(curves.terms["attention"])
+    assert len(means) == 60
+    assert math.isnan(means[18])
+    assert means[19] == 20
+    assert means[41] == pytest.approx(30), "20 and 40 are among the last 25"
+    assert means[-1] == pytest.approx(50)
 
 
 def test_the_theme_reaches_the_plots(curves: TrainingCurves) -> None:
