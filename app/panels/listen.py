@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
-    QButtonGroup,
-    QCheckBox,
-    QFrame,
-    QHBoxLayout,
     QLabel,
-    QPushButton,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
-from app.icons import icon, pixmap
 from app.listening.analysis import Analyser, Analysis
 from app.listening.device import Sound, probe
 from app.listening.player import Comparison, Mode, Player, comparison
 from app.listening.plots import ComparisonPlots, Picture
+from app.listening.remarks import Caution, DeviceProblem, Facts
+from app.listening.transport import SIDES, TransportBar
 from app.theme import Colours, set_look
 from engine.errors import DeviceError
 from engine.take import Take
 
-SIDES = ("A", "B")
 STEP_SECONDS = 0.25
 SMALL_STEP_SECONDS = 0.02
 _POLL_MILLISECONDS = 33
@@ -109,8 +101,7 @@ class ListenPanel(QWidget):
 
     def set_warning(self, text: str) -> None:
         """A sentence of caution about the comparison, or ``""``."""
-        self._warning.setText(text)
-        self._warning_row.setVisible(bool(text))
+        self._caution.say(text)
 
     def set_difference(self, text: str) -> None:
         """What differs between A and B, or ``""``."""
@@ -121,27 +112,16 @@ class ListenPanel(QWidget):
         """Follow the theme."""
         self._colours = colours
         self.plots.set_colours(colours)
-        for button, name in ((self._start, "start"), (self._play, "play"), (self._loop_button, "loop")):
-            button.setIcon(icon(name))
-        self._switch.setIcon(icon("switch"))
-        size = self.fontMetrics().height()
-        ratio = self.devicePixelRatioF()
-        self._warning_icon.setPixmap(pixmap("warning", colours.warning, size, ratio))
-        self._problem_icon.setPixmap(pixmap("speaker-off", colours.warning, size, ratio))
-        for button, colour in ((self._buttons["A"], colours.baseline), (self._buttons["B"], colours.accelerated)):
-            button.setStyleSheet(
-                f"QPushButton {{ font-weight: 700; min-width: 2.2em; color: {colour}; }}"
-                f"QPushButton:disabled {{ color: {colours.disabled}; }}"
-                f"QPushButton:checked {{ background: {colour}; border-color: {colour}; color: {colours.on_accent}; }}"
-            )
-        self._show_playing(self._shown[0])
+        self._caution.set_colours(colours)
+        self._device_problem.set_colours(colours)
+        self._transport.set_colours(colours, self._shown[0])
         self._show_choice()
 
     def connect_device(self) -> None:
         """Look for the audio device in the background and open it; again after it was lost."""
         if not self._probing:
             self._probing = self._looked = True
-            self._retry.setEnabled(False)
+            self._device_problem.allow_retry(False)
             self._analyser.run(probe, lambda sound: self._probe_done.emit(sound))
 
     # --- Streams ----------------------------------------------------------------------------------------------------
@@ -230,98 +210,34 @@ class ListenPanel(QWidget):
 
     # --- Building ---------------------------------------------------------------------------------------------------
     def _make_widgets(self) -> None:
-        self._start = self._button("Go to the start", "Home", self.go_to_start)
-        self._play = self._button("Play", "Space", self.toggle_play)
-        self._loop_button = self._button("Loop", "L", self.toggle_loop, checkable=True)
-        self._buttons = {side: QPushButton(side, checkable=True) for side in SIDES}
-        group = QButtonGroup(self)
-        for side, button in self._buttons.items():
-            group.addButton(button)
-            button.setAccessibleName(f"Hear take {side}")
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.clicked.connect(lambda _=False, side=side: self.choose(side))
-        self._switch = self._button("Switch between A and B", "X", self.switch)
-        self._time = QLabel()
-        self._time.setAccessibleName("Position")
-        self._mode = QLabel()
-        self._mode.setAccessibleName("What a switch does")
-        self._match = QCheckBox("&Match loudness", checked=True)
-        self._match.setToolTip("Make A and B equally loud (ITU-R BS.1770): the louder one always sounds better")
-        self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._match.toggled.connect(self._apply_gains)
-        self._gains = QLabel()
-        self._gains.setAccessibleName("Gains")
-        self._underruns = QLabel()
-        self._underruns.setAccessibleName("Underruns")
-        self._read_out = QLabel(visible=False)
-        self._read_out.setAccessibleName("Under the mouse")
+        self._transport = TransportBar()
+        self._transport.start_wanted.connect(self.go_to_start)
+        self._transport.play_wanted.connect(self.toggle_play)
+        self._transport.loop_wanted.connect(self.toggle_loop)
+        self._transport.side_wanted.connect(self.choose)
+        self._transport.switch_wanted.connect(self.switch)
+        self._transport.matching_changed.connect(self._apply_gains)
         self._difference = QLabel(wordWrap=True, visible=False)
         self._difference.setAccessibleName("What differs")
-        self._warning = QLabel(wordWrap=True)
-        self._warning.setAccessibleName("Warning")
-        self._warning_icon, self._problem_icon = QLabel(), QLabel()
-        self._problem_text = QLabel(wordWrap=True)
-        self._problem_text.setAccessibleName("Audio device")
-        self._retry = QPushButton("&Reconnect")
-        self._retry.setToolTip("Look for an audio device again")
-        self._retry.clicked.connect(self.connect_device)
-        for label in (self._mode, self._gains, self._underruns, self._read_out, self._difference):
-            set_look(label, "muted")
-        set_look(self._warning, "warning")
+        set_look(self._difference, "muted")
+        self._caution, self._facts = Caution(), Facts()
+        self._device_problem = DeviceProblem()
+        self._device_problem.retry_wanted.connect(self.connect_device)
         self.plots = ComparisonPlots(self._colours)
         self.plots.sought.connect(self.seek)
         self.plots.region_drawn.connect(self.set_loop)
-        self.plots.read_out.connect(self._show_read_out)
-
-    def _button(self, name: str, key: str, slot: Callable[[], None], checkable: bool = False) -> QPushButton:
-        button = QPushButton(checkable=checkable)
-        button.setAccessibleName(name)
-        button.setToolTip(f"{name} ({key})")
-        # A click leaves the focus where it is, so that Space goes on to play and pause.
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(lambda _=False: slot())
-        return button
+        self.plots.read_out.connect(self._facts.show_read_out)
 
     def _lay_out(self) -> None:
-        transport = QHBoxLayout()
-        for widget in (self._start, self._play, self._loop_button):
-            transport.addWidget(widget)
-        transport.addSpacing(10)
-        for widget in (self._buttons["A"], self._switch, self._buttons["B"]):
-            transport.addWidget(widget)
-        transport.addSpacing(10)
-        transport.addWidget(self._time)
-        transport.addStretch(1)
-        transport.addWidget(self._match)
-        transport.addWidget(self._gains)
-        facts = QHBoxLayout()
-        for label in (self._mode, self._read_out):
-            # Long sentences are cut rather than widen the panel; the tooltip has all of it.
-            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-            facts.addWidget(label, 1)
-        facts.addWidget(self._underruns)
-        self._warning_row = QWidget(visible=False)
-        warning = QHBoxLayout(self._warning_row)
-        warning.setContentsMargins(0, 0, 0, 0)
-        warning.addWidget(self._warning_icon)
-        warning.addWidget(self._warning, 1)
-        self._problem_row = QFrame(visible=False)
-        self._problem_row.setProperty("look", "banner")
-        self._problem_row.setProperty("level", "warning")
-        problem = QHBoxLayout(self._problem_row)
-        problem.setContentsMargins(10, 4, 6, 4)
-        problem.addWidget(self._problem_icon)
-        problem.addWidget(self._problem_text, 1)
-        problem.addWidget(self._retry)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 6)
         layout.setSpacing(5)
-        layout.addWidget(self._problem_row)
-        layout.addLayout(transport)
+        layout.addWidget(self._device_problem)
+        layout.addWidget(self._transport)
         layout.addWidget(self._difference)
-        layout.addWidget(self._warning_row)
+        layout.addWidget(self._caution)
         layout.addWidget(self.plots, 1)
-        layout.addLayout(facts)
+        layout.addWidget(self._facts)
 
     def _make_shortcuts(self) -> None:
         for key, slot in (
@@ -373,8 +289,7 @@ class ListenPanel(QWidget):
         self._analysis = analysis
         self.plots.set_names(*(_name(take) for take in analysis.takes))
         for side, take in zip(SIDES, analysis.takes, strict=True):
-            self._buttons[side].setEnabled(take is not None)
-            self._buttons[side].setToolTip(f"{_name(take)} ({side})" if take is not None else f"No take {side} yet")
+            self._transport.show_name(side, None if take is None else _name(take))
         if self._loop is not None and self._loop[1] > self._duration:
             self._set_loop(None)
         self._region = None if self._loop is None else self._region
@@ -418,7 +333,7 @@ class ListenPanel(QWidget):
             self._load()
 
     def _matched_gains(self) -> tuple[float, float]:
-        return self._analysis.gains if self._match.isChecked() else (1.0, 1.0)
+        return self._analysis.gains if self._transport.matches else (1.0, 1.0)
 
     def _player_gains(self) -> list[float]:
         gains = dict(zip(SIDES, self._matched_gains(), strict=True))
@@ -461,10 +376,7 @@ class ListenPanel(QWidget):
         else:
             self.player.set_loop(*loop)
         self.plots.set_loop(loop)
-        self._loop_button.setChecked(loop is not None)
-        said = "Loop" if loop is None else f"Loop from {loop[0]:.2f} to {loop[1]:.2f} s"
-        self._loop_button.setToolTip(f"{said} (L)")
-        self._loop_button.setAccessibleDescription(said)
+        self._transport.show_loop(loop)
         self.loop_changed.emit(loop)
 
     def _set_loop_end(self, which: int) -> None:
@@ -489,48 +401,29 @@ class ListenPanel(QWidget):
         was_playing, was_at, had_underruns = self._shown
         self._shown = playing, position, underruns
         if playing != was_playing:
-            self._show_playing(playing)
+            self._transport.show_playing(playing)
             self.playing_changed.emit(playing)
         if position != was_at:
             self.position_changed.emit(position)
         streaming = self.player.streaming
         if self.isVisible() and position != was_at and not streaming:
             self.plots.set_position(position)
-        waits = self.player.starvations
-        plural = "" if underruns == 1 else "s"
-        self._set(
-            self._underruns, f"{underruns} underrun{plural}" + (f", {waits} waits for the model" if waits else "")
-        )
-        self._set(self._time, f"{position:.2f} s" if streaming else f"{position:.2f} / {self._duration:.2f} s")
+        self._facts.show_underruns(underruns, self.player.starvations)
+        self._transport.show_time(f"{position:.2f} s" if streaming else f"{position:.2f} / {self._duration:.2f} s")
         if underruns != had_underruns:
-            set_look(self._underruns, "warning" if underruns else "muted")
             self.underruns_changed.emit(underruns)
-
-    @staticmethod
-    def _set(label: QLabel, text: str) -> None:
-        if label.text() != text:
-            label.setText(text)
 
     def _show_problem(self, problem: str) -> None:
         if problem and self.player.mixer.state.playing:
             self.player.pause()
         self._problem = problem
-        self._problem_text.setText(problem)
         # Before anyone looked for a device there is nothing to complain about.
-        self._problem_row.setVisible(bool(problem) and self._looked)
-        self._play.setEnabled(not problem)
+        self._device_problem.say(problem, bool(problem) and self._looked)
+        self._transport.allow_playing(not problem)
         self.problem_changed.emit(problem)
 
-    def _show_playing(self, playing: bool) -> None:
-        self._play.setIcon(icon("pause" if playing else "play"))
-        self._play.setAccessibleName("Pause" if playing else "Play")
-        self._play.setToolTip(f"{self._play.accessibleName()} (Space)")
-
     def _show_choice(self) -> None:
-        for side, button in self._buttons.items():
-            button.setChecked(side == self._heard)
-            button.setEnabled(self._takes[side] is not None)
-        self._switch.setEnabled(all(take is not None for take in self._takes.values()))
+        self._transport.show_sides(self._heard, [side for side, take in self._takes.items() if take is not None])
         self.plots.set_heard(SIDES.index(self._heard) if self._takes[self._heard] is not None else None)
 
     def _show_gains(self) -> None:
@@ -539,29 +432,20 @@ class ListenPanel(QWidget):
             for side, take, gain in zip(SIDES, self._analysis.takes, self._matched_gains(), strict=True)
             if take is not None
         ]
-        self._gains.setText("   ".join(parts))
         short = "" if self._analysis.exact else "Measured without gating: a take is shorter than 0.4 s."
-        self._gains.setToolTip(short)
-        set_look(self._gains, "warning" if short else "muted")
+        self._transport.show_gains("   ".join(parts), short)
 
     def _show_mode(self) -> None:
         active = self.player.comparison
         titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming"}
         both = len(self._loaded) == len(SIDES) or active.mode is Mode.STREAM
-        self._mode.setText(f"{titles[active.mode]}: {active.reason}" if both else "")
-        self._mode.setToolTip(active.reason if both else "")
-
-    @Slot(str)
-    def _show_read_out(self, text: str) -> None:
-        self._read_out.setText(text)
-        self._read_out.setVisible(bool(text))
-        self._mode.setVisible(not text)
+        self._facts.show_mode(titles[active.mode], active.reason if both else "")
 
     # --- The device -------------------------------------------------------------------------------------------------
     @Slot(object)
     def _open_device(self, sound: Sound) -> None:
         self._probing = False
-        self._retry.setEnabled(True)
+        self._device_problem.allow_retry(True)
         try:
             self.player.open(sound)
         except DeviceError as error:
