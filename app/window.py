@@ -121,13 +121,15 @@ class MainWindow(QMainWindow):
         self.synthesis = SynthesisDesk(self, state, action, self.status, theme)
         self.strategy = StrategyDesk(self, state, action, docks, notices, theme)
         self.listening = ListeningDesk(self, state, open_library(data_folder / "takes"), action, docks, notices, theme)
-        self.views = ViewsDesk(self, state, action, notices, theme)
+        self.views = ViewsDesk(self, state, action, docks, notices, theme)
         self.transfer = TransferDesk(self, state, action, docks, theme)
         self.training = TrainingDesk(self, state, action, docks, notices, theme, data_folder / "training")
         self.models.setup.training_wanted.connect(self.training.propose)
         self.decoding = DecodingDesk(self, state, self.listening, theme)
         self.layers = LayersDesk(self, state, action, notices, theme)
         self.layers.training_wanted.connect(self.training.propose_student)
+        for desk in (self.decoding, self.layers):
+            desk.view_wanted.connect(self.views.open)
         self.profiles = ProfileDesk(self, state, action, notices)
         self._desks: tuple[Desk, ...] = (
             self.models,

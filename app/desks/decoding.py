@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.desks.listening import ListeningDesk
 from app.state import AppState
 from app.theme import Theme
+from engine.explore import speculation
 
 if TYPE_CHECKING:
     from app.panels.decoding import DecodingPanel
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 class DecodingDesk(QObject):
     """Owns Decoding."""
+
+    view_wanted = Signal(str)
+    """The user wants the view of this name."""
 
     def __init__(self, window: QMainWindow, state: AppState, listening: ListeningDesk, theme: Theme) -> None:
         super().__init__(window)
@@ -36,6 +40,7 @@ class DecodingDesk(QObject):
 
         self.decoding = DecodingPanel(self._theme.colours)
         self.decoding.hear_wanted.connect(self._listening.hear)
+        self.decoding.sweep_wanted.connect(lambda: self.view_wanted.emit(speculation.VIEW.name))
         self._listening.heard_at.connect(self.decoding.set_position)
         self._show_takes()
         return self.decoding

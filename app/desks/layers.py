@@ -15,6 +15,7 @@ from app.notices import Notices
 from app.state import AppState
 from app.theme import Theme
 from engine.errors import SettingError
+from engine.explore import depth
 from engine.messages import Event, LayersMeasured, MeasureImportance, Progress
 from engine.models import catalogue
 from engine.models.base import Utterance
@@ -32,6 +33,8 @@ class LayersDesk(QObject):
 
     training_wanted = Signal(object)
     """The user wants a student of these layers, a tuple of their numbers."""
+    view_wanted = Signal(str)
+    """The user wants the view of this name."""
 
     def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
         super().__init__(window)
@@ -85,6 +88,7 @@ class LayersDesk(QObject):
         self.layers.hear_wanted.connect(lambda stage: attempt(lambda: self.hear(stage)))
         self.layers.training_wanted.connect(lambda: self.training_wanted.emit(self.choice.retained))
         self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
+        self.layers.saving_wanted.connect(lambda: self.view_wanted.emit(depth.VIEW.name))
         self.layers.cancel_wanted.connect(self._actions.cancel.trigger)
         self.refresh()
         return self.layers

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 from app import file_dialogs
 from app.actions import Actions
 from app.jobs import Job, Kind, Outcome
+from app.layout import Docks
 from app.notices import Notices
 from app.selection import DITREDUCIO
 from app.state import AppState
@@ -32,11 +33,14 @@ _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 class ViewsDesk(QObject):
     """Owns Views."""
 
-    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
+    def __init__(
+        self, window: QMainWindow, state: AppState, actions: Actions, docks: Docks, notices: Notices, theme: Theme
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._state = state
         self._actions = actions
+        self._docks = docks
         self._notices = notices
         self._theme = theme
         self._job = 0
@@ -74,6 +78,16 @@ class ViewsDesk(QObject):
         self.views.export_wanted.connect(self._ask_where_to_write)
         self.refresh()
         return self.views
+
+    @Slot(str)
+    def open(self, name: str) -> None:
+        """Bring the view called ``name`` forward and compute it, unless it has been."""
+        if self.views is None:
+            return
+        self.views.choose(name)
+        self._docks.go_to("views")
+        if self.views.figure is None and self.views.compute_button.isEnabled():
+            self.views.compute_button.click()
 
     def compute(self, name: str, knobs: Values) -> None:
         """Compute the view called ``name`` as things are selected. Raises :class:`PlainError` when it cannot be

@@ -62,6 +62,8 @@ class DecodingPanel(QWidget):
 
     hear_wanted = Signal(str, float)
     """The user wants to hear take ``"A"`` or ``"B"`` from so many seconds on."""
+    sweep_wanted = Signal()
+    """The user wants to see what other tolerances and draft lengths would do."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -88,6 +90,10 @@ class DecodingPanel(QWidget):
         self.headline.setProperty("look", "title")
         self.headline.setAccessibleName("Summary")
         top.addWidget(self.headline, 1)
+        self.sweep_button = QPushButton("S&weep β and L_d")
+        self.sweep_button.setToolTip("Speak at several tolerances and draft lengths, and draw what each brings (Views)")
+        self.sweep_button.clicked.connect(self.sweep_wanted)
+        top.addWidget(self.sweep_button)
         self.legend = QLabel(wordWrap=True)
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setAccessibleName("Legend")

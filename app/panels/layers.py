@@ -64,6 +64,8 @@ class LayersPanel(QWidget):
     measure_wanted = Signal(object)
     """The user wants this :class:`MeasurePlan` carried out."""
     cancel_wanted = Signal()
+    saving_wanted = Signal()
+    """The user wants to see what memory and time fewer layers save."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -132,6 +134,10 @@ class LayersPanel(QWidget):
             column.addWidget(one)
         column.addLayout(buttons)
         column.addWidget(self.progress)
+        self.saving_button = QPushButton("Memory and time by &depth")
+        self.saving_button.setToolTip("Speak with fewer and fewer layers, and draw what that saves (Views)")
+        self.saving_button.clicked.connect(self.saving_wanted)
+        column.addWidget(self.saving_button)
 
         self._state = _words("muted")
         self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -252,6 +258,7 @@ class LayersPanel(QWidget):
         may_start = some and not self._busy and not self._measuring
         self.measure_button.setEnabled(may_start)
         self.measure_button.setToolTip(self._reason or self._busy or "Measure what each layer is worth")
+        self.saving_button.setEnabled(may_start)
         self.cancel_button.setEnabled(self._measuring)
         self.progress.setVisible(self._measuring)
         pruned = 0 < len(self._retained) < self._layers

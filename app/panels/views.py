@@ -158,6 +158,12 @@ class ViewsPanel(QWidget):
         self._layers = layers
         self._show_view()
 
+    def choose(self, name: str) -> None:
+        """Show the view of this name, where the model can answer it."""
+        index = self.chooser.findData(name)
+        if index >= 0:
+            self.chooser.setCurrentIndex(index)
+
     def set_reason(self, reason: str) -> None:
         """Why nothing can be computed now, as a sentence, or ``""``."""
         self._reason = reason

@@ -131,3 +131,12 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     assert offered == ["speculation", "layer-importance", "depth"]
     assert [training.chooser.itemData(index) for index in range(training.chooser.count())] == ["speculative", "spade"]
     assert training.work.text().endswith("lm-mini-draft-2-1")
+
+
+def test_one_button_sweeps_tolerance_and_length(window: MainWindow, qtbot: QtBot) -> None:
+    window.decoding.decoding.sweep_wanted.emit()
+    assert window.views.views.view.name == "speculation"
+    assert window.jobs.running[0].kind is Kind.VIEW
+    kind, outcome, _ = ended(window, qtbot, window.action.cancel.trigger)
+    assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
+    assert window.views.views.state.startswith("Cancelled")

@@ -112,6 +112,12 @@ def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPa
     assert all(cell.right() <= panel.strip.width() for cell in cells)
 
 
+def test_a_button_asks_for_the_sweep(panel: DecodingPanel) -> None:
+    wanted = QSignalSpy(panel.sweep_wanted)
+    QTest.keyClick(panel.sweep_button, KEY.Key_Space)
+    assert wanted.count() == 1
+
+
 def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:
     QTest.keyClick(panel.strip, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
