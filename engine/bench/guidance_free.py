@@ -3,7 +3,8 @@
 For every weight w: the model under guidance w / (1 - w), its CFG-free weights in one branch, and for comparison the
 model without guidance, which is no way to speak; word error rates of the same sentences, and distances of takes from
 the same noise. The difference of the word error rates is paired sentence by sentence. What distance equally good takes
-have is seen where the strongest guidance speaks from another noise.
+have is seen where the strongest guidance speaks from another noise. How good they are shows in the distance to the
+original speech, frames paired by time warping: also of this, the difference is paired.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.timing import Interval, paired_ratio
-from engine.measure.verdicts import Verdict, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, Verdict, Way, verdicts
+from engine.measure.warping import warped_log_mel_distance
 from engine.models.base import SpeechModel, WeightSet
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.vocos import Vocos
@@ -137,17 +139,35 @@ def _heard(
     for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
         found.setdefault(verdict.speech, []).append(verdict)
     rows = [_row(title, found[title]) for title in found if title not in {way.title for way in ways}]
+    bundled.say("Distances to the original speech …")
+    originals = [mel for verdict in found[ORIGINAL] for mel in verdict.mels]
+    away = {way.title: _distances(found[way.title], originals) for way in ways}
     for one in chosen:
-        reference = found[_guided_title(one)]
-        free = found[_free_title(one)]
-        rows.append({**_row(_guided_title(one), reference), "branches": 2})
-        faster = {"branches": 1, "backbone speed-up": speed_up[one.weight].median}
-        rows.append({**_row(_free_title(one), free), **faster, **_compared(reference, free)})
-        unguided = found[UNGUIDED]
-        rows.append({**_row(UNGUIDED, unguided), "branches": 1, **_compared(reference, unguided)})
-    again = found[OTHER_NOISE]
-    rows.append({**_row(f"{_guided_title(one)}, {OTHER_NOISE}", again), "branches": 2, **_compared(reference, again)})
+        title = _guided_title(one)
+        rows.append({**_row(title, found[title]), "branches": 2, "distance to the original": float(away[title].mean())})
+        for other, faster in ((_free_title(one), {"backbone speed-up": speed_up[one.weight].median}), (UNGUIDED, {})):
+            row = {**_row(other, found[other]), "branches": 1, **faster, **_compared(found[title], found[other])}
+            rows.append(row | _further(away[title], away[other]))
+    again = {**_row(f"{title}, {OTHER_NOISE}", found[OTHER_NOISE]), "branches": 2}
+    again |= _compared(found[title], found[OTHER_NOISE])
+    rows.append(again | _further(away[title], away[OTHER_NOISE]))
     return rows
+
+
+def _distances(heard: Sequence[Verdict], originals: Sequence[np.ndarray]) -> np.ndarray:
+    """Of every take from the original speech, (takes,)."""
+    takes = [one.trace.mel for verdict in heard for one in verdict.syntheses]
+    return np.array([warped_log_mel_distance(*pair) for pair in zip(takes, originals, strict=True)])
+
+
+def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
+    """How far takes are from the original, and how much further than those of ``reference``, with the 95 % bootstrap
+    interval over takes."""
+    further = other - reference
+    picks = np.random.default_rng(0).integers(0, len(further), (DRAWS, len(further)))
+    low, high = np.percentile(further[picks].mean(1), (2.5, 97.5))
+    distance = {"distance to the original": float(other.mean()), "further": float(further.mean())}
+    return distance | {"further, low": float(low), "further, high": float(high)}
 
 
 def _row(title: str, heard: Sequence[Verdict]) -> dict[str, object]:

@@ -46,6 +46,8 @@ class Verdict:
     errors: WordErrors
     syntheses: tuple[Synthesis, ...] = field(default=(), repr=False)
     """What was judged, one of each sentence, where the model spoke."""
+    mels: tuple[np.ndarray, ...] = field(default=(), repr=False)
+    """Of the original speech, log mel (frames, bands) of each sentence."""
 
 
 def verdicts(
@@ -70,8 +72,9 @@ def verdicts(
 
     for voice in voices:
         say(f"{voice.id}: {ORIGINAL} and its copy …")
-        originals = [speak(sentence, voice.id).samples for sentence in sentences]
-        yield Verdict(voice.id, ORIGINAL, heard(originals))
+        clips = [speak(sentence, voice.id) for sentence in sentences]
+        originals = [clip.samples for clip in clips]
+        yield Verdict(voice.id, ORIGINAL, heard(originals), mels=tuple(clip.mel for clip in clips))
         yield Verdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
         if tokenizer is not None:
             copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]

@@ -57,3 +57,8 @@ def test_one_branch_is_faster_and_is_understood(capsys: pytest.CaptureFixture[st
     assert rows["CFG-free, w = 0.50"]["word error rate"] < 0.3
     assert 0 < rows["CFG-free, w = 0.50"]["log-mel distance"] < 1
     assert data["headline"] == rows["CFG-free, w = 0.50"]["backbone speed-up"]
+    assert 0 < rows["CFG-free, w = 0.50"]["distance to the original"] < 2
+    further = [rows["CFG-free, w = 0.50"][name] for name in ("further, low", "further", "further, high")]
+    assert further == sorted(further)
+    # Left to itself a model says something else than the original does.
+    assert rows["no guidance"]["distance to the original"] > 0.1
