@@ -2,8 +2,8 @@
 
 As published, the draft has the lower two and some of the upper layers of the target; the upper ones, all embeddings and
 the final norm stay frozen, so that a draft's file holds two layers and a head. The paper's loss is the cross-entropy to
-spoken tokens. Here the divergence from the target's own distribution is added: what a draft is for is to be accepted,
-which happens as often as the two distributions overlap.
+spoken tokens. Here the divergence from the target's own distribution is added, and what the two have not in common:
+what a draft is for is to be accepted, which happens as often as the distributions overlap.
 
 Source: "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding", arXiv 2505.15380.
 """
@@ -41,8 +41,10 @@ class DraftOptions(TokenOptions):
     """How many of the topmost layers it has; these stay as they are."""
     spoken_share: float = 0.2
     """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
+    overlap_share: float = 0.5
+    """Share of one minus the overlap of the two distributions in that rest: what is rejected, as it is."""
     temperature: float = 0.8
-    """At which the divergence is taken: that of the sampler which will compare the two."""
+    """At which the two are compared: that of the sampler which will compare them."""
 
 
 class DraftRecipe(TokenRecipe):
@@ -59,12 +61,16 @@ class DraftRecipe(TokenRecipe):
         device: torch.device,
         sampler: TokenSampler,
         options: DraftOptions = DraftOptions(),
+        initial: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``sampler`` is what validation counts the acceptance under."""
+        """``sampler`` is what validation counts the acceptance under. ``initial`` are tensors of an earlier draft to
+        start from, in place of the target's."""
         self._retained = retained_layers(target.transformer.config.layers, options.lower, options.upper)
         self._sampler = sampler
         torch.manual_seed(options.seed)
         model = target.kept(self._retained).requires_grad_(False)
+        if initial is not None:
+            model.take(initial, self._retained)
         for layer in model.transformer.layers[: options.lower]:
             layer.requires_grad_(True)
         model.head.requires_grad_(True)
@@ -85,10 +91,13 @@ class DraftRecipe(TokenRecipe):
         found = self.model(batch).logits
         spoken = cross_entropy(found, batch.labels[batch.predicting])
         warmth = self.options.temperature
-        apart = divergence(found / warmth, wanted / warmth)
-        share = self.options.spoken_share
-        loss = share * spoken + (1 - share) * apart
-        return loss, {"cross_entropy": float(spoken.detach()), "divergence": float(apart.detach())}
+        found, wanted = found.float() / warmth, wanted.float() / warmth
+        apart = divergence(found, wanted)
+        rejected = 1 - torch.minimum(found.softmax(-1), wanted.softmax(-1)).sum(-1).mean()
+        share, overlapping = self.options.spoken_share, self.options.overlap_share
+        loss = share * spoken + (1 - share) * ((1 - overlapping) * apart + overlapping * rejected)
+        terms = {"cross_entropy": spoken, "divergence": apart, "rejected": rejected}
+        return loss, {name: float(value.detach()) for name, value in terms.items()}
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
         """``acceptance``: Σ min(p, q) at a position, the probability that the target takes what the draft proposes."""

@@ -66,6 +66,18 @@ class TokenNetwork(nn.Module):
         )
         return Seen(self.head(hidden[batch.predicting]), embedded, outputs_seen, attention_seen)
 
+    @torch.no_grad()
+    def take(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> None:
+        """Take over the layers and the head in ``tensors``, official names whose layers have the numbers that they have
+        in ``retained``. Others are left out."""
+        for place, layer in enumerate(retained):
+            prefix = f"{BODY}layers.{layer}."
+            inner = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+            if inner:
+                self.transformer.layers[place].load_state_dict(inner)
+        if HEAD in tensors:
+            self.head.weight.copy_(tensors[HEAD][self.rows])
+
     def tensors(self, dtype: torch.dtype = torch.float16) -> dict[str, Tensor]:
         """By official names, as they are written. Rows of the head that cannot be spoken are zero."""
         head = torch.zeros_like(self.embedding.weight)

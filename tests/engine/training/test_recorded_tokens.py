@@ -1,0 +1,40 @@
+"""Recordings of a manifest become phones and tokens, as many of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.models.lm_mini.checkpoint import LmMiniFolder
+from engine.models.lm_mini.layout import token_phones
+from engine.training.recorded_tokens import record_tokens
+from tests.engine.small_language import CODES, write_model
+from tests.engine.training.toy_corpus import toy_corpus
+from tests.engine.training.toy_model import toy_manifest
+
+
+def test_phones_and_tokens_stand_side_by_side(tmp_path: Path) -> None:
+    folder = LmMiniFolder(write_model(tmp_path / "model"))
+    training, held_out = record_tokens(toy_manifest(tmp_path, clips=4), folder, tmp_path / "speech-of-it")
+    assert (len(training), len(held_out)) == (4, 4)
+    for one in (*training, *held_out):
+        assert len(one.phones) == len(one.codes) > 25
+        assert one.codes.min() >= 0 and one.codes.max() < CODES
+    clip = toy_corpus(4).training[0]
+    assert training[0].voice == clip.voice
+    names = [folder.layout().vocabulary.phones[one] for one in training[0].phones]
+    assert set(names) == {phone for phone, _, _ in clip.phones}
+
+
+def test_tokens_are_those_of_the_models_own_tokenizer(tmp_path: Path) -> None:
+    folder = LmMiniFolder(write_model(tmp_path / "model"))
+    training, _ = record_tokens(toy_manifest(tmp_path, clips=4), folder, tmp_path / "speech-of-it")
+    tokenizer, _ = folder.tokenizer(torch.device("cpu"))
+    mel = torch.from_numpy(toy_corpus(4).training[0].mel.astype(np.float32))[None]
+    with torch.inference_mode():
+        expected = tokenizer.encode(mel)[0].numpy()
+    # Written as FLAC and read again, a frame may just fall on the other side of a level.
+    assert np.mean(training[0].codes == expected) > 0.8
+    assert len(token_phones(np.zeros(61, np.int64), 2)) == 30

@@ -1,0 +1,95 @@
+"""The model speaks what its students learn from: many sentences at a time, as it would speak each alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import TrainingError
+from engine.models import load_model
+from engine.models.catalogue import entry, voice
+from engine.observers import SilentObserver
+from engine.paths import resource
+from engine.sampling.tokens import Greedy
+from engine.setting import Setting
+from engine.techniques.spade.losses import IGNORED
+from engine.training.language_training import Teacher
+from engine.training.self_generated import speak_tokens
+from engine.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
+from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
+
+SENTENCES = ("Rice is good.", "The box was thrown.")
+
+
+@pytest.mark.slow
+def test_it_speaks_together_as_it_does_alone() -> None:
+    torch.set_num_threads(1)
+    teacher = Teacher.read("lm-mini", str(resource("models", "lm-mini")), SilentObserver())
+    speaker = voice("slt")
+    with torch.inference_mode():
+        together = speak_tokens(
+            teacher.network, teacher.folder.layout(), teacher.front_end(), [speaker], SENTENCES, Greedy()
+        )
+    model = load_model("lm-mini", device="cpu")
+    alone = []
+    setting = Setting("lm-mini", entry("lm-mini").options_with(temperature=0.0))
+    for sentence in SENTENCES:
+        for request, decoding in model.decodings(sentence, speaker, setting):
+            alone.append([token for cycle in decoding for token in cycle.tokens])
+            assert request.maximum > len(alone[-1])
+    # The text of the shorter one is filled up with ends, which changes its numbers a little; the longest is alone.
+    longest = max(alone, key=len)
+    found = [one.codes.tolist() for one in together if len(one.codes) == len(longest)]
+    assert found == [longest]
+    for one in together:
+        assert len(one.phones) == len(one.codes) and one.voice == "slt"
+
+
+def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
+    teacher = Teacher.read("lm-mini", str(write_model(tmp_path / "model")), SilentObserver())
+    told: list[tuple[int, int]] = []
+    spoken = speak_tokens(
+        teacher.network,
+        teacher.folder.layout(),
+        teacher.front_end(),
+        [voice("slt"), voice("rms")],
+        SENTENCES,
+        teacher.sampler,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert spoken == ()
+    assert told[-1] == (2, 2)
+
+
+def utterance(length: int, who: str = "slt") -> SpokenTokens:
+    return SpokenTokens(who, np.arange(length, dtype=np.int16), np.arange(length, dtype=np.int16)[::-1] + 1)
+
+
+def test_tokens_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "tokens.npz"
+    written = [utterance(5), utterance(3, "rms"), utterance(8)]
+    write_tokens(path, written)
+    for found, expected in zip(read_tokens(path), written, strict=True):
+        assert found.voice == expected.voice
+        assert np.array_equal(found.phones, expected.phones) and np.array_equal(found.codes, expected.codes)
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(TrainingError, match=r"tokens\.npz"):
+        read_tokens(path)
+
+
+def test_sequences_are_laid_out_as_the_model_reads_them(tmp_path: Path) -> None:
+    layout = Teacher.read("lm-mini", str(write_model(tmp_path / "model")), SilentObserver()).folder.layout()
+    batch = collate([[utterance(3), utterance(2)], [utterance(4)]], layout)
+    assert batch.positions.tolist() == [0, 1, 2, 3, 4, 5] * 2
+    text, speech = batch.ids[:, :6], batch.ids[:, 6:]
+    assert text.tolist() == [[0, 1, 2, 0, 1, END_OF_TEXT], [0, 1, 2, 3, END_OF_TEXT, END_OF_TEXT]]
+    codes = [[3, 2, 1, 2, 1], [4, 3, 2, 1]]
+    assert speech[0].tolist() == [START_OF_SPEECH, *(FIRST_CODE + code for code in codes[0])]
+    assert speech[1, :5].tolist() == [START_OF_SPEECH, *(FIRST_CODE + code for code in codes[1])]
+    # Every speech position predicts the next code, the last one the end; text and padding predict nothing.
+    assert batch.labels[0].tolist() == [IGNORED] * 6 + [*codes[0], CODES]
+    assert batch.labels[1].tolist() == [IGNORED] * 6 + [*codes[1], CODES, IGNORED]
+    assert batch.heard.tolist() == [[True] * 12, [True] * 11 + [False]]
