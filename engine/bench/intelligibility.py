@@ -98,7 +98,9 @@ def _row(verdict: Verdict, baseline: Verdict | None) -> dict[str, object]:
     }
     if verdict.syntheses:
         row["real-time factor"] = float(np.median([one.measurements.real_time_factor for one in verdict.syntheses]))
-        row["notes"] = sum(bool(one.notes) for one in verdict.syntheses)
+        row["first audio (s)"] = float(np.median([one.measurements.first_audio_seconds for one in verdict.syntheses]))
+        row["longest gap (s)"] = max(one.measurements.largest_gap_seconds for one in verdict.syntheses)
+        row["takes with notes"] = sum(bool(one.notes) for one in verdict.syntheses)
     if baseline is not None and verdict is not baseline:
         pairs = list(zip(baseline.syntheses, verdict.syntheses, strict=True))
         row["ops ratio"] = float(np.mean([one.measurements.ops_ratio for one in verdict.syntheses]))

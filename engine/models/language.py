@@ -23,7 +23,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -33,12 +32,13 @@ from engine.audio.cross_fade import PassageJoiner
 from engine.errors import DeviceError, PlainError
 from engine.failures import is_out_of_memory
 from engine.knobs import Values
-from engine.models.base import ModelInfo, Observer, Piece, StepReport, Synthesis, Voice
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.decoding_cost import plain_operations, spent_operations
 from engine.models.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
-from engine.models.language_weights import find_language_weights, places
+from engine.models.language_weights import find_language_weights, places_of
 from engine.models.passages import LanguagePassage, LanguagePassages, LanguagePrompt, require_numbers
 from engine.models.token_decoder import TokenDecoder
+from engine.models.token_progress import TokenProgress
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.runaway import RunawayGuard, guarded
@@ -48,9 +48,6 @@ from engine.setting import Setting
 from engine.take import DecodingCycle, DecodingTrace, Measurements, Trace
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.language_engagement import LanguageEngagement, engage
-
-REPORT_SECONDS = 0.05
-"""How often progress is told at most: tokens come faster than anybody can read."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +64,6 @@ class _Script:
     @property
     def options(self) -> Values:
         return self.engagement.options
-
-    def expected_before(self, number: int) -> int:
-        """Tokens that the passages before this one are expected to need."""
-        return sum(passage.expected for passage in self.passages[:number])
 
 
 @dataclass(frozen=True)
@@ -157,9 +150,7 @@ class LanguageSpeech(ABC):
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
         """Take note of drafts, students and measurements of layers that have come; ``check`` may raise to cancel."""
-        checkpoint = Path(self.info.checkpoint)
-        folders = places(self.info.id, checkpoint if checkpoint.is_dir() else checkpoint.parent)
-        self.info = find_language_weights(folders, self.info.fingerprint, check).on(self.info)
+        self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
@@ -254,7 +245,8 @@ class LanguageSpeech(ABC):
         """One passage: yields its audio as it becomes final."""
         passage, seed = script.passages[number], script.seed
         decoder = self._decoder(script.prompt, seed, script.options)
-        reporter = _Reporter(observer, script, number, tokens_before, self._token_rate)
+        expected = tuple(one.expected for one in script.passages)
+        progress = TokenProgress(observer, expected, number, tokens_before, self._token_rate)
         cycles: list[Cycle] = []
         backbone_seconds = decoder_seconds = 0.0
         samples = 0
@@ -266,7 +258,7 @@ class LanguageSpeech(ABC):
         while (cycle := self._next(decoding, passage)) is not None:
             backbone_seconds += time.perf_counter() - began
             cycles.append(cycle)
-            reporter.tell(cycle)
+            progress.tell(cycle)
             began = time.perf_counter()
             ready = decoder.push(cycle.tokens)
             if len(ready):
@@ -381,39 +373,6 @@ class LanguageSpeech(ABC):
                 starts,
                 tuple(bool(one.problem) for one in spoken),
             ),
-        )
-
-
-class _Reporter:
-    """Tells an observer how far the tokens of a passage are, now and then."""
-
-    def __init__(self, observer: Observer, script: _Script, number: int, tokens_before: int, token_rate: float) -> None:
-        self._observer, self._script, self._number = observer, script, number
-        self._tokens_before, self._tokens, self._rate = tokens_before, 0, token_rate
-        self._before, self._total = script.expected_before(number), script.expected_before(len(script.passages))
-        self._told = -REPORT_SECONDS
-
-    def tell(self, cycle: Cycle) -> None:
-        """A cycle is done."""
-        self._tokens += len(cycle.tokens)
-        now = time.perf_counter()
-        if now - self._told < REPORT_SECONDS and not cycle.stopped:
-            return
-        self._told = now
-        expected = self._script.passages[self._number].expected
-        self._observer.step(
-            StepReport(
-                self._number,
-                len(self._script.passages),
-                # What takes longer than expected is about to end all the time; a stop comes as early as it likes.
-                expected - 1 if cycle.stopped else min(max(self._tokens, 1), expected) - 1,
-                expected,
-                cycle.draft_seconds + cycle.target_seconds,
-                expected / self._rate,
-                self._before,
-                self._total,
-                self._tokens_before + self._tokens,
-            )
         )
 
 

@@ -54,7 +54,7 @@ def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
             except StopIteration as end:
                 return end.value
 
-    synthesis = collected(model.synthesise(LONG, voice("slt"), setting(), (), SilentObserver()))
+    synthesis = collected(model.synthesise(LONG, voice("slt"), setting(speed=0.9), (), SilentObserver()))
     measured, trace = synthesis.measurements, synthesis.trace
     assert len(pieces) > 5
     assert np.array_equal(np.concatenate(pieces), synthesis.samples)
@@ -93,7 +93,7 @@ def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
 
 
 def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.models.language.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("engine.models.token_progress.REPORT_SECONDS", 0.0)
     observer = Follower()
     tokens = spoken(model, setting(), LONG, observer).measurements.tokens
     assert [report.tokens for report in observer.reports] == list(range(1, tokens + 1))
@@ -140,13 +140,13 @@ def test_a_passage_that_ends_at_once_is_named(tmp_path: Path, monkeypatch: pytes
     silent = load(write_model(tmp_path / "silent", end_score=100.0))
     ask = LmMiniSpeech._request
 
-    def first_only(self: LmMiniSpeech, network: object, passage: object, *more: object) -> object:
+    def last_at_once(self: LmMiniSpeech, network: object, passage: object, *more: object) -> object:
         request = ask(self, network, passage, *more)
-        return replace(request, minimum=0) if "lemons" in passage.text else request
+        return replace(request, minimum=0) if "thrown" in passage.text else request
 
-    monkeypatch.setattr(LmMiniSpeech, "_request", first_only)
-    synthesis = spoken(silent, setting(), LONG)
-    assert any("ended at once" in note and "lemons" in note for note in synthesis.notes)
+    monkeypatch.setattr(LmMiniSpeech, "_request", last_at_once)
+    synthesis = spoken(silent, setting(speed=0.9), LONG)
+    assert any("ended at once" in note and "thrown" in note for note in synthesis.notes)
     assert synthesis.measurements.audio_seconds > 0.5
     assert synthesis.trace.decoding.run_away == (False,) * len(synthesis.trace.chunk_texts)
 
@@ -160,7 +160,7 @@ def test_short_memory_is_a_sentence(model: LmMiniSpeech, chosen: Setting, monkey
 
 
 def test_three_minutes_of_text_are_spoken_in_short_passages(model: LmMiniSpeech) -> None:
-    text = LONG * 52
+    text = LONG * 60
     _, passages = model._prepare(text, voice("slt"), setting().options, lambda: None)
     expected = [passage.expected for passage in passages.passages]
     assert sum(expected) / model.info.token_rate > 180

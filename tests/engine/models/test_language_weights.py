@@ -20,7 +20,7 @@ from engine.techniques import spade, speculative
 from engine.techniques.engagement import problem
 from engine.techniques.language_engagement import engage
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
-from tests.engine.speaking import LONG, drafted, load, setting, shallow, spoken, write_all
+from tests.engine.speaking import drafted, load, setting, shallow, spoken, write_all
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def bare(tmp_path: Path) -> Path:
 
 # --- Drafts ----------------------------------------------------------------------------------------------------------
 def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
-    plain = spoken(model, setting(temperature=0.0), LONG)
-    fast = spoken(model, setting(drafted(draft_length=3), temperature=0.0), LONG)
+    plain = spoken(model, setting(temperature=0.0))
+    fast = spoken(model, setting(drafted(draft_length=3), temperature=0.0))
     assert fast.trace.decoding.tokens == plain.trace.decoding.tokens
     assert np.abs(fast.samples - plain.samples).max() <= 1e-4
     assert fast.measurements.target_passes < plain.measurements.target_passes
