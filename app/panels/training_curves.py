@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -70,6 +71,14 @@ class TrainingCurves(QWidget):
         plot.setMenuEnabled(False)
         for side in ("bottom", "left"):
             plot.getAxis(side).enableAutoSIPrefix(False)
+        # The axis holds logarithms; the second level is labelled where there is room.
+        levels = ((1,), (2, 5))
+        plot.getAxis("bottom").setTicks(
+            [
+                [(math.log10(one) + decade, f"{one * 10**decade}") for decade in range(7) for one in ones]
+                for ones in levels
+            ]
+        )
         return plot
 
     def show_figures(self, figures: tuple[Found, ...]) -> None:
@@ -146,7 +155,7 @@ class TrainingCurves(QWidget):
             values = self.found.get(one.name)
             value = one.wording(values[-1]) if values else "–"
             title = one.title if one.share else f"{one.title} (drawn as a share of the first)"
-            legend.append(f"{_mark('●', series_colour(colours, index))} {title}: {value}")
+            legend.append(f"{_mark('●', series_colour(colours, index))}&nbsp;{title}: {value}")
         self._legend.setText(" &nbsp; ".join(legend))
         self._validation_plot.setAccessibleDescription(self._legend.text())
         self._loss_plot.setAccessibleDescription(self._losses.text())

@@ -15,12 +15,12 @@ from engine.techniques.spade.record import (
     read_record,
 )
 
-_AXES = {
-    WORD_ERROR: Axis("Word error rate without the layer", "%"),
-    DIVERGENCE: Axis("Divergence without the layer", "nats"),
-    COSINE: Axis("1 − cosine of input and output"),
+_AXES = {WORD_ERROR: Axis("WLI", "%"), DIVERGENCE: Axis("KL", "nats"), COSINE: Axis("1 − cosine")}
+_TITLES = {
+    WORD_ERROR: "Word error rate without the layer",
+    DIVERGENCE: "Divergence without the layer",
+    COSINE: "Cosine importance of the layer",
 }
-_TITLES = {WORD_ERROR: "WLI", DIVERGENCE: "KL proxy", COSINE: "Cosine importance"}
 
 
 def compute(task: Task) -> Findings:
@@ -32,7 +32,7 @@ def compute(task: Task) -> Findings:
     if record is None:
         raise SettingError(f"The layers of {info.title} were not measured yet; measure them in the Layers panel.")
     measures = [one for one in map(record.measure, MEASURES) if one is not None]
-    return Findings(tuple(_panel(one) for one in measures), _caption(record), across=1)
+    return Findings(tuple(_panel(one) for one in measures), _caption(record), across=2)
 
 
 def _panel(one: LayerImportance) -> Bars:
@@ -43,7 +43,7 @@ def _panel(one: LayerImportance) -> Bars:
     )
     values, low, high = (tuple(scale * value for value in part) for part in (one.values, one.low, one.high))
     groups = tuple(str(layer) for layer in range(len(one.values)))
-    series = BarSeries(_TITLES[one.measure], values, low, high, notes)
+    series = BarSeries(_AXES[one.measure].title, values, low, high, notes)
     return Bars(_TITLES[one.measure], Axis("Layer"), _AXES[one.measure], groups, (series,))
 
 

@@ -95,7 +95,7 @@ def test_layer_importance_draws_the_measurement_at_hand(model: LmMiniSpeech, tmp
         record = record.with_measure(one)
     record.write(place)
     figure = computed(load(root), "layer-importance")
-    assert [panel.title for panel in figure.panels] == ["WLI", "KL proxy", "Cosine importance"]
+    assert [panel.y.title for panel in figure.panels] == ["WLI", "KL", "1 − cosine"]
     errors, divergence, _ = figure.panels
     assert isinstance(errors, Bars)
     assert errors.series[0].values == (300.0, 100.0, 200.0), "in per cent"
