@@ -16,7 +16,10 @@ from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precisio
 from tests.parity.test_parity_cosyvoice2_flow import flow_config
 from tests.parity.test_parity_cosyvoice2_hift import build as build_vocoder
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-4 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 1e-3
+"""The vocoder sums up pitch to phases of ten thousand turns in float32, so that one more rounding anywhere before is
+heard: where the fixture was made, operations in upstream's order differ by 1e-7, on a CPU with other instructions by up
+to 5e-4 after seven seconds."""
 
 
 def build(fixture: Fixture) -> tuple[TokenToMel, Hift]:
