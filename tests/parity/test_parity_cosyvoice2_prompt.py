@@ -12,9 +12,10 @@ from torch import Tensor
 
 from engine.models.causal import CausalConfig
 from engine.models.cosyvoice2.bistream import SPEECH_PART, TEXT_PART, bistream
-from engine.models.cosyvoice2.language_model import END, FILL, STOPS, LanguageModel, PromptIds, Ratios
+from engine.models.cosyvoice2.language_model import END, FILL, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
 from engine.models.cosyvoice2.training_rows import IGNORED, batch, can_take_turns, row_in_turns, whole_row
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
+from tests.parity.test_parity_keys import released
 
 EMBEDDED, LOSS = 1e-6, 1e-4
 
@@ -72,6 +73,11 @@ def test_parity_cosyvoice2_lm_lengths(fixture: Fixture, case: str, ratios: Ratio
     request = model.request(PromptIds(), ids(golden, "text"), ratios)
     assert request.maximum == fixture.description["cases"][case]["n_tokens"]
     assert model.request(PromptIds(), ids(golden, "text")).minimum == len(golden["eos_minlen.tokens"])
+
+
+def test_parity_cosyvoice2_lm_names_and_shapes() -> None:
+    config = CausalConfig(896, 24, 14, 2, 64, 4864, 1e-6, 1e6, biased=True)
+    assert official_shapes(config, 151936, 6561 + STOPS) == released("CosyVoice2_llm")
 
 
 class GreedyUntil:

@@ -69,24 +69,17 @@ class LanguageModel:
         """
         weights = dict(weights)
         config = replace(config, layers=_layers(weights, where))
-        with torch.device("meta"):
-            transformer = CausalTransformer(config)
-        expected = {f"{_TRANSFORMER}{name}": tuple(value.shape) for name, value in transformer.state_dict().items()}
         rows, ids = (_rows(weights, name, where) for name in (_SPEECH, _TEXT))
-        expected |= {
-            _TEXT: (ids, config.hidden),
-            _MARKS: (2, config.hidden),
-            _SPEECH: (rows, config.hidden),
-            HEAD: (rows, config.hidden),
-            _BIAS: (rows,),
-        }
-        if not tied or _TEXT_HEAD in weights:
-            expected[_TEXT_HEAD] = ids, config.hidden
+        expected = official_shapes(config, ids, rows)
+        if tied and _TEXT_HEAD not in weights:
+            del expected[_TEXT_HEAD]
         check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
         weights.pop(_TEXT_HEAD, None)
         require_numbers(weights, where)
         text, marks, speech, head, bias = (weights.pop(name) for name in (_TEXT, _MARKS, _SPEECH, HEAD, _BIAS))
         layers = {name.removeprefix(_TRANSFORMER): value for name, value in weights.items()}
+        with torch.device("meta"):
+            transformer = CausalTransformer(config)
         transformer.load_state_dict(layers, strict=True, assign=True)
         tokens = TokenModel(transformer, speech, head, bias, codes=rows - STOPS)
         return cls(text, marks, tokens.eval().requires_grad_(False))
@@ -134,6 +127,20 @@ class LanguageModel:
             int(len(text) * ratios.minimum),
             int(len(text) * ratios.maximum),
         )
+
+
+def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of all tensors in ``llm.pt``, with so many rows of ``text`` and ``speech``, stops included."""
+    with torch.device("meta"):
+        layers = CausalTransformer(config).state_dict()
+    return {f"{_TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
+        _TEXT: (text, config.hidden),
+        _TEXT_HEAD: (text, config.hidden),
+        _MARKS: (2, config.hidden),
+        _SPEECH: (speech, config.hidden),
+        HEAD: (speech, config.hidden),
+        _BIAS: (speech,),
+    }
 
 
 def _layers(weights: Mapping[str, Tensor], where: str) -> int:

@@ -80,10 +80,7 @@ def prepare(
     passages = tuple(_passage(piece, prompt, tokenizer) for piece in read.pieces)
     notes, length = read.notes, sum(len(passage.ids) for passage in passages)
     if prompt.ids.speech and length < SHORT_TEXT * len(prompt.ids.text):
-        notes = (
-            *notes,
-            "The text is much shorter than the transcript of the recording, which may make it sound worse.",
-        )
+        notes = *notes, "The text is much shorter than the recording's transcript, which may make it sound worse."
     return prompt, CosyPassages(passages, notes)
 
 

@@ -1,7 +1,7 @@
 """A text in the pieces that CosyVoice 2 is given one by one: numbers written out, cut where the official code cuts.
 
 Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. Upstream normalises with ``wetext`` where it is
-installed; so do we, but without removing interjections, which upstream loses. Without it upstream spells digits, so
+installed; so do we, and interjections stay, which some of its versions drop. Without it upstream spells digits, so
 that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle: here Paretone's own rules
 read all but short whole numbers. Texts with special tokens (``<|…|>``) are left as they are. Torch-free.
 """
@@ -156,7 +156,7 @@ def _only_punctuation(text: str) -> bool:
 
 @functools.lru_cache(maxsize=2)
 def _official_normaliser(language: str) -> Callable[[str], str] | None:
-    """``wetext`` with the official options, but with interjections, where it is installed."""
+    """``wetext`` with the official options where it is installed; interjections stay in all of its versions."""
     try:
         from wetext import Normalizer
     except ImportError:

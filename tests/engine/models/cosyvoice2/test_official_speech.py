@@ -1,0 +1,235 @@
+"""The official release as the engine uses it, from its folder to audio.
+
+Its parts are small and have random weights, in the official layout: what they say is noise, but every step is real.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from engine.errors import Cancelled, CheckpointError
+from engine.files import wav
+from engine.knobs import Values
+from engine.models import catalogue, load_model
+from engine.models.base import Piece, Synthesis, Voice, whole
+from engine.models.checkpoints import fingerprint
+from engine.models.cosyvoice2.adapter import CosySpeech
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from tests.engine.models.cosyvoice2.small_release import CODES, QWEN2, language_weights, write_release
+
+MODEL = "CosyVoice2-0.5B"
+TEXT = "Rain comes tomorrow."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for package in ("onnx", "onnxruntime", "tokenizers"):
+        pytest.importorskip(package)
+    root = tmp_path_factory.mktemp("models") / MODEL
+    write_release(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> CosySpeech:
+    return load_model(MODEL, folder=str(folder), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
+    path = tmp_path_factory.mktemp("voices") / "noise.wav"
+    noise = np.random.default_rng(0).standard_normal(40000) * 0.1
+    path.write_bytes(wav(noise.astype(np.float32), 24000))
+    return Voice("own", "Own", str(path), "What was said.")
+
+
+def setting(**options: object) -> Setting:
+    return Setting(MODEL, catalogue.entry(MODEL).options_with(**options), seed=3)
+
+
+def speak(model: CosySpeech, voice: Voice, text: str = TEXT, of: Setting | None = None) -> Synthesis:
+    return whole(model.synthesise(text, voice, of or setting(), (), SilentObserver()))
+
+
+def speech_tokens(said: Synthesis) -> tuple[int, ...]:
+    assert said.trace.decoding is not None
+    return said.trace.decoding.tokens
+
+
+@pytest.mark.slow
+def test_it_speaks_while_it_decodes(model: CosySpeech, voice: Voice) -> None:
+    pieces: list[Piece] = []
+    speech = model.synthesise(TEXT, voice, setting(), (), SilentObserver())
+    while True:
+        try:
+            pieces.append(next(speech))
+        except StopIteration as end:
+            said = end.value
+            break
+    # 24 kHz; one token is 40 ms.
+    tokens = speech_tokens(said)
+    assert len(said.samples) == 960 * len(tokens) and set(tokens) <= set(range(CODES))
+    assert len(pieces) > 1 and np.array_equal(np.concatenate([one.samples for one in pieces]), said.samples)
+    assert np.abs(said.samples).max() > 0
+    assert said.measurements.tokens == len(tokens) and said.measurements.first_audio_seconds < said.measurements.seconds
+    again = speak(model, voice)
+    assert np.array_equal(again.samples, said.samples)
+    other = speak(model, voice, "Go on.", replace(setting(), seed=4))
+    assert speech_tokens(other) != speech_tokens(speak(model, voice, "Go on."))
+
+
+@pytest.mark.slow
+def test_streamed_audio_is_that_of_the_whole(model: CosySpeech, voice: Voice) -> None:
+    said = speak(model, voice)
+    prompt, _ = model._prepare(TEXT, voice, setting().options, lambda: None)
+    at_once = model._decoder(prompt, setting().seed, setting().options).whole(speech_tokens(said))
+    np.testing.assert_allclose(said.samples, at_once.samples, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_lengths_follow_from_the_text_alone(folder: Path, voice: Voice, tmp_path: Path) -> None:
+    root = tmp_path / MODEL
+    shutil.copytree(folder, root)
+    model = load_model(MODEL, folder=str(root), device="cpu")
+    text_tokens = len(model._tokenizer.encode("Go on."))
+    assert len(speech_tokens(speak(model, voice, "Go on."))) == 2 * text_tokens
+    torch.save(language_weights(end=-100.0), root / "llm.pt")
+    endless = speak(load_model(MODEL, folder=str(root), device="cpu"), voice, "Go on.")
+    assert len(speech_tokens(endless)) <= 20 * text_tokens
+    assert any("did not end by itself" in note or "stopped" in note for note in endless.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "mode"), [("Go on.", "cross_lingual"), ("Softly.<|endofprompt|>Go on.", "instruct")])
+def test_other_modes_need_no_transcript(model: CosySpeech, voice: Voice, text: str, mode: str) -> None:
+    assert len(speak(model, replace(voice, transcript=""), text, setting(mode=mode)).samples) > 0
+
+
+@pytest.mark.slow
+def test_long_texts_come_in_passages(model: CosySpeech, voice: Voice) -> None:
+    sentence = "Tomorrow's sunshine will hardly be any brighter than yesterday's was."
+    said = speak(model, voice, f"{sentence} {sentence}")
+    assert said.trace.chunk_texts == (sentence, sentence)
+    assert len(said.trace.decoding.passages) == 2
+    assert len(said.samples) == 960 * len(speech_tokens(said))
+
+
+@pytest.mark.slow
+def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
+    class Impatient(SilentObserver):
+        checks = 0
+
+        def check(self) -> None:
+            self.checks += 1
+            if self.checks > 20:
+                raise Cancelled
+
+    speech = model.synthesise(TEXT, voice, setting(), (), Impatient())
+    with pytest.raises(Cancelled):
+        whole(speech)
+    assert len(speak(model, voice, "Go on.").samples) > 0
+
+
+@pytest.mark.slow
+def test_speed_shortens(model: CosySpeech, voice: Voice) -> None:
+    plain, fast = speak(model, voice, "Go on."), speak(model, voice, "Go on.", setting(speed=2.0))
+    assert speech_tokens(fast) == speech_tokens(plain)
+    assert len(fast.samples) == len(plain.samples) // 2
+
+
+@pytest.mark.slow
+def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice, tmp_path: Path) -> None:
+    root = tmp_path / MODEL
+    shutil.copytree(folder, root)
+    weights = language_weights()
+    base = fingerprint(root / "llm.pt")
+    for kind in ("drafts", "students"):
+        (root / kind).mkdir()
+    layer = "llm.model.model.layers.0."
+    own = {name: value.clone() for name, value in weights.items() if name.startswith(layer)}
+    save_file(
+        own | {"llm_decoder.weight": weights["llm_decoder.weight"].clone()},
+        root / "drafts" / "lower.safetensors",
+        {"kind": "draft", "base": base, "retained": "[0, 2]", "trained": "[0]", "head": "true"},
+    )
+    student = language_weights(layers=2)
+    del student["llm.model.lm_head.weight"]
+    save_file(
+        student,
+        root / "students" / "shallow.safetensors",
+        {"kind": "student", "base": base, "retained": "[0, 2]", "stage": "recovered", "minutes": "1"},
+    )
+    model = load_model(MODEL, folder=str(root), device="cpu")
+    assert len(model.info.drafts) == len(model.info.students) == 1
+    plain = speak(model, voice, "Go on.")
+    speculative = Engaged("speculative", Values(tolerance=0.0))
+    drafted = speak(model, voice, "Go on.", setting().with_technique(speculative))
+    assert drafted.measurements.tokens > 0
+    assert any(cycle.drafted for cycle in drafted.trace.decoding.cycles)
+    pruned = speak(model, voice, "Go on.", setting().with_technique(Engaged("spade", Values(depth=2))))
+    assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
+
+
+def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
+    root = tmp_path / MODEL
+    shutil.copytree(folder, root)
+    (root / "flow.pt").unlink()
+    (root / "CosyVoice-BlankEN" / "merges.txt").unlink()
+    with pytest.raises(CheckpointError, match=r"it lacks flow\.pt, CosyVoice-BlankEN/merges\.txt"):
+        load_model(MODEL, folder=str(root), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("llm.pt", {"llm_decoder.bias": None}, r"llm\.pt .*1 weight missing: llm_decoder\.bias"),
+        ("llm.pt", {"llm.model.lm_head.weight": None}, r"1 weight missing: llm\.model\.lm_head\.weight"),
+        ("llm.pt", {"extra": torch.zeros(2)}, r"1 weight unexpected: extra"),
+        ("llm.pt", {"llm_decoder.bias": torch.full((CODES + 3,), torch.nan)}, r"not numbers in llm_decoder\.bias"),
+        ("llm.pt", {"speech_embedding.weight": None}, r"lacks the table speech_embedding\.weight"),
+        ("flow.pt", {"encoder_proj.bias": None}, r"flow\.pt .*1 weight missing: encoder_proj\.bias"),
+        ("flow.pt", {"input_embedding.weight": None}, r"lacks the weight input_embedding\.weight: it is no flow"),
+        ("hift.pt", {"generator.conv_post.bias": torch.zeros(3)}, r"hift\.pt .*conv_post\.bias is 3 instead of 18"),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(folder: Path, tmp_path: Path, name: str, change: dict, words: str) -> None:
+    root = tmp_path / MODEL
+    shutil.copytree(folder, root)
+    weights = torch.load(root / name, weights_only=True) | change
+    torch.save({key: value for key, value in weights.items() if value is not None}, root / name)
+    with pytest.raises(CheckpointError, match=words):
+        load_model(MODEL, folder=str(root), device="cpu")
+
+
+def test_files_with_code_are_refused(folder: Path, tmp_path: Path) -> None:
+    root = tmp_path / MODEL
+    shutil.copytree(folder, root)
+    torch.save({"weights": Path("x")}, root / "flow.pt")
+    with pytest.raises(CheckpointError, match="holds code"):
+        load_model(MODEL, folder=str(root), device="cpu")
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_without_the_packages_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(CheckpointError, match=rf"{package}, .* pip install paretone\[cosyvoice\]"):
+        load_model(MODEL, folder=str(folder), device="cpu")
+
+
+def test_the_configuration_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
+    root = tmp_path / MODEL
+    shutil.copytree(folder, root)
+    path = root / "CosyVoice-BlankEN" / "config.json"
+    path.write_text(path.read_text().replace('"qwen2"', '"gpt2"'))
+    with pytest.raises(CheckpointError, match=r"config\.json is not the configuration of a Qwen2"):
+        load_model(MODEL, folder=str(root), device="cpu")
+    assert QWEN2["model_type"] == "qwen2"
