@@ -36,6 +36,7 @@ def declare_draft(parser: argparse.ArgumentParser) -> None:
         help="of the cross-entropy in the loss, beside the divergence from the target; 1 is the published loss "
         "(default: %(default)s)",
     )
+    group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")
     _declare_common(parser)
 
 
@@ -108,14 +109,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         options.work,
         _options(options),
         Budget(options.minutes, options.steps),
-        getattr(options, "depth", 0),
-        tuple(getattr(options, "stages", ())),
-        options.sentences,
-        options.manifest,
-        options.folder,
-        options.device,
-        options.resume,
-        options.export,
+        depth=getattr(options, "depth", 0),
+        stages=tuple(getattr(options, "stages", ())),
+        sentences=options.sentences,
+        manifest=options.manifest,
+        initial=getattr(options, "initial", None),
+        folder=options.folder,
+        device=options.device,
+        resume=options.resume,
+        export=options.export,
     )
     trained = train_language(job, arguments.TrainingFollower(terminal))
     data = {

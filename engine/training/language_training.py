@@ -67,6 +67,8 @@ class LanguageTraining:
     """What the model itself speaks to learn from, in each of its voices."""
     manifest: Path | None = None
     """Recordings to learn from besides."""
+    initial: Path | None = None
+    """An earlier draft of the same layers to start from."""
     folder: str = ""
     """Where the checkpoint lies, if not in its usual place."""
     device: str = "auto"
@@ -213,7 +215,8 @@ def _own_speech(job: LanguageTraining, teacher: Teacher, follower: Follower) -> 
 def _recipe(job: LanguageTraining, teacher: Teacher, data: TokenData, follower: Follower) -> TokenRecipe:
     device, layout = devices.choose(job.device), teacher.folder.layout()
     if isinstance(job.options, DraftOptions):
-        return DraftRecipe(teacher.network, teacher.base, data, layout, device, teacher.sampler, job.options)
+        initial = None if job.initial is None else read_weights(job.initial, follower.check)
+        return DraftRecipe(teacher.network, teacher.base, data, layout, device, teacher.sampler, job.options, initial)
     options = job.options
     if not options.retained:
         options = replace(options, retained=_record(job, teacher, follower).retained(job.depth))

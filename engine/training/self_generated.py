@@ -13,6 +13,7 @@ import torch
 
 from engine.knobs import Values
 from engine.models.base import Voice
+from engine.models.fused_causal import FusedTransformer
 from engine.models.lm_mini.adapter import SHORTEST, SPARE
 from engine.models.lm_mini.front_end import LmMiniFrontEnd, LmMiniPrompt
 from engine.models.lm_mini.layout import Layout, positions
@@ -20,7 +21,7 @@ from engine.sampling.tokens import TokenSampler
 from engine.training.spoken_tokens import SpokenTokens
 from engine.training.token_network import TokenNetwork
 
-TOGETHER = 32
+TOGETHER = 48
 """Sentences that are spoken in one pass."""
 Progress = Callable[[int, int], None]
 
@@ -45,6 +46,7 @@ def speak_tokens(
         voice = voices[number % len(voices)]
         _, passages = front_end(sentence, voice, Values(speed=1.0), lambda: None)
         texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
+    transformer = network.transformer.optimised()
     found: dict[int, SpokenTokens] = {}
     done = 0
     for voice in voices:
@@ -55,7 +57,8 @@ def speak_tokens(
         for start in range(0, len(own), TOGETHER):
             progress(done, len(texts))
             batch = own[start : start + TOGETHER]
-            spoken = _spoken(network, layout, prompt, [phones for _, _, phones in batch], sampler, generator)
+            texts_of = [phones for _, _, phones in batch]
+            spoken = _spoken(network, transformer, layout, prompt, texts_of, sampler, generator)
             for (length, number, phones), codes in zip(batch, spoken, strict=True):
                 if codes is not None and len(codes) == length:
                     found[number] = SpokenTokens(voice.id, phones.astype(np.int16), np.array(codes, np.int16))
@@ -67,6 +70,7 @@ def speak_tokens(
 @torch.inference_mode()
 def _spoken(
     network: TokenNetwork,
+    transformer: FusedTransformer,
     layout: Layout,
     prompt: LmMiniPrompt,
     texts: Sequence[np.ndarray],
@@ -83,9 +87,9 @@ def _spoken(
     ids[:, text] = layout.start_of_speech
     ids[:, text + 1 :] = torch.tensor(prompt.codes) + layout.first_code
     most = int(lengths.max()) + SPARE
-    cache = network.transformer.cache(ids.shape[1] + most, len(texts))
+    cache = transformer.cache(ids.shape[1] + most, len(texts))
     places = positions(text, len(prompt.codes))
-    hidden = network.transformer(network.embedding(ids), cache, places)[:, -1]
+    hidden = transformer(network.embedding(ids), cache, places)[:, -1]
     codes: list[list[int]] = [[] for _ in texts]
     ended = torch.zeros(len(texts), dtype=torch.bool)
     for step in range(most):
@@ -99,5 +103,5 @@ def _spoken(
             codes[row].append(int(drawn[row]))
         following = drawn.clamp(max=layout.codes - 1) + layout.first_code
         place = torch.tensor([len(prompt.codes) + 1 + step])
-        hidden = network.transformer(network.embedding(following)[:, None], cache, place)[:, -1]
+        hidden = transformer(network.embedding(following)[:, None], cache, place)[:, -1]
     return [spoken if over else None for spoken, over in zip(codes, ended.tolist(), strict=True)]

@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from engine.errors import Cancelled, PlainError, SettingError, TrainingError
 from engine.models.catalogue import voice
-from engine.models.checkpoints import fingerprint
+from engine.models.checkpoints import fingerprint, read_weights
 from engine.models.language_weights import DRAFTS, STUDENTS
 from engine.observers import SilentObserver
 from engine.techniques.language_engagement import engage
@@ -79,9 +79,10 @@ def _one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     torch.set_flush_denormal(False)
 
 
-def draft_recipe(teacher: Teacher, data: TokenData, **options: object) -> DraftRecipe:
+def draft_recipe(teacher: Teacher, data: TokenData, initial: dict | None = None, **options: object) -> DraftRecipe:
     chosen = DraftOptions(positions=300, warm_up=1, average_decay=0.5, lower=1, upper=1, **options)
-    return DraftRecipe(teacher.network, teacher.base, data, teacher.folder.layout(), CPU, teacher.sampler, chosen)
+    layout = teacher.folder.layout()
+    return DraftRecipe(teacher.network, teacher.base, data, layout, CPU, teacher.sampler, chosen, initial)
 
 
 def student_recipe(teacher: Teacher, data: TokenData, **options: object) -> StudentRecipe:
@@ -207,6 +208,15 @@ def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) 
     assert [one.step for one in follower.seen if one.losses] == [1, 2, 3]
     assert [one.step for one in follower.seen if one.validation] == [0, 2, 3]
     assert load(root).info.drafts[0].path == str(trained.checkpoint)
+
+
+def test_a_draft_starts_from_an_earlier_one(root: Path, tmp_path: Path, data: TokenData, teacher: Teacher) -> None:
+    earlier = draft_recipe(teacher, data)
+    train(earlier, 3)
+    earlier.save(tmp_path / "earlier.safetensors", earlier.metadata_after(0))
+    recipe = draft_recipe(teacher, data, initial=read_weights(tmp_path / "earlier.safetensors"))
+    for name, value in earlier.average.module.state_dict().items():
+        assert torch.allclose(recipe.model.state_dict()[name], value, atol=2e-3), name
 
 
 def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_path: Path) -> None:
