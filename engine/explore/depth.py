@@ -1,13 +1,14 @@
 """What fewer layers save: figure 3 of the SPADE paper, memory by depth, and with it the time of a token.
 
-Memory is counted, not guessed: the bytes of every tensor that decoding needs at a depth, with a cache for the longest
-passage of the sentence. Times are measured on layers that were only left out; a recovered student of a depth takes the
-same, as it has the same shapes.
+Memory is counted by shapes: every weight that decoding needs at a depth, at the precision of the tables, with a cache
+for the tokens of the sentence. Times are measured on layers that were only left out; a recovered student of a depth
+takes the same, as it has the same shapes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
 from engine.explore.figure import Axis, Curve, Lines
@@ -17,6 +18,9 @@ from engine.knobs import Effect, Knob, Number, defaults
 from engine.models.base import whole
 from engine.setting import Engaged, Setting
 from engine.techniques import spade
+
+if TYPE_CHECKING:
+    from engine.models.language_network import LanguageNetwork
 
 PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
 """Layers, layers kept, and share of the memory left, as published."""
@@ -81,14 +85,19 @@ def _pruned(plain: Setting, depth: int, layers: int) -> Setting:
     return plain.with_technique(Engaged(spade.NAME, chosen))
 
 
-def _bytes(network: object, depth: int, tokens: int) -> tuple[int, int]:
+def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]:
     """Bytes of the weights with ``depth`` layers, and of the cache for ``tokens`` tokens beside them."""
-    model = network.tokens.kept(tuple(range(depth)))
-    weights = {one.data_ptr(): one.nbytes for one in (*model.parameters(), *model.buffers())}
-    weights |= {one.data_ptr(): one.nbytes for one in network.tables.values()}
-    config = model.transformer.config
-    element = next(model.parameters()).element_size()
-    return sum(weights.values()), depth * 2 * config.key_value_heads * config.head_width * tokens * element
+    import torch
+
+    from engine.models.causal import CausalLayer
+
+    config, tables = network.tokens.transformer.config, (*network.tokens.parameters(), *network.tables.values())
+    with torch.device("meta"):
+        layer = sum(one.numel() for one in CausalLayer(config).parameters())
+    element = network.tokens.head.element_size()
+    unique = {one.data_ptr(): one.nbytes for one in tables}
+    weights = (depth * layer + config.hidden) * element + sum(unique.values())
+    return weights, depth * 2 * config.key_value_heads * config.head_width * tokens * element
 
 
 def _panels(
