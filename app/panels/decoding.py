@@ -105,12 +105,13 @@ class DecodingPanel(QWidget):
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._area.setWidget(self.strip)
         self.strip.line_shown.connect(self._keep_in_view)
+        self.strip.height_wanted.connect(self._limit_height)
         self.reading = QLabel()
         self.reading.setProperty("look", "muted")
         self.reading.setAccessibleName("Token under the cursor")
         self.reading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        upper = QWidget()
-        column = QVBoxLayout(upper)
+        self._upper = QWidget()
+        column = QVBoxLayout(self._upper)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._area, 1)
         column.addWidget(self.reading)
@@ -149,7 +150,7 @@ class DecodingPanel(QWidget):
 
         splitter = QSplitter(Qt.Orientation.Vertical)
         splitter.setChildrenCollapsible(False)
-        for one, stretch in ((upper, 3), (lower, 2)):
+        for one, stretch in ((self._upper, 3), (lower, 2)):
             splitter.addWidget(one)
             splitter.setStretchFactor(splitter.count() - 1, stretch)
         splitter.setSizes([16 * em, 9 * em])
@@ -298,6 +299,10 @@ class DecodingPanel(QWidget):
         trace = self._trace(self._side)
         if trace is not None:
             self.hear_wanted.emit(self._side, trace.seconds_of[index])
+
+    def _limit_height(self, height: int) -> None:
+        """Leave to the plots what a short take does not need."""
+        self._upper.setMaximumHeight(height + 2 * self.fontMetrics().height())
 
     def _keep_in_view(self, line: QRectF) -> None:
         middle, half = line.center(), line.height() / 2

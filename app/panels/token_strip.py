@@ -76,6 +76,8 @@ class TokenStrip(QWidget):
     """The cursor stands on the token of this index."""
     activated = Signal(int)
     """The user wants to hear from the token of this index."""
+    height_wanted = Signal(int)
+    """How high the strip is with all its lines, in pixels."""
     line_shown = Signal(QRectF)
     """Where the line of the cursor is: it should be in view."""
 
@@ -185,6 +187,7 @@ class TokenStrip(QWidget):
             self._lines[line] = (self._lines[line][0], index + 1)
         self.updateGeometry()
         self.update()
+        self.height_wanted.emit(self.sizeHint().height())
 
     def _line_height(self) -> float:
         return self.fontMetrics().height() * (_CELL_HEIGHT + self._depth * _DRAFT_HEIGHT + _LINE_GAP * 0.5)
