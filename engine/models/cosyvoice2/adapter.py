@@ -10,8 +10,9 @@ import torch
 from engine import device as devices
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.cosyvoice2.acoustic_config import TOKEN_RATE
 from engine.models.cosyvoice2.checkpoint import OfficialFolder
-from engine.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS, TOKEN_RATE
+from engine.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
 from engine.models.cosyvoice2.hift import Hift
 from engine.models.cosyvoice2.language_model import LanguageModel, PromptIds, Ratios
 from engine.models.cosyvoice2.passages import CosyPassage, CosyPassages, CosyPrompt, prepare

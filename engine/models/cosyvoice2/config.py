@@ -7,9 +7,6 @@ from dataclasses import replace
 from engine.knobs import Choice, Number
 from engine.sampling.options import SPEED
 
-SAMPLE_RATE = 24000
-TOKEN_RATE = 25.0
-"""Speech tokens a second."""
 INSTALL = "install it with: pip install paretone[cosyvoice]"
 LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
 """Speech tokens for each token of text, at least and at most: speech cannot end before, and is cut off behind."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine import device as devices
 from engine.errors import CheckpointError
 from engine.models.checkpoints import fingerprint
+from engine.models.cosyvoice2.config import INSTALL
 from engine.models.cosyvoice2.features import speaker_features, whisper_mel
 
 if TYPE_CHECKING:
@@ -95,6 +96,5 @@ def require_onnxruntime() -> None:
         import onnxruntime  # noqa: F401
     except ImportError:
         raise CheckpointError(
-            "CosyVoice 2 hears recordings with the package onnxruntime, which is not installed; install it with: "
-            "pip install paretone[cosyvoice]"
+            f"CosyVoice 2 hears recordings with the package onnxruntime, which is not installed; {INSTALL}"
         ) from None

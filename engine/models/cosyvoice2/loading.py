@@ -8,7 +8,6 @@ from engine.models.base import ModelInfo
 from engine.models.checkpoints import fingerprint
 from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
-from engine.models.cosyvoice2.config import SAMPLE_RATE
 from engine.models.cosyvoice2.prompts import VoicePrompts
 from engine.models.language_weights import find_language_weights, places
 from engine.models.order import Order
@@ -52,7 +51,7 @@ def load_cosyvoice2(order: Order) -> CosySpeech:
         licence=chosen.licence,
         device=devices.title(device),
         precision="float32",
-        sample_rate=SAMPLE_RATE,
+        sample_rate=vocoder.config.sample_rate,
         layers=model.tokens.transformer.config.layers,
         branches=1,
         parameters=model.parameters,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import CheckpointError
+from engine.models.cosyvoice2.config import INSTALL
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -61,8 +62,7 @@ class TextTokenizer:
             from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
         except ImportError:
             raise CheckpointError(
-                "CosyVoice 2 reads text with the package tokenizers, which is not installed; install it with: "
-                "pip install paretone[cosyvoice]"
+                f"CosyVoice 2 reads text with the package tokenizers, which is not installed; {INSTALL}"
             ) from None
         paths = folder / VOCABULARY, folder / MERGES
         for path in paths:
