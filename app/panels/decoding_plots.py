@@ -20,12 +20,12 @@ class _Plot(pg.PlotWidget):
     """A plot without the mouse, whose data can be copied with Ctrl+C."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        # A menu that is made and given up is left to the collector: see app.plot_menus.
+        super().__init__(parent, enableMenu=False)
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseEnabled(x=False, y=False)
         self.hideButtons()
-        self.setMenuEnabled(False)
         for side in ("bottom", "left"):
             self.getAxis(side).enableAutoSIPrefix(False)
 

@@ -61,14 +61,13 @@ class TrainingCurves(QWidget):
 
     @staticmethod
     def _plot(name: str) -> pg.PlotWidget:
-        plot = pg.PlotWidget()
+        plot = pg.PlotWidget(enableMenu=False)
         plot.setAccessibleName(name)
         plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         plot.setLogMode(x=True, y=False)
         plot.setLabel("bottom", "step")
         plot.setMouseEnabled(x=False, y=False)
         plot.hideButtons()
-        plot.setMenuEnabled(False)
         for side in ("bottom", "left"):
             plot.getAxis(side).enableAutoSIPrefix(False)
         # The axis holds logarithms; the second level is labelled where there is room.

@@ -81,7 +81,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         ),
         Number(
             "tolerance",
-            "Tolerance of the lengths",
+            "At tolerance",
             "At which tolerance β the draft lengths are compared; the paper's is 0.4, and 0 is exact.",
             default=0.4,
             symbol="β",
@@ -127,8 +127,8 @@ def compute(task: Task) -> Findings:
     table = {beta: ways[beta, TABLE_LENGTH] for beta in TOLERANCES}
     figure = {length: ways[tolerance, length] for length in lengths}
     panels = [
-        _speed(f"Speed by tolerance (L_d = {TABLE_LENGTH})", _BETA, table, reference, PAPER),
-        _speed(f"Speed by draft length (β = {tolerance:g})", _LENGTH, figure, reference, {}),
+        _speed(f"Language model, L_d = {TABLE_LENGTH}", _BETA, table, reference, PAPER),
+        _speed(f"Language model, β = {tolerance:g}", _LENGTH, figure, reference, {}),
     ]
     if errors:
         panels.append(_intelligibility(table, reference, errors))
@@ -175,12 +175,12 @@ def _speed(
     )
     curves = [
         Curve("measured", places, *(tuple(one[part] for one in found) for part in range(3)), notes),
-        Curve("predicted, E / (1 + K·c)", places, tuple(way.predicted for way in ways.values())),
+        Curve("predicted", places, tuple(way.predicted for way in ways.values())),
     ]
     if published:
-        curves.append(Curve("paper, CosyVoice 2 on an A100", tuple(published), tuple(published.values())))
+        curves.append(Curve("paper", tuple(published), tuple(published.values())))
     curves.append(Curve("plain decoding", (places[0], places[-1]), (1.0, 1.0), reference=True))
-    return Lines(title, axis, Axis("Speed-up of the language model", "×"), tuple(curves))
+    return Lines(title, axis, Axis("Speed-up", "×"), tuple(curves))
 
 
 def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mapping[int, object]) -> Lines:
@@ -189,7 +189,7 @@ def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mappi
     ends = [one.interval() for one in found]
     plain = 100 * errors[id(reference)].rate
     return Lines(
-        f"Intelligibility by tolerance (L_d = {TABLE_LENGTH})",
+        f"Intelligibility, L_d = {TABLE_LENGTH}",
         _BETA,
         Axis("Word error rate", "%"),
         (
@@ -208,9 +208,9 @@ def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mappi
 def _tokens(figure: Mapping[int, _Way]) -> Lines:
     places = tuple(float(length) for length in figure)
     return Lines(
-        "Tokens for each pass of the target",
+        "Tokens per target pass, E",
         _LENGTH,
-        Axis("Tokens per target pass, E"),
+        Axis("E"),
         (
             Curve("measured", places, tuple(way.tokens_per_pass for way in figure.values())),
             Curve("everything accepted", places, tuple(one + 1 for one in places), reference=True),
@@ -243,7 +243,11 @@ def _caption(
         )
     else:
         words += "Word error rates need pip install 'paretone[evaluate]'. "
-    return words + f"{sentences} sentences, spoken all ways in turn; bands are 95 % bootstrap intervals."
+    plural = "" if sentences == 1 else "s"
+    return (
+        f"{words}Predicted is E / (1 + K·c); the paper's figures are CosyVoice 2's on an A100. {sentences} "
+        f"sentence{plural}, spoken all ways in turn; bands are 95 % bootstrap intervals."
+    )
 
 
 VIEW = View(
