@@ -1,9 +1,9 @@
 """A causal transformer for decoding: what :class:`engine.models.causal.CausalTransformer` computes, in fewer steps.
 
 At one token a pass, the time goes into reading weights and into calling operators. Here queries, keys and values come
-from one product, gate and up from another; the weights of the norms are part of the products behind them; rows of
-queries and keys are ordered so that a rotation is one complex product, by a table; residuals are added inside products;
-masks are slices of one that exists. Nothing is approximated: results are equal to rounding.
+from one product, gate and up from another; weights that are float16 numbers are read as such; rows of queries and keys
+are ordered so that a rotation is one complex product, by a table; masks are slices of one that exists. Nothing is
+approximated: results are equal to rounding.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from engine.models.causal import (
     operations,
     rotary_frequencies,
 )
+from engine.models.half_products import Product, product
 from engine.sampling.cache import KeyValueCache
 
 POSITIONS = 4096
@@ -35,36 +36,32 @@ POSITIONS = 4096
 
 @dataclass(frozen=True)
 class FusedLayer:
-    """One layer's weights, (outputs, inputs); those of output and down are transposed."""
+    """One layer: the weights of its norms, and its products."""
 
-    queries_keys_values: Tensor
-    bias: Tensor | None
-    output: Tensor
-    gate_up: Tensor
-    down: Tensor
+    attention_norm: Tensor
+    queries_keys_values: Product
+    output: Product
+    feed_forward_norm: Tensor
+    gate_up: Product
+    down: Product
 
     @classmethod
     def of(cls, layer: CausalLayer) -> FusedLayer:
-        """The weights of ``layer``, copied."""
+        """That of ``layer``, whose weights are copied."""
         attention, feed_forward = layer.self_attn, layer.mlp
-        inputs = (attention.q_proj, attention.k_proj, attention.v_proj)
-        turned = (True, True, False)
         width = attention.config.head_width
-        weight = torch.cat(
-            [_paired(one.weight, width) if turn else one.weight for one, turn in zip(inputs, turned, strict=True)]
-        )
+        turned = (attention.q_proj, attention.k_proj)
+        weight = torch.cat([*(_paired(one.weight, width) for one in turned), attention.v_proj.weight])
         bias = None
         if attention.config.biased:
-            bias = torch.cat(
-                [_paired(one.bias, width) if turn else one.bias for one, turn in zip(inputs, turned, strict=True)]
-            )
-        gate_up = torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])
+            bias = torch.cat([*(_paired(one.bias, width) for one in turned), attention.v_proj.bias])
         return cls(
-            queries_keys_values=(weight * layer.input_layernorm.weight).contiguous(),
-            bias=bias,
-            output=attention.o_proj.weight.clone().t(),
-            gate_up=gate_up * layer.post_attention_layernorm.weight,
-            down=feed_forward.down_proj.weight.clone().t(),
+            attention_norm=layer.input_layernorm.weight.detach().clone(),
+            queries_keys_values=product(weight, bias),
+            output=product(attention.o_proj.weight.detach().clone()),
+            feed_forward_norm=layer.post_attention_layernorm.weight.detach().clone(),
+            gate_up=product(torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])),
+            down=product(feed_forward.down_proj.weight.detach().clone()),
         )
 
 
@@ -105,37 +102,40 @@ class FusedTransformer(nn.Module):
         start = cache.length if cache is not None else 0
         if positions is None:
             positions = torch.arange(start, start + tokens, device=embedded.device)
-        rotation = self._rotations[positions]
-        rotation = rotation.unsqueeze(-2)
+        rotation = self._rotations[positions].unsqueeze(-2)
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
-        exact = torch.promote_types(embedded.dtype, torch.float32)
+        windows = None if cache is None else cache.windows(tokens)
+        norm = (hidden_width,)
         hidden = embedded.reshape(-1, hidden_width)
         for index, layer in enumerate(self._layers):
             if index in skip:
                 continue
-            normalised = F.rms_norm(hidden, (hidden_width,), None, config.epsilon)
-            projected = F.linear(normalised, layer.queries_keys_values, layer.bias)
-            projected = projected.view(batch, tokens, heads + 2 * key_heads, width)
-            turned, value = projected.split((heads + key_heads, key_heads), dim=2)
-            pairs = torch.view_as_complex(turned.unflatten(-1, (-1, 2)).to(exact))
-            turned = torch.view_as_real(pairs * rotation).flatten(-2).to(embedded.dtype)
-            query, key = turned.transpose(1, 2).split((heads, key_heads), dim=1)
-            value = value.transpose(1, 2)
-            if cache is not None:
-                key, value = cache.extend(index, key, value)
-            query = query.reshape(batch, key_heads, -1, width)
+            normalised = F.rms_norm(hidden, norm, layer.attention_norm, config.epsilon)
+            projected = layer.queries_keys_values(normalised).view(batch, tokens, -1, width)
+            _turn(projected.narrow(2, 0, heads + key_heads), rotation)
+            query, both = projected.split((heads, 2 * key_heads), dim=2)
+            if windows is None:
+                key, value = both.transpose(1, 2).chunk(2, dim=1)
+            else:
+                place, key, value = windows[index]
+                place.copy_(both)
+            query = query.transpose(1, 2)
+            if heads != key_heads:
+                # All that share keys are taken for further queries.
+                query = query.reshape(batch, key_heads, -1, width)
             mixed = F.scaled_dot_product_attention(query, key, value, mask)
-            mixed = mixed.reshape(batch, heads, tokens, width).transpose(1, 2).reshape(-1, heads * width)
-            hidden = torch.addmm(hidden, mixed, layer.output)
-            normalised = F.rms_norm(hidden, (hidden_width,), None, config.epsilon)
-            gate, up = F.linear(normalised, layer.gate_up).chunk(2, dim=-1)
-            hidden = torch.addmm(hidden, F.silu(gate).mul_(up), layer.down)
+            if heads != key_heads:
+                mixed = mixed.reshape(batch, heads, tokens, width)
+            hidden = layer.output(mixed.transpose(1, 2).reshape(-1, heads * width)).add_(hidden)
+            normalised = F.rms_norm(hidden, norm, layer.feed_forward_norm, config.epsilon)
+            gate, up = layer.gate_up(normalised).chunk(2, dim=-1)
+            hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
             if look is not None:
                 look(index, "output", hidden.view_as(embedded))
         if cache is not None:
             cache.advance(tokens)
-        return F.rms_norm(hidden, (hidden_width,), self._norm, config.epsilon).view_as(embedded)
+        return F.rms_norm(hidden, norm, self._norm, config.epsilon).view_as(embedded)
 
     def reach(self, positions: int) -> None:
         """Have rotations for positions below ``positions``."""
@@ -174,6 +174,15 @@ class FusedTransformer(nn.Module):
             if tokens <= 16:
                 self._masks[tokens, 0] = mask
         return mask[:, mask.shape[1] - length :]
+
+
+def _turn(x: Tensor, rotation: Tensor) -> None:
+    """Rotate ``x``, (…, heads, head_width), in place."""
+    if x.dtype in (torch.float32, torch.float64):
+        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(rotation)
+    else:
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+        x.copy_(torch.view_as_real(pairs * rotation).flatten(-2))
 
 
 def _rotations(config: CausalConfig, positions: int, device: torch.device) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from engine.models.causal import CausalTransformer
 from engine.models.fused_causal import FusedTransformer
+from engine.models.half_products import Product, product
 from engine.sampling.cache import KeyValueCache
 
 
@@ -39,6 +40,7 @@ class TokenModel(nn.Module):
         self.head = nn.Parameter(head)
         self.bias = None if bias is None else nn.Parameter(bias)
         self.codes = codes
+        self._scores: Product | None = None
 
     @property
     def rows(self) -> int:
@@ -62,6 +64,8 @@ class TokenModel(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Hidden states behind the final norm, (…, hidden), to (…, rows)."""
+        if self._scores is not None and hidden.dim() == 2:
+            return self._scores(hidden)
         return F.linear(hidden, self.head, self.bias)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
@@ -75,7 +79,9 @@ class TokenModel(nn.Module):
         tables = [None if one is None else one.detach() for one in (self.embedding, self.head, self.bias)]
         if trainable:
             tables = [None if one is None else one.clone() for one in tables]
-        return TokenModel(transformer, *tables, codes=self.codes).requires_grad_(trainable)
+        fewer = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(trainable)
+        fewer._scores = None if trainable else self._scores
+        return fewer
 
     def optimised(self) -> TokenModel:
         """The same for inference; see :meth:`engine.models.causal.CausalTransformer.optimised`."""
@@ -83,4 +89,6 @@ class TokenModel(nn.Module):
         if isinstance(transformer, CausalTransformer):
             transformer = transformer.optimised()
         tables = (None if one is None else one.detach() for one in (self.embedding, self.head, self.bias))
-        return TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
+        fast = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
+        fast._scores = product(fast.head.detach(), None if fast.bias is None else fast.bias.detach())
+        return fast

@@ -6,6 +6,8 @@ rejected tokens costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -26,9 +28,10 @@ class KeyValueCache:
         self.capacity = capacity
         self.length = 0
         """How many tokens count."""
-        memory = torch.empty(layers, 2, batch, heads, capacity, head_width, device=device, dtype=dtype)
-        self._keys = [layer[0] for layer in memory]
-        self._values = [layer[1] for layer in memory]
+        # The keys and values of a token lie side by side, so that one copy writes both.
+        memory = torch.empty(layers, batch, capacity, 2 * heads, head_width, device=device, dtype=dtype)
+        self._memory = memory
+        self._keys, self._values = memory.transpose(2, 3).chunk(2, dim=2)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), behind what counts, and return all up to
@@ -37,13 +40,28 @@ class KeyValueCache:
         Raises :class:`ValueError` where there is no room for them.
         """
         tokens = keys.shape[2]
-        end = self.length + tokens
-        if end > self.capacity:
-            raise ValueError(f"{end} tokens do not fit into a cache of {self.capacity}.")
+        end = self._end(tokens)
         all_keys, all_values = self._keys[layer], self._values[layer]
         all_keys.narrow(2, self.length, tokens).copy_(keys)
         all_values.narrow(2, self.length, tokens).copy_(values)
         return all_keys.narrow(2, 0, end), all_values.narrow(2, 0, end)
+
+    def windows(self, tokens: int) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
+        """For every layer: where keys and values of the next ``tokens`` belong, (batch, tokens, 2 · heads, head_width),
+        keys first; and all keys and all values up to there, as :meth:`extend` returns them.
+
+        Raises :class:`ValueError` where there is no room for them.
+        """
+        end = self._end(tokens)
+        places = self._memory.narrow(2, self.length, tokens).unbind()
+        keys, values = (one.narrow(3, 0, end).unbind() for one in (self._keys, self._values))
+        return list(zip(places, keys, values, strict=True))
+
+    def _end(self, tokens: int) -> int:
+        end = self.length + tokens
+        if end > self.capacity:
+            raise ValueError(f"{end} tokens do not fit into a cache of {self.capacity}.")
+        return end
 
     def advance(self, tokens: int) -> None:
         """Count ``tokens`` more that every layer has written."""

@@ -34,6 +34,20 @@ def test_taking_back_moves_no_memory() -> None:
     assert torch.equal(values, torch.cat([rows(6, 1)[:, :, :2], rows(1, 3)], dim=2))
 
 
+def test_windows_write_what_extending_returns() -> None:
+    cache = KeyValueCache(2, 3, 10, 4, batch=2)
+    for layer in range(2):
+        cache.extend(layer, rows(4, layer), -rows(4, layer))
+    cache.advance(4)
+    for layer, (place, keys, values) in enumerate(cache.windows(2)):
+        place.copy_(torch.cat([rows(2, 7), rows(2, 8)], dim=1).transpose(1, 2))
+        assert torch.equal(keys, torch.cat([rows(4, layer), rows(2, 7)], dim=2))
+        assert torch.equal(values, torch.cat([-rows(4, layer), rows(2, 8)], dim=2))
+    assert cache.length == 4
+    with pytest.raises(ValueError, match="11 tokens do not fit into a cache of 10"):
+        cache.windows(7)
+
+
 def test_it_never_grows() -> None:
     cache = KeyValueCache(1, 3, 5, 4, batch=2)
     cache.extend(0, rows(4, 0), rows(4, 0))

@@ -1,0 +1,68 @@
+"""Matrix products with few rows, whose time is that of reading the weights: those that are float16 numbers are read as
+such.
+
+Checkpoints are often published in float16. Where every weight is such a number, holding it in 16 bits loses nothing:
+the processor widens it on the way into a register and computes in float32, so that results are those of float32
+weights to rounding, from half of the memory. Measured on 12 layers of 256, one thread: 1.5 to 1.9 times as fast for one
+row as float32 weights, 1.8 for four.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Product = Callable[[Tensor], Tensor]
+"""Maps (rows, inputs) to (rows, outputs)."""
+
+
+def product(weight: Tensor, bias: Tensor | None = None) -> Product:
+    """That with ``weight`` (outputs, inputs) plus ``bias`` (outputs,), in the fastest way that is exact."""
+    if can_halve(weight) and (bias is None or bias.dtype == torch.float32):
+        return HalfProduct(weight, bias)
+    return partial(F.linear, weight=weight.contiguous(), bias=bias)
+
+
+def can_halve(weight: Tensor) -> bool:
+    """Whether ``weight`` can be held in float16 without any loss, and this machine computes with it."""
+    plain = weight.device.type == "cpu" and weight.dtype == torch.float32
+    return plain and torch.equal(weight.half().float(), weight) and available()
+
+
+@functools.cache
+def available() -> bool:
+    """Whether this build of torch has the operators (FBGEMM's; PyTorch announces their removal) and they are right."""
+    if not hasattr(torch, "fbgemm_pack_gemm_matrix_fp16") or "fbgemm" not in torch.backends.quantized.supported_engines:
+        return False
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(96, 48, generator=generator).half().float()
+    bias, rows = torch.randn(96, generator=generator), torch.randn(7, 48, generator=generator)
+    try:
+        tried = HalfProduct(weight, bias)
+        return all(torch.allclose(tried(x), F.linear(x, weight, bias), atol=1e-4) for x in (rows[:1], rows[:4], rows))
+    except RuntimeError:
+        return False
+
+
+class HalfProduct:
+    """A product whose weights are held in float16, packed. Immutable, so copies share it."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        with warnings.catch_warnings():
+            # The announced removal is met by available().
+            warnings.filterwarnings("ignore", message="fbgemm_.* is deprecated")
+            self._packed = torch.fbgemm_pack_gemm_matrix_fp16(weight.contiguous())
+            self._bias = bias
+            self(weight.new_zeros(1, weight.shape[1]))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return torch.fbgemm_linear_fp16_weight_fp32_activation(x, self._packed, self._bias)
+
+    def __deepcopy__(self, memory: dict[int, object]) -> HalfProduct:
+        return self
