@@ -34,10 +34,14 @@ from engine.messages import (
     JobFailed,
     JobFinished,
     LoadModel,
+    MeasureImportance,
     MeasureTransfer,
     ShutDown,
     Synthesise,
+    TrainDraft,
     TrainGuidanceFree,
+    TrainLanguageModel,
+    TrainStudent,
     UnloadModel,
 )
 
@@ -51,9 +55,13 @@ ACTIVITIES: dict[type[Command], str] = {
     DownloadModel: "downloading the model",
     Synthesise: "synthesising",
     Calibrate: "calibrating",
+    MeasureImportance: "measuring the layers",
     MeasureTransfer: "measuring the transfer",
     CaptureAttention: "capturing attention",
+    TrainDraft: "training",
     TrainGuidanceFree: "training",
+    TrainLanguageModel: "training",
+    TrainStudent: "training",
     ComputeView: "computing the view",
     ExportProfile: "exporting",
 }

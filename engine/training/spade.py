@@ -61,7 +61,8 @@ class StudentRecipe(TokenRecipe):
         self._retained = require_layers(options.retained, layers)
         self._targets = target_layers(self._retained, layers)
         torch.manual_seed(options.seed)
-        super().__init__(teacher, teacher.kept(self._retained), base, data, layout, device, options)
+        model = teacher.kept(self._retained).requires_grad_(True)
+        super().__init__(teacher, model, base, data, layout, device, options)
 
     @property
     def retained(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ Where they come from does not matter here: recordings through a speech tokenizer
 from __future__ import annotations
 
 import random
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +57,7 @@ def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
         with np.load(path) as file:
             names, voices, lengths = (file[name] for name in ("names", "voices", "lengths"))
             phones, codes = file["phones"], file["codes"]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise TrainingError(
             f"The speech tokens in {path} cannot be read ({type(error).__name__}); delete the file, and they are made "
             "again."
