@@ -31,6 +31,7 @@ def hift_config(said: dict) -> HiftConfig:
         hop=said["istft"]["hop_len"],
         harmonics=said["nb_harmonics"],
         sample_rate=said["sampling_rate"],
+        float32_phases=True,
     )
 
 

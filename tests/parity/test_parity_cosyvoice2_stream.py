@@ -9,7 +9,7 @@ import torch
 
 from engine.models.cosyvoice2.hift import AudioStream, Hift
 from engine.models.cosyvoice2.hift_source import NoNoise
-from engine.models.cosyvoice2.streaming import hurried
+from engine.models.cosyvoice2.streaming import CosyDecoder, hurried
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from engine.models.cosyvoice2.upstream_streaming import UpstreamStream
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
@@ -59,6 +59,19 @@ def test_parity_cosyvoice2_stream_of_every_request(fixture: Fixture) -> None:
         assert [chunk.shape[-1] for chunk in chunks] == fixture["chunk_lengths"].tolist()
         assert needed == [call["tokens_given"] for call in fixture.description["first_request"]]
         assert_close(torch.cat(chunks, dim=-1), fixture["stream_speech"], TOLERANCE, "stream_speech")
+
+
+@streams
+def test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture: Fixture) -> None:
+    full_precision()
+    flow, rounded = build(fixture)
+    vocoder = Hift(replace(rounded.config, float32_phases=False)).eval().requires_grad_(False)
+    vocoder.load_state_dict(rounded.state_dict())
+    decoder, tokens = CosyDecoder(flow, vocoder, prompt_of(fixture)), fixture["token"].tolist()
+    parts = [torch.from_numpy(decoder.push([token])) for token in tokens]
+    audio = torch.cat([*parts, torch.from_numpy(decoder.finish())])
+    assert [given for given, part in enumerate(parts, 1) if len(part)] == [21, 46, 71, 96, 121, 146, 171]
+    assert_close(audio, torch.from_numpy(decoder.whole(tokens).samples), 1e-4, "streamed audio")
 
 
 @streams

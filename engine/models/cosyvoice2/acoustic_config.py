@@ -75,6 +75,8 @@ class HiftConfig:
     harmonics: int = 8
     """Overtones of the source, besides the fundamental."""
     sample_rate: int = 24000
+    float32_phases: bool = False
+    """Whether the phases of the source are rounded as upstream, for comparisons with it."""
 
     @property
     def samples_per_frame(self) -> int:

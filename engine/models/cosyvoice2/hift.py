@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.models.cosyvoice2.acoustic_config import HiftConfig
-from engine.models.cosyvoice2.hift_source import HarmonicSource, Noise
+from engine.models.cosyvoice2.hift_source import HarmonicSource, Noise, phase_precision
 from engine.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler, transposed
 from engine.models.weight_norm import PARAMETRISED, load_normalised
 
@@ -71,10 +71,11 @@ class ResidualStack(nn.Module):
 
 
 class PitchPredictor(nn.Module):
-    """Mel frames to their fundamental frequency."""
+    """Mel frames to their fundamental frequency, in the precision of the phases that it is summed up to."""
 
     def __init__(self, config: HiftConfig) -> None:
         super().__init__()
+        self.precision = phase_precision(config)
         layers: list[nn.Module] = []
         for inputs in (config.bands, *[config.pitch_channels] * 4):
             layers += [IncrementalConv(inputs, config.pitch_channels, 3, padding=1), nn.ELU()]
@@ -83,10 +84,12 @@ class PitchPredictor(nn.Module):
 
     def forward(self, mel: Tensor, progress: Progress) -> Tensor:
         """(1, bands, n) to what is final by now, (1, m) in hertz."""
+        # Apple's GPUs have no float64.
+        x = (mel.cpu() if mel.device.type == "mps" else mel).to(self.precision)
         for layer in self.condnet:
-            mel = layer(mel, progress) if isinstance(layer, IncrementalConv) else layer(mel)
-        # Product and sum apart, as upstream's: pitch is summed up to phases, so that its rounding is heard.
-        return (mel[0].T @ self.classifier.weight.T + self.classifier.bias)[None, :, 0].abs()
+            x = layer(x, progress) if isinstance(layer, IncrementalConv) else layer(x)
+        # Product and sum apart, as upstream's, whose rounding is summed up as well.
+        return (x[0].T @ self.classifier.weight.to(x).T + self.classifier.bias.to(x))[None, :, 0].abs()
 
 
 class SourceSpectrum(nn.Module):

@@ -2,7 +2,9 @@
 
 Official: ``SourceModuleHnNSF`` and ``SineGen2`` of ``cosyvoice/hifigan/generator.py``, after neural source-filter
 models (Wang et al., arXiv 1904.12088). Upstream adds a random start phase to a sample that its interpolation never
-reads; it is left out here. Phases are rounded to float32 as upstream does on a CPU, however they are grouped.
+reads; it is left out here. Phases are sums over the whole request: upstream has them in float32, where after some
+seconds their rounding is louder than that of all other layers together, and depends on all of them. Here they are in
+float64, unless upstream's rounding is asked for. The source is computed on the CPU, so that it is the same everywhere.
 """
 
 from __future__ import annotations
@@ -21,6 +23,11 @@ VOICED_NOISE = 0.003
 UNVOICED_NOISE = AMPLITUDE / 3
 LOWEST_VOICED = 10.0
 """Hertz; below, a frame counts as unvoiced."""
+
+
+def phase_precision(config: HiftConfig) -> torch.dtype:
+    """What pitch and phases are computed in."""
+    return torch.float32 if config.float32_phases else torch.float64
 
 
 class Noise(Protocol):
@@ -61,13 +68,13 @@ class HarmonicSource(nn.Module):
         super().__init__()
         self.samples, self.sample_rate = config.samples_per_frame, config.sample_rate
         self.partials = config.harmonics + 1
+        self.precision = phase_precision(config)
         self.l_linear = nn.Linear(self.partials, 1)
 
     def forward(self, pitch: Tensor, noise: Noise, progress: Progress) -> Tensor:
         """``pitch`` (1, n) in hertz of the next frames to samples (1, 1, m)."""
-        before = progress.take(self)
-        multiples = torch.arange(1, self.partials + 1, device=pitch.device)
-        cycles = (pitch[..., None] * multiples / self.sample_rate) % 1
+        before, pitch = progress.take(self), pitch.cpu()
+        cycles = (pitch[..., None].to(self.precision) * torch.arange(1, self.partials + 1) / self.sample_rate) % 1
         if before is None:
             first, total = 0, cycles.new_zeros(1, 1, self.partials, dtype=torch.float64)
             phases = cycles[:, :0]
@@ -75,30 +82,29 @@ class HarmonicSource(nn.Module):
             first, total, phases, pending = before
             pitch = torch.cat([pending, pitch], dim=1)
         sums = torch.cat([total, cycles.double()], dim=1).cumsum(dim=1)
-        phases = torch.cat([phases, sums[:, 1:].float() * 2 * math.pi * self.samples], dim=1)
+        phases = torch.cat([phases, sums[:, 1:].to(self.precision) * 2 * math.pi * self.samples], dim=1)
         count = pitch.shape[1] if progress.last else max(pitch.shape[1] - 1, 0)
         given_out = first + count
         # The frame before the next one to be given out is still interpolated from.
         earlier = min(given_out, 1)
         kept = phases.shape[1] - (pitch.shape[1] - count) - earlier
         progress.keep(self, (given_out, sums[:, -1:], phases[:, kept:].clone(), pitch[:, count:].clone()))
-        sines = AMPLITUDE * self._interpolated(phases, first, count).sin()
+        sines = AMPLITUDE * self._interpolated(phases, first, count).sin().float()
         voiced = (pitch[:, :count, None] > LOWEST_VOICED).repeat_interleave(self.samples, dim=1)
         level = torch.where(voiced, VOICED_NOISE, UNVOICED_NOISE)
-        excitation = torch.where(voiced, sines, 0.0) + level * noise.draw(count).to(sines)
-        return self.l_linear(excitation).tanh().mT
+        excitation = torch.where(voiced, sines, 0.0) + level * noise.draw(count)
+        return self.l_linear(excitation.to(self.l_linear.weight)).tanh().mT
 
     def _interpolated(self, phases: Tensor, first: int, count: int) -> Tensor:
         """Phases of the samples of ``count`` frames, (1, count · samples, partials), linearly between the middles of
         frames. ``phases`` (1, n, partials) begin with the frame before frame ``first``, if there is one."""
         begin = max(first - 1, 0)
-        index = torch.arange(first * self.samples, (first + count) * self.samples, device=phases.device)
-        # PyTorch's interpolation on a CPU, bit by bit: float32 with fused multiplications. After ten seconds the
-        # phases are so large that other rounding is heard by the parity tests.
-        reciprocal = torch.tensor(1 / self.samples).double().item()
-        place = ((index + 0.5).double() * reciprocal - 0.5).float().clamp(min=0)
+        index = torch.arange(first * self.samples, (first + count) * self.samples)
+        # In float32, these are the roundings of PyTorch's interpolation on a CPU, with its fused multiplications.
+        reciprocal = torch.tensor(1 / self.samples, dtype=self.precision).item()
+        place = ((index.double() + 0.5) * reciprocal - 0.5).to(self.precision).clamp(min=0)
         left = place.long()
         weight = (place - left)[:, None]
         left, end = left - begin, phases.shape[1] - 1
         early, late = phases[:, left.clamp(max=end)], phases[:, (left + 1).clamp(max=end)]
-        return ((1 - weight).double() * early.double() + (weight * late).double()).float()
+        return ((1 - weight).double() * early.double() + (weight * late).double()).to(self.precision)

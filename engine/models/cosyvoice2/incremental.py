@@ -41,22 +41,24 @@ class Progress:
 
 
 class IncrementalConv(nn.Conv1d):
-    """A convolution with zeros around the signal."""
+    """A convolution with zeros around the signal, in the signal's precision and on its device."""
 
     def forward(self, x: Tensor, progress: Progress) -> Tensor:
         """(B, channels, n) to what is final by now, (B, channels, m)."""
         before, margin = progress.take(self), self.padding[0]
         if before is None and progress.last:
-            return super().forward(x)
+            return self._convolved(x, margin)
         x = F.pad(x, (margin, 0)) if before is None else torch.cat([before, x], dim=-1)
         if progress.last:
             x = F.pad(x, (0, margin))
         span, stride = self.dilation[0] * (self.kernel_size[0] - 1) + 1, self.stride[0]
         count = max((x.shape[-1] - span) // stride + 1, 0)
         progress.keep(self, x[..., count * stride :].clone())
-        if not count:
-            return x.new_empty(len(x), self.out_channels, 0)
-        return F.conv1d(x, self.weight, self.bias, stride, dilation=self.dilation)
+        return self._convolved(x) if count else x.new_empty(len(x), self.out_channels, 0)
+
+    def _convolved(self, x: Tensor, margin: int = 0) -> Tensor:
+        weight, bias = self.weight.to(x), self.bias.to(x)
+        return F.conv1d(x, weight, bias, self.stride, margin, self.dilation)
 
 
 def transposed(

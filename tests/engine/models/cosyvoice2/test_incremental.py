@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -85,12 +87,24 @@ def test_source_goes_on_where_it_stopped(sizes: tuple[int, ...]) -> None:
     assert not torch.equal(source(pitch, SeededNoise(6, CONFIG), Progress(last=True)), whole)
 
 
+@pytest.mark.parametrize("rounded", [True, False])
 @torch.inference_mode()
-def test_source_interpolates_as_pytorch_does() -> None:
-    source = HarmonicSource(CONFIG)
+def test_source_interpolates_as_pytorch_does(rounded: bool) -> None:
+    source = HarmonicSource(replace(CONFIG, float32_phases=rounded))
     phases = 3000 * torch.rand(1, 60, 9, generator=torch.Generator().manual_seed(0)).cumsum(dim=1)
+    phases = phases.to(source.precision)
     expected = torch.nn.functional.interpolate(phases.mT, scale_factor=480, mode="linear").mT
-    assert torch.allclose(source._interpolated(phases, 0, 60), expected, rtol=1e-6)
+    tolerance = 1e-6 if rounded else 1e-12
+    assert torch.allclose(source._interpolated(phases, 0, 60), expected, rtol=tolerance)
+
+
+@torch.inference_mode()
+def test_phases_hardly_depend_on_the_last_digit_of_the_pitch() -> None:
+    source, pitch = HarmonicSource(CONFIG), 300 * torch.rand(1, 600, generator=torch.Generator().manual_seed(0))
+    other = pitch * (1 + 1e-7 * torch.randn(1, 600, generator=torch.Generator().manual_seed(1)))
+    first, second = (source(one, NoNoise(CONFIG), Progress(last=True)) for one in (pitch, other))
+    assert not torch.equal(pitch, other)
+    assert torch.allclose(first, second, atol=2e-5)
 
 
 @torch.inference_mode()
