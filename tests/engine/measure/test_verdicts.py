@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import SettingError
 from engine.measure.intelligibility import Judge
-from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, TOKENIZER_ONLY, VOCODER_ONLY, Way, verdicts
 from engine.models import load_model
 from engine.models.catalogue import entry, harvard_sentences, voice
 from engine.models.vocos import Vocos
@@ -44,6 +44,16 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
     assert [one.trace.chunk_texts[0] for one in spoken.syntheses] == list(SENTENCES)
     assert not np.array_equal(spoken.syntheses[0].samples, hasty.syntheses[0].samples)
     assert len(said) == 3
+
+
+def test_a_language_model_is_judged_beside_its_tokenizer() -> None:
+    pytest.importorskip("pocketsphinx")
+    ways = [Way("generated", Setting("lm-mini", entry("lm-mini").options_with()))]
+    vocoder, model = Vocos.load(entry("lm-mini").vocoder_folder), load_model("lm-mini", device="cpu")
+    found = list(verdicts(SENTENCES, [voice("rms")], vocoder, model, ways, tokenizer=model.copied))
+    assert [one.speech for one in found] == [ORIGINAL, VOCODER_ONLY, TOKENIZER_ONLY, "generated"]
+    assert all(one.errors.rate < 0.3 for one in found)
+    assert not any(one.notes for one in found[-1].syntheses)
 
 
 def test_errors_of_the_model_pass_through() -> None:
