@@ -380,7 +380,7 @@ class Workshop:
     def _invalid(self, what: str, setting: Setting) -> str:
         steps, precision = setting.options.get("steps"), self._model.info.precision
         remedies = ["more steps" if steps is not None else "other options"]
-        if "guidance" in setting.options or "intelligibility" in setting.options:
+        if self._model.info.family == FLOW:
             remedies.append("less guidance")
         if precision != "float32":
             remedies.append("full precision (float32)")
