@@ -87,12 +87,11 @@ def _pruned(plain: Setting, depth: int, layers: int) -> Setting:
 
 def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]:
     """Bytes of the weights with ``depth`` layers, and of the cache for ``tokens`` tokens beside them."""
-    import torch
-
     from engine.models.causal import CausalLayer
+    from engine.models.shapes import without_weights
 
     config, tables = network.tokens.transformer.config, (*network.tokens.parameters(), *network.tables.values())
-    with torch.device("meta"):
+    with without_weights():
         layer = sum(one.numel() for one in CausalLayer(config).parameters())
     element = network.tokens.head.element_size()
     unique = {one.data_ptr(): one.nbytes for one in tables}
