@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from engine.commands import train_guidance_free, train_language
+from engine.commands import train_bundled, train_guidance_free, train_language
 from engine.commands.result import Result
 from engine.terminal import Terminal
 
 NAME = "train"
-SUMMARY = "Train weights that a technique needs: CFG-free ones, drafts, students."
+SUMMARY = "Train weights that a technique needs (CFG-free ones, drafts, students), or a bundled model."
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ RECIPES = (
         "Train a student with fewer layers, which learns from the whole speech language model (SPADE).",
         train_language.declare_spade,
         train_language.run,
+    ),
+    *(
+        Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
+        for name, summary in train_bundled.SUMMARIES.items()
     ),
 )
 

@@ -1,13 +1,16 @@
 """The recipes that make the bundled models from nothing but what ``flite`` says.
 
-    python -m engine.training vocos-mini --minutes 40 --work runs/vocos-mini
-    python -m engine.training f5-mini --minutes 60 --work runs/f5-mini
-    python -m engine.training mel-codec --minutes 10 --work runs/mel-codec
-    python -m engine.training megatts3-mini --minutes 30 --work runs/megatts3-mini --codec runs/mel-codec/export
+    paretone train vocos-mini --minutes 40 --work runs/vocos-mini
+    paretone train f5-mini --minutes 60 --work runs/f5-mini
+    paretone train mel-codec --minutes 10 --work runs/mel-codec
+    paretone train megatts3-mini --minutes 30 --work runs/megatts3-mini --codec runs/mel-codec/export
+    paretone train speech-tokenizer --minutes 20 --work runs/speech-tokenizer
+    paretone train lm-mini --minutes 50 --work runs/lm-mini --codec runs/speech-tokenizer/export
     python -m engine.training.judging --models FOLDER
-    python -m engine.training corpus --manifest runs/manifest/flite.csv --corpus runs/corpus
+    python -m engine.training --manifest runs/manifest/flite.csv --corpus runs/corpus
 
-The last one writes the corpus for ``paretone train``, which made the CFG-free versions of ``f5-mini`` from it.
+The last one writes the corpus as a manifest for what is trained from recordings, as the CFG-free versions of
+``f5-mini``.
 Ctrl-C leaves a checkpoint, and ``--resume`` goes on from it. Needs the program flite, and for judging the ``evaluate``
 extra. Beside each shipped model lies the log of a run, ``training.jsonl``; its first line says whose weights ship.
 """

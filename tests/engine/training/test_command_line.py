@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.cli import main as paretone
+from engine.commands import train_bundled
+from engine.models.lm_mini.checkpoint import LmMiniFolder
 from engine.models.vocos import Vocos
 from engine.paths import resource
 from engine.training import corpora
-from engine.training.__main__ import main
+from engine.training.__main__ import main as write_manifest
+from engine.training.bundled_training import RECIPES
 from engine.training.judging import main as judge
 
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+
+
+def main(arguments: list[str]) -> int:
+    return paretone(["train", *arguments])
 
 
 @pytest.fixture
@@ -28,11 +36,11 @@ def test_from_nothing_to_a_vocoder_interrupted_and_resumed(
 ):
     command = ["vocos-mini", "--work", str(tmp_path / "run"), "--sentences", "6"]
     assert main([*command, "--steps", "2"]) == 0
-    assert "corpus: 20 of 20 clips" in capsys.readouterr().out
+    assert "Preparing the corpus" in capsys.readouterr().err
     Vocos.load(tmp_path / "run" / "export")
 
     assert main([*command, "--steps", "3", "--resume", "--export", str(tmp_path / "shipped")]) == 0
-    assert "Done: 3 steps" in capsys.readouterr().out
+    assert "3 steps" in capsys.readouterr().out
     Vocos.load(tmp_path / "shipped")
     header, *entries = map(json.loads, (tmp_path / "shipped" / "training.jsonl").read_text("utf-8").splitlines())
     assert header["recipe"] == "vocos-mini"
@@ -75,7 +83,7 @@ def test_a_codec_and_the_megatts3_that_speaks_through_it(
     model = tmp_path / "models" / "megatts3-mini"
     command = ["megatts3-mini", "--work", str(tmp_path / "run"), "--codec", str(codec), "--export", str(model)]
     assert main([*command, *common]) == 0
-    assert "Done: 1 steps" in capsys.readouterr().out
+    assert "1 steps" in capsys.readouterr().out
     (tmp_path / "models" / "vocos-mini").symlink_to(resource("models", "vocos-mini"))
     lines: list[str] = []
     arguments = ["--model", "megatts3-mini", "--models", str(tmp_path / "models"), "--steps", "2", "--sentences", "2"]
@@ -104,3 +112,32 @@ def test_a_missing_flite_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_budget_is_needed(tmp_path: Path):
     with pytest.raises(SystemExit):
         main(["vocos-mini", "--work", str(tmp_path)])
+
+
+def test_every_recipe_has_its_command():
+    assert list(train_bundled.SUMMARIES) == list(RECIPES)
+
+
+@needs_flite
+@pytest.mark.slow
+def test_a_tokenizer_and_the_language_model_over_its_tokens(
+    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    common = ["--sentences", "6", "--steps", "1", "--corpus", str(tmp_path / "corpus"), "--json"]
+    assert main(["speech-tokenizer", "--work", str(tmp_path / "tokenizer"), *common]) == 0
+    tokenizer = json.loads(capsys.readouterr().out)["folder"]
+    command = ["lm-mini", "--work", str(tmp_path / "run"), "--codec", tokenizer, "--export", str(tmp_path / "made")]
+    assert main([*command, *common]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["steps"] == 1
+    assert set(made["validation"]) == {"cross_entropy", "first", "among_ten"}
+    assert LmMiniFolder(tmp_path / "made").network(torch.device("cpu")).tokens.codes == 1920
+
+
+@needs_flite
+@pytest.mark.slow
+def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    arguments = ["--manifest", str(tmp_path / "flite.csv"), "--corpus", str(tmp_path / "corpus"), "--sentences", "3"]
+    assert write_manifest(arguments) == 0
+    assert "Wrote 6 clips to train and 8 to validate on" in capsys.readouterr().out
+    assert len((tmp_path / "flite.csv").read_text(encoding="utf-8").splitlines()) == 15

@@ -1,0 +1,81 @@
+"""``paretone train lm-mini`` and the like: the models that ship, made from nothing but ``flite`` speech."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from engine.commands import arguments
+from engine.commands.result import Result
+from engine.terminal import Terminal
+
+SUMMARIES = {
+    "vocos-mini": "Make the bundled vocoder from flite's speech.",
+    "f5-mini": "Make the bundled F5-TTS from flite's speech.",
+    "mel-codec": "Make the codec of the bundled MegaTTS 3 from flite's speech.",
+    "megatts3-mini": "Make the bundled MegaTTS 3 from flite's speech, through a mel-codec.",
+    "speech-tokenizer": "Make the tokenizer of the bundled language model from flite's speech.",
+    "lm-mini": "Make the bundled speech language model from flite's speech, through a speech-tokenizer.",
+}
+"""By the names of :data:`engine.training.bundled_training.RECIPES`, which imports torch."""
+THROUGH_A_CODEC = ("megatts3-mini", "lm-mini")
+
+
+def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
+    """Add the arguments of ``recipe``."""
+    parser.set_defaults(codec=None, initial=None)
+    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and result")
+    parser.add_argument(
+        "--export", type=Path, metavar="DIR", help="folder for the model (default: export/ in the work folder)"
+    )
+    parser.add_argument(
+        "--corpus", type=Path, metavar="DIR", help="folder of the corpus (default: corpus/ beside the work folder)"
+    )
+    parser.add_argument(
+        "--sentences",
+        type=arguments.positive,
+        default=3_400,
+        help="that flite speaks in each voice (default: %(default)s)",
+    )
+    if recipe in THROUGH_A_CODEC:
+        parser.add_argument(
+            "--codec", type=Path, metavar="DIR", help="exported codec to speak through (default: bundled)"
+        )
+    if recipe == "vocos-mini":
+        parser.add_argument("--initial", type=Path, metavar="DIR", help="official folder whose weights to start from")
+    group = parser.add_argument_group("training")
+    budget = group.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
+    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly on a processor")
+    group.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
+    )
+    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
+    group.add_argument("--threads", type=arguments.positive, default=1, help="threads of the processor (default: 1)")
+    group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Make it, and say where it lies."""
+    import torch
+
+    from engine.training.bundled_training import BundledTraining, train_bundled
+    from engine.training.session import Budget
+
+    torch.set_num_threads(options.threads)
+    job = BundledTraining(
+        options.recipe,
+        options.work,
+        Budget(options.minutes, options.steps),
+        options.sentences,
+        options.corpus,
+        options.codec,
+        options.initial,
+        options.half,
+        options.device,
+        options.resume,
+        options.export,
+    )
+    made = train_bundled(job, arguments.TrainingFollower(terminal))
+    data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
+    return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
