@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
+from engine.models.shapes import without_weights
 from engine.sampling.cache import KeyValueCache
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ class CausalTransformer(nn.Module):
     def kept(self, retained: Sequence[int]) -> CausalTransformer:
         """A copy that has only the layers ``retained``, in ascending order, counted from 0."""
         check_retained(retained, self.config.layers)
-        with torch.device("meta"):
+        with without_weights():
             smaller = CausalTransformer(replace(self.config, layers=len(retained)))
         tensors = {"norm.weight": self.norm.weight}
         for new, old in enumerate(retained):

@@ -67,7 +67,8 @@ def modulate_items(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
 
 def rotary_frequencies(head_width: int) -> Tensor:
     """How fast each pair of a head turns, (head_width / 2,) in radians per position."""
-    return 10000.0 ** -(torch.arange(0, head_width, 2).float() / head_width)
+    # On the CPU whatever the default device: on the meta device, arithmetic would import torch's compiler, for seconds.
+    return 10000.0 ** -(torch.arange(0, head_width, 2, device="cpu").float() / head_width)
 
 
 def rotary_table(length: int, frequencies: Tensor) -> Tensor:

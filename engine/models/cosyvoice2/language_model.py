@@ -19,6 +19,7 @@ from torch import Tensor
 from engine.errors import CheckpointError
 from engine.models.causal import CausalConfig, CausalTransformer
 from engine.models.checkpoints import check_shapes, require_numbers
+from engine.models.shapes import without_weights
 from engine.models.token_model import TokenModel
 from engine.sampling.autoregressive import Request
 
@@ -78,7 +79,7 @@ class LanguageModel:
         require_numbers(weights, where)
         text, marks, speech, head, bias = (weights.pop(name) for name in (_TEXT, _MARKS, _SPEECH, HEAD, _BIAS))
         layers = {name.removeprefix(_TRANSFORMER): value for name, value in weights.items()}
-        with torch.device("meta"):
+        with without_weights():
             transformer = CausalTransformer(config)
         transformer.load_state_dict(layers, strict=True, assign=True)
         tokens = TokenModel(transformer, speech, head, bias, codes=rows - STOPS)
@@ -131,7 +132,7 @@ class LanguageModel:
 
 def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, tuple[int, ...]]:
     """Names and shapes of all tensors in ``llm.pt``, with so many rows of ``text`` and ``speech``, stops included."""
-    with torch.device("meta"):
+    with without_weights():
         layers = CausalTransformer(config).state_dict()
     return {f"{_TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
         _TEXT: (text, config.hidden),

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
 import yaml
 from torch import Tensor
 
@@ -21,6 +20,7 @@ from engine.models.checkpoints import check_shapes, load_strictly, read_checkpoi
 from engine.models.f5.config import VARIANTS, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.unett import UNetT
+from engine.models.shapes import without_weights
 
 SIDECAR = "model.yaml"
 RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
@@ -170,7 +170,7 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
 
 def expected_shapes(config: BackboneConfig) -> dict[str, tuple[int, ...]]:
     """Shapes of an architecture's weights by their names, without allocating them."""
-    with torch.device("meta"):
+    with without_weights():
         backbone = _BACKBONES[config.backbone](config)
     return {name: tuple(value.shape) for name, value in backbone.state_dict().items()}
 

@@ -21,6 +21,7 @@ from engine.models.causal import CausalConfig, CausalTransformer
 from engine.models.checkpoints import check_shapes, load_strictly, read_weights
 from engine.models.language_network import DraftTensors, LanguageNetwork
 from engine.models.llasa.tokenizer import LlasaTokenizer
+from engine.models.shapes import without_weights
 from engine.models.shards import Shards
 from engine.models.token_model import TokenModel
 
@@ -91,7 +92,7 @@ class LlasaFolder:
     ) -> LanguageNetwork:
         """From all tensors by their official names."""
         weights = dict(weights)
-        with torch.device("meta"):
+        with without_weights():
             transformer = CausalTransformer(config)
         expected = {f"{BODY}{name}": tuple(value.shape) for name, value in transformer.state_dict().items()}
         tables = (EMBEDDING,) if tied and HEAD not in weights else (EMBEDDING, HEAD)
