@@ -27,9 +27,12 @@ def bootstrapped(
     weights = np.ones(utterances) if weights is None else np.asarray(weights, float)
     picks = np.random.default_rng(0).integers(0, utterances, (draws, utterances))
     drawn = (each * weights[:, None])[picks].sum(1) / weights[picks].sum(1)[:, None]
-    ranks = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1, kind="stable")
+    # Equal layers share all the ranks that they take up together.
+    larger = (drawn[:, None, :] > drawn[:, :, None]).sum(2)
+    at_least = (drawn[:, None, :] >= drawn[:, :, None]).sum(2) - 1
     low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
-    first, last = np.percentile(ranks, (2.5, 97.5), axis=0, method="nearest")
+    first = np.percentile(larger, 2.5, axis=0, method="nearest")
+    last = np.percentile(at_least, 97.5, axis=0, method="nearest")
     means = (each * weights[:, None]).sum(0) / weights.sum()
     return LayerImportance(
         measure,

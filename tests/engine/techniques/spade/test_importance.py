@@ -37,6 +37,11 @@ def test_equal_utterances_give_no_spread() -> None:
     assert found.ranks == ((0, 0), (1, 1))
 
 
+def test_equal_layers_share_their_ranks() -> None:
+    found = bootstrapped(WORD_ERROR, np.tile([0.8, 0.0, 0.0, 0.0], (5, 1)), np.full(5, 9))
+    assert found.ranks == ((0, 0), (1, 3), (1, 3), (1, 3))
+
+
 def test_the_same_figures_give_the_same_intervals() -> None:
     each = np.random.default_rng(2).random((6, 4))
     assert bootstrapped(DIVERGENCE, each) == bootstrapped(DIVERGENCE, each)
