@@ -380,8 +380,14 @@ def checks(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
         ("Style", [python, "-m", "ruff", "check", "."]),
         ("Format", [python, "-m", "ruff", "format", "--check", "."]),
         ("Import contracts", [str(scripts / "lint-imports")]),
-        ("Tests", [*tests, "-q", "--durations=15"]),
+        # Each file's tests run in one process: they share what the file prepares.
+        ("Tests", [*tests, "-q", "--durations=15", f"--numprocesses={test_processes()}", "--dist=loadfile"]),
     ]
+
+
+def test_processes() -> int:
+    """How many processes share the tests: one a core, and no more than their memory allows."""
+    return min(os.cpu_count() or 1, 4)
 
 
 def test(arguments: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from engine.bench import official
 
@@ -19,10 +20,12 @@ FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.VERSION}"
 @cache
 def python() -> Path:
     """The environment's Python. Skips the test when the package registry cannot be reached, and only then."""
-    try:
-        return official.environment(lambda line: print(line, file=sys.stderr), FOLDER)
-    except official.RegistryUnreachable as error:
-        pytest.skip(str(error))
+    FOLDER.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(FOLDER.with_suffix(".lock")):  # Tests run in several processes: one makes it, the others wait.
+        try:
+            return official.environment(lambda line: print(line, file=sys.stderr), FOLDER)
+        except official.RegistryUnreachable as error:
+            pytest.skip(str(error))
 
 
 def run(module: str, *arguments: str) -> dict:

@@ -161,6 +161,8 @@ class DecodingPanel(QWidget):
         column.addWidget(self.legend)
         column.addWidget(splitter, 1)
         nothing = QLabel(_NOTHING, wordWrap=True)
+        nothing.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # Who comes by the keyboard is told as well.
+        nothing.setAccessibleName(_NOTHING)
         nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         nothing.setProperty("look", "muted")
         self._stack = QStackedLayout()

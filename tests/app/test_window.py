@@ -75,11 +75,12 @@ def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(window: MainW
 
 
 def test_escape_cancels(window: MainWindow, qtbot: QtBot) -> None:
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
     window.state.set_option("steps", 128)
     window.action.calibrate.trigger()
     assert window.jobs.running[0].kind is Kind.CALIBRATE
     assert not window.action.baseline.isEnabled()
-    window.activateWindow()
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         qtbot.keyClick(window, Qt.Key.Key_Escape)
     assert blocker.args[1] is Outcome.CANCELLED

@@ -261,7 +261,12 @@ def test_one_failed_check_fails_the_whole_but_stops_nothing(
         "pytest",
     ]
     assert {environment["OMP_NUM_THREADS"] for _, environment in started} == {"1"}
-    assert started[-1][0][3:] == ["-q", "--durations=15"]
+    assert started[-1][0][3:] == [
+        "-q",
+        "--durations=15",
+        f"--numprocesses={dev.test_processes()}",
+        "--dist=loadfile",
+    ]
     captured = capsys.readouterr()
     assert "- Style FAILED (exit code 1)" in captured.out
     assert "- Import contracts passed" in captured.out

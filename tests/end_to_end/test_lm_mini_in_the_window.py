@@ -1,0 +1,88 @@
+"""The bundled speech language model in the real window: heard, drafted, pruned, and a recording that it cannot use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.theme import Scheme, Theme
+from app.window import MainWindow
+from engine.messages import AudioReady
+from engine.models.base import Voice
+from engine.worker import Engine
+
+PATIENCE_MILLISECONDS = 240_000
+"""When the test gives up; never what it measures."""
+CONTROL = Qt.KeyboardModifier.ControlModifier
+MODEL = "lm-mini"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_from_baseline_to_speculative_decoding(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+    qapp.setQuitOnLastWindowClosed(False)
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    window = MainWindow(Theme(qapp), settings, tmp_path / "data", Engine)
+    window.theme.apply(Scheme.LIGHT)
+    window.resize(1440, 900)
+    window.show()
+    window.activateWindow()
+    state = window.state
+    qtbot.waitUntil(lambda: window.is_built and state.ready, timeout=PATIENCE_MILLISECONDS)
+
+    def outcome_of(press: Callable[[], object]) -> tuple[str, str]:
+        qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+        with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+            press()
+        return blocker.args[1].value, blocker.args[2]
+
+    assert outcome_of(lambda: state.load_model(MODEL))[0] == "finished"
+    assert (state.info.id, state.info.family) == (MODEL, "language")
+    assert {one.name for one in state.techniques} == {"spade", "speculative"}
+    temperature = window.panels["setup"].sampler.editor("temperature")
+    temperature.setFocus()
+    temperature.selectAll()
+    qtbot.keyClicks(temperature, "0")
+    qtbot.keyClick(temperature, Qt.Key.Key_Return)
+    assert state.setting.options["temperature"] == 0
+    state.set_text("Rice is often served in round bowls.")
+    pieces: list[AudioReady] = []
+    window.bridge.happened.connect(lambda event: pieces.append(event) if isinstance(event, AudioReady) else None)
+
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))[0] == "finished"
+    baseline = state.take_a
+    assert len(pieces) > 1, "it is heard while it is decoded"
+    assert baseline.trace.decoding is not None
+    assert state.operations is None
+    assert state.belonging() is None
+
+    state.engage("speculative", True)
+    assert state.why_not_accelerate() == ""
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
+    accelerated = state.take_b
+    # Greedy decoding says the same with a draft and without.
+    assert accelerated.trace.decoding.tokens == baseline.trace.decoding.tokens
+    assert np.abs(accelerated.samples - baseline.samples).max() <= 1e-4
+    assert accelerated.measurements.target_passes < baseline.measurements.target_passes
+
+    state.engage("speculative", False)
+    state.engage("spade", True)
+    assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
+    assert state.take_b.measurements.ops_ratio < 0.7
+    assert state.take_b.trace.decoding.tokens != baseline.trace.decoding.tokens
+
+    # A recording of one's own is answered with a sentence, and the window goes on.
+    own = Voice("own:me.wav", "me", baseline.voice, "Some words.")
+    state.add_voice(own)
+    ended, sentence = outcome_of(state.synthesise_baseline)
+    assert ended == "failed"
+    assert "mean spectrum" in sentence
+
+    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
+        window.close()
