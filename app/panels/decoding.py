@@ -166,10 +166,10 @@ class DecodingPanel(QWidget):
         nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         nothing.setProperty("look", "muted")
         self._stack = QStackedLayout()
+        outer = QVBoxLayout(self)
+        outer.addLayout(self._stack)  # First: a stack without a parent shows its first widget as a window of its own.
         for one in (nothing, shown):
             self._stack.addWidget(one)
-        outer = QVBoxLayout(self)
-        outer.addLayout(self._stack)
         self.setFocusProxy(self.strip)
 
     # --- Methods in --------------------------------------------------------------------------------------------------

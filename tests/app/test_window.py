@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QGraphicsView, QLineEdit, QScrollBar, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -155,6 +155,31 @@ def test_every_shortcut_is_unique_and_listed(window: MainWindow, qtbot: QtBot) -
     assert len(keys) == len(set(keys)) > 20
     for wanted in ("Ctrl+B", "Ctrl+K", "Ctrl+Return", "Esc", "Ctrl+E", "F1"):
         assert wanted in keys
+
+
+def test_no_other_window_is_shown_while_it_is_built(
+    make_window: Callable[..., MainWindow], qapp: QApplication, qtbot: QtBot
+) -> None:
+    # A panel's part that is shown before it has a parent flashes up by itself, and takes the keyboard away.
+    shown: list[QWidget] = []
+
+    class Watch(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+                shown.append(watched)
+            return False
+
+    watch = Watch()
+    qapp.installEventFilter(watch)
+    try:
+        window = make_window()
+        window.show()
+        window.activateWindow()
+        qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    finally:
+        qapp.removeEventFilter(watch)
+    assert shown == [window]
+    assert window.isActiveWindow()
 
 
 def test_every_panel_can_be_reached_by_its_key(window: MainWindow, qtbot: QtBot) -> None:
