@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QGraphicsView, QLineEdit, QScrollBar, QTabBar, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QGraphicsView,
+    QLabel,
+    QLineEdit,
+    QScrollBar,
+    QTabBar,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.__main__ import catch_exceptions
@@ -328,7 +337,9 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
         window.action.play.trigger()
     qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
     null_sink.kill()
-    qtbot.waitUntil(lambda: "went away" in window.panels["listen"]._problem_text.text(), timeout=PATIENCE_MILLISECONDS)
+    labels = window.panels["listen"].findChildren(QLabel)
+    told = next(one for one in labels if one.accessibleName() == "Audio device")
+    qtbot.waitUntil(lambda: "went away" in told.text(), timeout=PATIENCE_MILLISECONDS)
     assert window.panels["listen"]._problem_row.isVisibleTo(window.panels["listen"])
     assert not player.playing
     assert "went away" in window.panels["log"].plain_text()

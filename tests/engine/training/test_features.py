@@ -57,7 +57,7 @@ def test_it_is_prepared_once_and_again_when_something_changed(tmp_path: Path, ma
             read.append(row.line)
             return super().read(row)
 
-    counting = Counting(tmp_path / "model")
+    counting = Counting(phones._vocabulary, phones._durations)
     rows = read_manifest(manifest)
     first = prepare(manifest, rows, counting, tmp_path / "work")
     again = prepare(manifest, rows, counting, tmp_path / "work")
