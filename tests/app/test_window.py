@@ -337,15 +337,16 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
         window.action.play.trigger()
     qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
     null_sink.kill()
-    labels = window.panels["listen"].findChildren(QLabel)
-    told = next(one for one in labels if one.accessibleName() == "Audio device")
+    listen = window.panels["listen"]
+    told = next(one for one in listen.findChildren(QLabel) if one.accessibleName() == "Audio device")
+    retry = next(one for one in listen.findChildren(QPushButton) if "Reconnect" in one.text())
     qtbot.waitUntil(lambda: "went away" in told.text(), timeout=PATIENCE_MILLISECONDS)
-    assert window.panels["listen"]._problem_row.isVisibleTo(window.panels["listen"])
+    assert told.isVisibleTo(listen)
     assert not player.playing
     assert "went away" in window.panels["log"].plain_text()
     assert run(window, window.action.calibrate, qtbot) is Outcome.FINISHED
     null_sink.start()
-    qtbot.mouseClick(window.panels["listen"]._retry, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
 
 
