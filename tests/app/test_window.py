@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QGraphicsView,
     QLabel,
     QLineEdit,
+    QPushButton,
     QScrollBar,
     QTabBar,
     QWidget,
