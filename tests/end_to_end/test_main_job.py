@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.export.profile_dialog import ProfileDialog
@@ -93,10 +93,9 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     wait_for_job(lambda: qtbot.mouseClick(window.panels["attention"].grid, Qt.MouseButton.LeftButton, pos=cell))
 
     # Switch.
-    qtbot.waitUntil(
-        lambda: window.panels["listen"]._switch.isEnabled() and len(window.panels["listen"]._loaded) == 2,
-        timeout=30_000,
-    )
+    buttons = window.panels["listen"].findChildren(QPushButton)
+    switch = next(one for one in buttons if one.accessibleName() == "Switch between A and B")
+    qtbot.waitUntil(lambda: switch.isEnabled() and len(window.panels["listen"]._loaded) == 2, timeout=30_000)
     window.docks.go_to("listen")
     heard = window.panels["listen"].heard
     with qtbot.waitSignal(window.panels["listen"].switched):
