@@ -1,4 +1,4 @@
-"""Options that several families of the flow kind have, as knobs. Torch-free."""
+"""Options that several models have, as knobs: of flow models first, then of speech language models. Torch-free."""
 
 from __future__ import annotations
 
@@ -66,4 +66,47 @@ QUICK_START = Switch(
     "Quick start",
     "Makes the first chunk of a long text short, so that it is heard sooner; off cuts as the official code does.",
     default=True,
+)
+
+TEMPERATURE = Number(
+    "temperature",
+    "Temperature",
+    "How evenly the model draws among its candidates; 0 always takes the likeliest.",
+    default=0.8,
+    symbol="T",
+    minimum=0.0,
+    maximum=2.0,
+    step=0.05,
+)
+
+TOP_K = Number(
+    "top_k",
+    "Candidates",
+    "Draws among so many of the likeliest tokens.",
+    default=25,
+    symbol="k",
+    minimum=1,
+    maximum=1000,
+    whole=True,
+)
+
+TOP_P = Number(
+    "top_p",
+    "Nucleus",
+    "Draws among the likeliest tokens that together have this probability.",
+    default=1.0,
+    symbol="p",
+    minimum=0.05,
+    maximum=1.0,
+    step=0.05,
+)
+
+REPETITION_PENALTY = Number(
+    "repetition_penalty",
+    "Repetition penalty",
+    "Makes tokens that came before less likely; 1 leaves them alone.",
+    default=1.0,
+    minimum=1.0,
+    maximum=2.0,
+    step=0.05,
 )

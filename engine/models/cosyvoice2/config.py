@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Choice, Number
-from engine.sampling.options import SPEED
+from engine.knobs import Choice
+from engine.sampling.options import SPEED, TOP_K, TOP_P
 
 INSTALL = "install it with: pip install paretone[cosyvoice]"
 LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
@@ -27,28 +27,6 @@ MODE = Choice(
     titles=("Zero-shot", "Cross-lingual", "With an instruction"),
 )
 
-TOP_P = Number(
-    "top_p",
-    "Nucleus",
-    "Draws among the likeliest tokens that together have this probability.",
-    default=0.8,
-    symbol="p",
-    minimum=0.05,
-    maximum=1.0,
-    step=0.05,
-)
-
-TOP_K = Number(
-    "top_k",
-    "Candidates",
-    "Draws among so many of the likeliest tokens.",
-    default=25,
-    symbol="k",
-    minimum=1,
-    maximum=1000,
-    whole=True,
-)
-
 REPEATS = Choice(
     "repeats",
     "Repeated tokens",
@@ -61,7 +39,7 @@ REPEATS = Choice(
 
 OPTIONS = (
     MODE,
-    TOP_P,
+    replace(TOP_P, default=0.8),
     TOP_K,
     REPEATS,
     replace(SPEED, meaning=f"{SPEED.meaning} At another speed than 1 nothing is heard before all is spoken."),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.knobs import Number, Switch
+from engine.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TOP_P
 
 CONTEXT = 2048
 """Tokens of prompt and speech together that the model was trained on; it speaks no further."""
@@ -28,49 +31,6 @@ CLONE = Switch(
     default=True,
 )
 
-TEMPERATURE = Number(
-    "temperature",
-    "Temperature",
-    "How evenly the model draws among its candidates; 0 always takes the likeliest. The release speaks with 0.8.",
-    default=0.8,
-    symbol="T",
-    minimum=0.0,
-    maximum=2.0,
-    step=0.05,
-)
-
-TOP_K = Number(
-    "top_k",
-    "Candidates",
-    "Draws among so many of the likeliest codes. 50 is what the release runs with, although its card does not say so.",
-    default=50,
-    symbol="k",
-    minimum=1,
-    maximum=1000,
-    whole=True,
-)
-
-TOP_P = Number(
-    "top_p",
-    "Nucleus",
-    "Draws among the likeliest codes that together have this probability; the release's later advice is 0.95.",
-    default=1.0,
-    symbol="p",
-    minimum=0.05,
-    maximum=1.0,
-    step=0.05,
-)
-
-REPETITION_PENALTY = Number(
-    "repetition_penalty",
-    "Repetition penalty",
-    "Makes codes that came before less likely; 1 leaves them alone. Users report 1.05 to 1.2 against humming.",
-    default=1.0,
-    minimum=1.0,
-    maximum=2.0,
-    step=0.05,
-)
-
 STREAM_CODES = Number(
     "stream_codes",
     "Streaming window",
@@ -93,4 +53,25 @@ STREAM_CONTEXT = Number(
     whole=True,
 )
 
-OPTIONS = (CLONE, TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, STREAM_CODES, STREAM_CONTEXT)
+OPTIONS = (
+    CLONE,
+    replace(TEMPERATURE, meaning=f"{TEMPERATURE.meaning} The release speaks with 0.8."),
+    replace(
+        TOP_K,
+        default=50,
+        meaning="Draws among so many of the likeliest codes. 50 is what the release runs with, although its card does "
+        "not say so.",
+    ),
+    replace(
+        TOP_P,
+        meaning="Draws among the likeliest codes that together have this probability; the release's later advice is "
+        "0.95.",
+    ),
+    replace(
+        REPETITION_PENALTY,
+        meaning="Makes codes that came before less likely; 1 leaves them alone. Users report 1.05 to 1.2 against "
+        "humming.",
+    ),
+    STREAM_CODES,
+    STREAM_CONTEXT,
+)
