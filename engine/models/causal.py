@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -48,6 +48,9 @@ class Llama3Scaling:
 class CausalConfig:
     """Sizes of a causal transformer."""
 
+    KINDS: ClassVar[tuple[str, ...]] = ("llama", "qwen2")
+    """Those that :meth:`read` takes, as ``config.json`` calls them."""
+
     hidden: int
     layers: int
     heads: int
@@ -61,8 +64,8 @@ class CausalConfig:
     """Whether the projections to queries, keys and values have a bias (Qwen2)."""
 
     @classmethod
-    def read(cls, config: Mapping) -> CausalConfig:
-        """The sizes in a Hugging Face ``config.json`` of a Llama or Qwen2.
+    def read(cls, config: Mapping) -> Self:
+        """The sizes in a Hugging Face ``config.json`` of one of :attr:`KINDS`.
 
         Raises :class:`CheckpointError` that names the field for what this transformer is not.
         """
@@ -74,10 +77,11 @@ class CausalConfig:
             ) from error
 
     @classmethod
-    def _read(cls, config: Mapping) -> CausalConfig:
+    def _read(cls, config: Mapping) -> Self:
         kind = config["model_type"]
-        if kind not in ("llama", "qwen2"):
-            raise CheckpointError(f"The model's config.json is of type {kind!r}; only llama and qwen2 are supported.")
+        if kind not in cls.KINDS:
+            supported = " and ".join(cls.KINDS)
+            raise CheckpointError(f"The model's config.json is of type {kind!r}; only {supported} is supported.")
         expected = {"hidden_act": "silu", "mlp_bias": False, "use_sliding_window": False}
         for name, value in expected.items():
             if config.get(name, value) != value:
@@ -127,6 +131,16 @@ def rotary_frequencies(config: CausalConfig) -> Tensor:
     return (1 - share) * frequencies / scaling.factor + share * frequencies
 
 
+def rotations(config: CausalConfig, positions: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines for :func:`rotate`, of the type of ``like``: (tokens, head_width) for positions (tokens,),
+    (batch, 1, tokens, head_width) for (batch, tokens)."""
+    angles = positions[..., None].float() * rotary_frequencies(config).to(like.device)
+    angles = torch.cat([angles, angles], dim=-1)
+    # One table for all heads, and for all items unless they have positions of their own.
+    angles = angles[:, None] if angles.dim() == 3 else angles
+    return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
+
+
 def block_mask(tokens: int, length: int, device: torch.device) -> Tensor:
     """Which of ``length`` keys each of the last ``tokens`` tokens sees, (tokens, length)."""
     return torch.ones(tokens, length, dtype=torch.bool, device=device).tril(length - tokens)
@@ -170,7 +184,7 @@ class CausalAttention(nn.Module):
         query, key, value = (
             projection(x).unflatten(-1, split).transpose(1, 2) for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
-        query, key = _rotate(query, rotary), _rotate(key, rotary)
+        query, key = rotate(query, rotary), rotate(key, rotary)
         if cache is not None:
             key, value = cache(key, value)
         grouped = self.config.heads != self.config.key_value_heads
@@ -188,7 +202,7 @@ class CausalAttention(nn.Module):
         return self.o_proj(mixed.transpose(1, 2).flatten(-2))
 
 
-def _rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
+def rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
     """Rotate each pair of ``x``, (batch, heads, tokens, head_width), of which the first half holds one part and the
     second half the other."""
     cosines, sines = rotary
@@ -250,11 +264,7 @@ class CausalTransformer(nn.Module):
         start = cache.length if cache is not None else 0
         if positions is None:
             positions = torch.arange(start, start + tokens, device=embedded.device)
-        angles = positions[..., None].float() * rotary_frequencies(self.config).to(embedded.device)
-        angles = torch.cat([angles, angles], dim=-1)
-        # One table for all heads, and for all items unless they have positions of their own.
-        angles = angles[:, None] if angles.dim() == 3 else angles
-        rotary = angles.cos().to(embedded.dtype), angles.sin().to(embedded.dtype)
+        rotary = rotations(self.config, positions, embedded)
         mask = block_mask(tokens, start + tokens, embedded.device) if start else None
         hidden = embedded
         for index, layer in enumerate(self.layers):
