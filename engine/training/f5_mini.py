@@ -33,7 +33,7 @@ from engine.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
-from engine.training.muon import Muon
+from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
 
@@ -49,6 +49,7 @@ ARCHITECTURE = BackboneConfig(
     conv_layers=3,
     text_num_embeds=len(VOCABULARY.phones),
 )
+LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
 VALIDATION_TIMES = (0.05, 0.40)
 """Close to the noise is where a model that mumbles gives itself away, while its mean loss looks fine."""
 
@@ -152,13 +153,8 @@ class F5Mini:
         initialise(self.model, _mean_mel(corpus.training))
         self.model.to(device)
         self.average = AveragedModel(self.model, options.average_decay)
-        matrices, others = split_parameters(self.model)
-        iteration_type = torch.bfloat16 if options.half_precision else torch.float32
-        self._optimisers = {
-            "matrices": Muon(matrices, lr=options.matrix_rate, iteration_type=iteration_type),
-            "others": torch.optim.AdamW(others, lr=options.other_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
-        }
-        self._rates = {"matrices": options.matrix_rate, "others": options.other_rate}
+        rates = Rates(options.matrix_rate, options.other_rate)
+        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, half_precision=options.half_precision)
         self._queue = BatchQueue(corpus.training, options.frames, options.joined_share, options.seed)
         self._generator = torch.Generator().manual_seed(options.seed)
         self._steps = 0
@@ -175,17 +171,14 @@ class F5Mini:
         options = self.options
         batch = collate([[self.corpus.training[one] for one in item] for item in self._queue.next()])
         scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
-        for part, optimiser in self._optimisers.items():
-            optimiser.param_groups[0]["lr"] = self._rates[part] * scale
-            optimiser.zero_grad(set_to_none=True)
+        self._optimisers.start(scale)
         # Drawn on the processor, so that one seed means one run whatever the device.
         problem = draw_problem(batch, options.objective, self._generator).to(self.device)
         loss = self._error(self.model, batch, problem)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        for optimiser in self._optimisers.values():
-            optimiser.step()
+        self._optimisers.step()
         self.average.update(self.model, number)
         self._steps = number
         return {"flow": float(loss.detach())}
@@ -222,7 +215,7 @@ class F5Mini:
         return {
             "model": self.model.state_dict(),
             "average": self.average.module.state_dict(),
-            "optimisers": {part: optimiser.state_dict() for part, optimiser in self._optimisers.items()},
+            "optimisers": self._optimisers.state(),
             "queue": self._queue.state(),
             "generator": self._generator.get_state(),
             "steps": self._steps,
@@ -231,8 +224,7 @@ class F5Mini:
     def restore(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.average.module.load_state_dict(state["average"])
-        for part, optimiser in self._optimisers.items():
-            optimiser.load_state_dict(state["optimisers"][part])
+        self._optimisers.restore(state["optimisers"])
         self._queue.restore(state["queue"])
         self._generator.set_state(state["generator"])
         self._steps = state["steps"]
@@ -277,12 +269,3 @@ def initialise(model: DiT, mean_mel: Tensor) -> None:
 
 def _mean_mel(clips: tuple[Clip, ...]) -> Tensor:
     return torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32).mean(axis=0))
-
-
-def split_parameters(model: DiT) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
-    """The blocks' matrices apart from AdaLN, and all other parameters."""
-    matrices, others = [], []
-    for name, parameter in model.named_parameters():
-        inner = "transformer_blocks" in name and "attn_norm" not in name and parameter.ndim == 2
-        (matrices if inner else others).append(parameter)
-    return matrices, others

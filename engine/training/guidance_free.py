@@ -32,7 +32,7 @@ from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.dit import DiT
 from engine.training.export import save_official
-from engine.training.f5_mini import BatchQueue, split_parameters
+from engine.training.f5_mini import LAYER_MATRICES, BatchQueue
 from engine.training.features import Example, Examples
 from engine.training.flow_matching import (
     FlowMatchingDraw,
@@ -43,7 +43,7 @@ from engine.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
-from engine.training.muon import Muon
+from engine.training.optimisers import MuonAndAdamW, Rates
 from engine.training.processes import Processes
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
@@ -120,12 +120,11 @@ class GuidanceFree:
         self._teacher = checkpoint.build().to(self.device)
         self.model = copy.deepcopy(self._teacher).train().requires_grad_(True)
         self.average = AveragedModel(self.model, options.average_decay)
-        self._rates = {"others": options.learning_rate}
-        if options.matrix_rate is not None:
-            self._rates["matrices"] = options.matrix_rate
-        optimisers = _optimisers(self.model, options)
-        self._field, *prepared = processes.accelerator.prepare(_Field(self.model), *optimisers.values())
-        self._optimisers = dict(zip(optimisers, prepared, strict=True))
+        rates = Rates(options.matrix_rate, options.learning_rate)
+        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, 0.0, options.half_precision)
+        parts = self._optimisers.parts
+        self._field, *prepared = processes.accelerator.prepare(_Field(self.model), *parts.values())
+        parts.update(zip(parts, prepared, strict=True))
         # Every process draws for itself.
         seed = options.seed + 1_000_003 * processes.number
         joined_share = options.joined_share if _may_join(examples.training) else 0.0
@@ -151,9 +150,7 @@ class GuidanceFree:
         options = self.options
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
         scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
-        for name, optimiser in self._optimisers.items():
-            optimiser.param_groups[0]["lr"] = self._rates[name] * scale
-            optimiser.zero_grad(set_to_none=True)
+        self._optimisers.start(scale)
         # Drawn on the processor, so that one seed means one run whatever the device.
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
@@ -162,8 +159,7 @@ class GuidanceFree:
         self.processes.accelerator.backward(loss)
         norm = self.processes.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
         require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        for optimiser in self._optimisers.values():
-            optimiser.step()
+        self._optimisers.step()
         self.average.update(self.model, number)
         self._steps = number
         return {"loss": float(loss.detach())}
@@ -246,7 +242,7 @@ class GuidanceFree:
         return {
             "model": self.model.state_dict(),
             "average": self.average.module.state_dict(),
-            "optimisers": {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()},
+            "optimisers": self._optimisers.state(),
             "draws": self.processes.gather(draws),
             "base": self._base,
             "steps": self._steps,
@@ -257,7 +253,7 @@ class GuidanceFree:
         processes."""
         if state["base"] != self._base:
             raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
-        if set(state["optimisers"]) != set(self._optimisers):
+        if set(state["optimisers"]) != set(self._optimisers.parts):
             raise TrainingError("The run to resume was trained with other optimisers; give the same rates.")
         if len(state["draws"]) != self.processes.count:
             raise TrainingError(
@@ -266,8 +262,7 @@ class GuidanceFree:
             )
         self.model.load_state_dict(state["model"])
         self.average.module.load_state_dict(state["average"])
-        for name, optimiser in self._optimisers.items():
-            optimiser.load_state_dict(state["optimisers"][name])
+        self._optimisers.restore(state["optimisers"])
         draws = state["draws"][self.processes.number]
         self._queue.restore(draws["queue"])
         self._generator.set_state(draws["generator"])
@@ -322,21 +317,6 @@ class _Look:
     error: float
     goal: float
     progress: float
-
-
-def _optimisers(model: DiT, options: GuidanceFreeOptions) -> dict[str, torch.optim.Optimizer]:
-    """By what they are for, in the order in which they step."""
-    matrices, others = split_parameters(model)
-    found: dict[str, torch.optim.Optimizer] = {}
-    if options.matrix_rate is None:
-        others = list(model.parameters())
-    else:
-        iteration = torch.bfloat16 if options.half_precision else torch.float32
-        found["matrices"] = Muon(matrices, lr=options.matrix_rate, weight_decay=0.0, iteration_type=iteration)
-    found["others"] = torch.optim.AdamW(
-        others, lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
-    )
-    return found
 
 
 class _Field(nn.Module):

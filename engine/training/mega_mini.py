@@ -35,7 +35,7 @@ from engine.training.latent_flow import (
     draw_latent_problem,
     latent_synthesis_problem,
 )
-from engine.training.muon import Muon
+from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
 
@@ -47,6 +47,7 @@ FRAMES_ENCODED = 4_000
 _ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
 """Attention in plain products: items here are so short that the fused kernel's backward pass costs a tenth more of a
 step on processors."""
+LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
 VALIDATION_TIMES = (0.05, 0.40)
 """Close to the noise is where a model that mumbles gives itself away, while its mean loss looks fine."""
 
@@ -160,13 +161,8 @@ class MegaMini:
         initialise(self.model)
         self.model.requires_grad_(True).train().to(device)
         self.average = AveragedModel(self.model, options.average_decay)
-        matrices, others = _split(self.model)
-        iteration_type = torch.bfloat16 if options.half_precision else torch.float32
-        self._optimisers = {
-            "matrices": Muon(matrices, lr=options.matrix_rate, iteration_type=iteration_type),
-            "others": torch.optim.AdamW(others, lr=options.other_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
-        }
-        self._rates = {"matrices": options.matrix_rate, "others": options.other_rate}
+        rates = Rates(options.matrix_rate, options.other_rate)
+        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, half_precision=options.half_precision)
         self._queue = BatchQueue(self._training, options.frames, options.joined_share, options.seed)
         self._generator = torch.Generator().manual_seed(options.seed)
 
@@ -183,17 +179,14 @@ class MegaMini:
         options = self.options
         batch = collate_latents([[self._training[one] for one in item] for item in self._queue.next()])
         scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
-        for part, optimiser in self._optimisers.items():
-            optimiser.param_groups[0]["lr"] = self._rates[part] * scale
-            optimiser.zero_grad(set_to_none=True)
+        self._optimisers.start(scale)
         # Drawn on the processor, so that one seed means one run whatever the device.
         problem = draw_latent_problem(batch, options.objective, self._generator).to(self.device)
         loss = self._error(self.model, problem)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        for optimiser in self._optimisers.values():
-            optimiser.step()
+        self._optimisers.step()
         self.average.update(self.model, number)
         return {"flow": float(loss.detach())}
 
@@ -238,7 +231,7 @@ class MegaMini:
         return {
             "model": self.model.state_dict(),
             "average": self.average.module.state_dict(),
-            "optimisers": {part: optimiser.state_dict() for part, optimiser in self._optimisers.items()},
+            "optimisers": self._optimisers.state(),
             "queue": self._queue.state(),
             "generator": self._generator.get_state(),
         }
@@ -246,8 +239,7 @@ class MegaMini:
     def restore(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.average.module.load_state_dict(state["average"])
-        for part, optimiser in self._optimisers.items():
-            optimiser.load_state_dict(state["optimisers"][part])
+        self._optimisers.restore(state["optimisers"])
         self._queue.restore(state["queue"])
         self._generator.set_state(state["generator"])
 
@@ -293,12 +285,3 @@ def initialise(model: MegaDiT) -> None:
     model.postnet.weight.zero_()
     model.postnet.bias.zero_()
     model.tone_embed.weight.mul_(0.1)
-
-
-def _split(model: MegaDiT) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """The layers' matrices apart from AdaLN, and all other parameters."""
-    matrices, others = [], []
-    for name, parameter in model.named_parameters():
-        inner = name.startswith("encoder.layers.") and "attention_norm" not in name and parameter.ndim == 2
-        (matrices if inner else others).append(parameter)
-    return matrices, others

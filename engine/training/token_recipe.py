@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.errors import TrainingError
 from engine.models.lm_mini.layout import Layout
 from engine.training.f5_mini import BatchQueue
-from engine.training.muon import Muon
+from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, held_out_batches
 from engine.training.token_network import TokenNetwork
+
+LAYER_MATRICES = LayerMatrices("layers.")
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,8 @@ class TokenRecipe:
         self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
         self.model = model.to(device)
         self.base, self.data, self.layout, self.device, self.options = base, data, layout, device, options
-        matrices, others = split_parameters(self.model)
-        iteration_type = torch.bfloat16 if options.half_precision else torch.float32
-        self._optimisers = {
-            "matrices": Muon(matrices, lr=options.matrix_rate, iteration_type=iteration_type),
-            "others": torch.optim.AdamW(others, lr=options.other_rate, betas=(0.9, 0.98), weight_decay=0.0),
-        }
-        self._rates = {"matrices": options.matrix_rate, "others": options.other_rate}
+        rates = Rates(options.matrix_rate, options.other_rate)
+        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, half_precision=options.half_precision)
         self.average = AveragedModel(self.model, options.average_decay)
         self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)
         self._steps = 0
@@ -120,17 +117,14 @@ class TokenRecipe:
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
         scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
-        for part, optimiser in self._optimisers.items():
-            optimiser.param_groups[0]["lr"] = self._rates[part] * scale
-            optimiser.zero_grad(set_to_none=True)
+        self._optimisers.start(scale)
         items = [[self.data.training[one] for one in item] for item in self._queue.next()]
         with self.autocast():
             loss, terms = self.losses(collate(items, self.layout).to(self.device))
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_([one for one in self.model.parameters() if one.requires_grad], 1.0)
         require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        for optimiser in self._optimisers.values():
-            optimiser.step()
+        self._optimisers.step()
         self.average.update(self.model, number)
         self._steps = number
         return {"loss": float(loss.detach()), **terms}
@@ -156,7 +150,7 @@ class TokenRecipe:
         return {
             "model": self.model.state_dict(),
             "average": self.average.module.state_dict(),
-            "optimisers": {part: optimiser.state_dict() for part, optimiser in self._optimisers.items()},
+            "optimisers": self._optimisers.state(),
             "queue": self._queue.state(),
             "base": self.base,
             "retained": list(self.retained),
@@ -172,8 +166,7 @@ class TokenRecipe:
             )
         self.model.load_state_dict(state["model"])
         self.average.module.load_state_dict(state["average"])
-        for part, optimiser in self._optimisers.items():
-            optimiser.load_state_dict(state["optimisers"][part])
+        self._optimisers.restore(state["optimisers"])
         self._queue.restore(state["queue"])
         self._steps = state["steps"]
 
@@ -194,16 +187,6 @@ class TokenRecipe:
     def steps(self) -> int:
         """Steps made so far."""
         return self._steps
-
-
-def split_parameters(model: TokenNetwork) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """The layers' matrices, and all other parameters; of both, those that are trained."""
-    matrices: list[nn.Parameter] = []
-    others: list[nn.Parameter] = []
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            (matrices if "layers." in name and parameter.ndim == 2 else others).append(parameter)
-    return matrices, others
 
 
 def listed(layers: Sequence[int]) -> str:
