@@ -100,6 +100,21 @@ class Choice(Knob):
         return str(value)
 
 
+@dataclass(frozen=True)
+class Text(Knob):
+    """Words of the user's own on one line, ``longest`` characters at most; ``""`` for none."""
+
+    longest: int = 200
+
+    def check(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise SettingError(f"{self.title} must be text, not {value!r}.")
+        words = " ".join(value.split())
+        if len(words) > self.longest:
+            raise SettingError(f"{self.title} has {len(words)} characters, but {self.longest} at most; shorten it.")
+        return words
+
+
 class Values(Mapping[str, bool | int | float | str]):
     """An immutable, hashable, picklable mapping from knob names to values."""
 

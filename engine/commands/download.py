@@ -52,10 +52,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         terminal.progress(done, total)
 
     try:
-        download(entry.id, folder, release.licence, progress, terminal.check)
+        found = download(entry.id, folder, release.licence, progress, terminal.check)
     except Cancelled:
         raise Cancelled("Cancelled. What has been fetched is kept; the same command goes on from there.") from None
-    found = sorted({(folder / one.saved_as).resolve() for one in release.files})
+    found = sorted({path.resolve() for path in found})
     data = {
         "model": entry.id,
         "folder": str(folder),
@@ -108,10 +108,11 @@ def _extent(model: str, folder: Path, terminal: Terminal) -> Extent | None:
 
 def _terms(release: Release, known: Extent | None) -> str:
     lines = []
-    for name in dict.fromkeys((release.licence, *(one.licence for one in release.files))):
+    files = tuple(known.sizes) if known else release.files
+    for name in dict.fromkeys((release.licence, *(one.licence for one in files))):
         licence = LICENCES[name]
         lines += [f"{name}: {licence.summary}", f"    {licence.link}"]
-        for one in release.files:
+        for one in files:
             if one.licence == name:
                 size = f", {_size(known.sizes[one])}" if known else ""
                 lines.append(f"    https://huggingface.co/{one.repository}: {one.name}{size}")

@@ -14,12 +14,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 from engine.errors import PlainError
 from engine.files import reason
+from engine.models.shard_index import INDEX, shard_of_each
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
 MIT = "MIT"
@@ -29,6 +30,8 @@ BLOCK = 1 << 20
 ATTEMPTS = 5
 """How often in a row a transfer may break off without having brought anything."""
 CONNECT_SECONDS = 10.0
+LARGEST_INDEX = 1 << 24
+"""Bytes of a list of shards."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,16 @@ LICENCES: Mapping[str, Licence] = {
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a repository, and where it is put: ``saved_as`` is relative to the model's folder."""
+    """One file of a repository, and where it is put: ``saved_as`` is relative to the model's folder.
+
+    An ``index`` lists further files of its repository, which belong beside it: the shards of the weights.
+    """
 
     repository: str
     name: str
     saved_as: str
     licence: str
+    index: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,13 +139,21 @@ _COSYVOICE2 = tuple(
 """What is needed of the release: neither its configuration, which is code, nor the weights in ``CosyVoice-BlankEN``, of
 which ``llm.pt`` has newer ones, nor the second tokenizer and the copy of the flow for TensorRT."""
 
-_LLASA = (
-    *(RemoteFile("HKUSTAudio/Llasa-1B", name, name, NON_COMMERCIAL) for name in ("config.json", "tokenizer.json")),
-    RemoteFile("HKUSTAudio/xcodec2-hf", "config.json", "../xcodec2/config.json", NON_COMMERCIAL),
-    RemoteFile("HKUSTAudio/Llasa-1B", "model.safetensors", "model.safetensors", NON_COMMERCIAL),
-    RemoteFile("HKUSTAudio/xcodec2-hf", "model.safetensors", "../xcodec2/model.safetensors", NON_COMMERCIAL),
-)
-"""With the release of XCodec2 that was converted for ``transformers``, whose encoder alone can be used here."""
+
+def _llasa(size: str, weights: str) -> Release:
+    """With the release of XCodec2 that was converted for ``transformers``, whose encoder alone can be used here. To
+    the Llamas underneath, Meta's community licence applies as well."""
+    repository, codec = f"HKUSTAudio/Llasa-{size}", "HKUSTAudio/xcodec2-hf"
+    return Release(
+        NON_COMMERCIAL,
+        (
+            *(RemoteFile(repository, name, name, NON_COMMERCIAL) for name in ("config.json", "tokenizer.json")),
+            RemoteFile(codec, "config.json", "../xcodec2/config.json", NON_COMMERCIAL),
+            RemoteFile(repository, weights, weights, NON_COMMERCIAL, index=weights == INDEX),
+            RemoteFile(codec, "model.safetensors", "../xcodec2/model.safetensors", NON_COMMERCIAL),
+        ),
+    )
+
 
 RELEASES: Mapping[str, Release] = {
     "F5TTS_v1_Base": _official("SWivid/F5-TTS", "F5TTS_v1_Base/model_1250000.safetensors", "F5TTS_v1_Base/vocab.txt"),
@@ -146,7 +161,9 @@ RELEASES: Mapping[str, Release] = {
     "E2TTS_Base": _official("SWivid/E2-TTS", "E2TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
     "MegaTTS3": Release(APACHE, _MEGATTS3),
     "CosyVoice2-0.5B": Release(APACHE, _COSYVOICE2),
-    "Llasa-1B": Release(NON_COMMERCIAL, _LLASA),
+    "Llasa-1B": _llasa("1B", "model.safetensors"),
+    "Llasa-3B": _llasa("3B", INDEX),
+    "Llasa-8B": _llasa("8B", INDEX),
 }
 """The official models by their name in the catalogue. Small files first, so that a wrong address shows at once."""
 
@@ -202,8 +219,8 @@ def download(
     progress: Callable[[int, int, str], None],
     check: Callable[[], None],
     endpoint: str | None = None,
-) -> None:
-    """Fetch ``model`` into ``folder`` (and its vocoder beside it), what is there already excepted.
+) -> tuple[Path, ...]:
+    """Fetch ``model`` into ``folder`` (and its vocoder beside it), what is there already excepted; all of its files.
 
     ``licence`` is the one that the user has accepted. ``progress`` is called with bytes done, bytes in all and a text;
     ``check`` may raise to cancel, and what has come by then is resumed next time. ``endpoint`` is another server than
@@ -228,6 +245,7 @@ def download(
         for change in _fetch(hub, one, check):
             done += change
             progress(done, total, text)
+    return tuple(one.destination for one in transfers)
 
 
 def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
@@ -249,11 +267,39 @@ def _transfers(
     hub: ModuleType, release: Release, folder: Path, check: Callable[[], None], endpoint: str | None
 ) -> list[_Transfer]:
     """What the server says about each file of ``release``."""
-    found = []
-    for file in release.files:
+    found: list[_Transfer] = []
+    files = list(release.files)
+    while files:
         check()
-        found.append(_described(hub, file, folder, endpoint))
+        one = _described(hub, files.pop(0), folder, endpoint)
+        found.append(one)
+        if one.file.index:
+            files += _shards(hub, one)
     return found
+
+
+def _shards(hub: ModuleType, index: _Transfer) -> list[RemoteFile]:
+    """The files that an index lists; the index itself is read, but not kept."""
+    try:
+        content = index.destination.read_bytes() if index.complete else _content(hub, index)
+        names = sorted(set(shard_of_each(content).values()))
+    except OSError as error:
+        raise PlainError(f"{index.destination} cannot be read: {reason(error)}.") from None
+    except ValueError:
+        raise PlainError(f"{index.address} is no list of files any more; update Paretone.") from None
+    return [replace(index.file, name=name, saved_as=name, index=False) for name in names]
+
+
+def _content(hub: ModuleType, small: _Transfer) -> bytes:
+    """What a small file holds, from the server."""
+    if small.size > LARGEST_INDEX:
+        raise ValueError("too large")
+    try:
+        response = hub.get_session().get(small.address, follow_redirects=True, timeout=CONNECT_SECONDS)
+        response.raise_for_status()
+    except _network_errors(hub) as error:
+        raise PlainError(_unreachable(small.address, error)) from None
+    return response.content
 
 
 def _hub() -> ModuleType:

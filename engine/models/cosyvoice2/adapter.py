@@ -74,7 +74,8 @@ class CosySpeech(LanguageSpeech):
         self, text: str, voice: Voice, options: Values, check: Callable[[], None]
     ) -> tuple[CosyPrompt, CosyPassages]:
         heard = self._prompts(Path(voice.audio), check)
-        return prepare(text, str(options["mode"]), voice, heard, self._tokenizer)
+        mode, instruction = str(options["mode"]), str(options["instruction"])
+        return prepare(text, mode, instruction, voice, heard, self._tokenizer)
 
     def _request(self, network: LanguageNetwork, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> Request:
         return model_of(network).request(prompt.ids, passage.ids, RATIOS)

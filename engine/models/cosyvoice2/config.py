@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Choice
+from engine.knobs import Choice, Text
 from engine.sampling.options import SPEED, TOP_K, TOP_P
 
 INSTALL = "install it with: pip install paretone[cosyvoice]"
@@ -21,10 +21,17 @@ MODE = Choice(
     "mode",
     "Mode",
     "Zero-shot continues the recording and needs its transcript; cross-lingual takes only the voice from it, for texts "
-    "in another language; with an instruction, the text begins with how to speak: “Speak softly.<|endofprompt|>Hello.”",
+    "in another language; with an instruction, it also takes the voice only, and speaks as it is told.",
     default=ZERO_SHOT,
     values=(ZERO_SHOT, CROSS_LINGUAL, INSTRUCT),
     titles=("Zero-shot", "Cross-lingual", "With an instruction"),
+)
+
+INSTRUCTION = Text(
+    "instruction",
+    "Instruction",
+    "How to speak, in the mode “With an instruction”: “Speak softly and slowly.”",
+    default="",
 )
 
 REPEATS = Choice(
@@ -39,6 +46,7 @@ REPEATS = Choice(
 
 OPTIONS = (
     MODE,
+    INSTRUCTION,
     replace(TOP_P, default=0.8),
     TOP_K,
     REPEATS,

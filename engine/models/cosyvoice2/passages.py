@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.errors import AudioError, TextError
+from engine.front_end.numbers import spell_numbers
 from engine.models.base import Voice
 from engine.models.cosyvoice2.config import (
     FASTEST_TRANSCRIPT,
     INSTRUCT,
+    INSTRUCTION,
     LEAST_TOKENS,
     MODE,
     MOST_TOKENS,
@@ -25,6 +27,7 @@ from engine.models.cosyvoice2.prompts import VoicePrompt
 from engine.models.cosyvoice2.text import normalised, read_text
 from engine.models.cosyvoice2.tokenizer import END_OF_PROMPT, TextTokenizer
 
+_INSTRUCTED = f"“{MODE.titles[MODE.values.index(INSTRUCT)]}”"
 SHORT_TEXT = 0.5
 """Share of the transcript's length below which upstream warns of a text."""
 
@@ -64,40 +67,41 @@ class CosyPassages:
 
 
 def prepare(
-    text: str, mode: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer
+    text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer
 ) -> tuple[CosyPrompt, CosyPassages]:
-    """``text`` behind the ``voice`` that was ``heard``.
+    """``text`` behind the ``voice`` that was ``heard``; ``instruction`` says how to speak where ``mode`` asks for that.
 
-    Raises :class:`TextError` for a text that does not go with ``mode``, and :class:`AudioError` for a recording whose
-    transcript is needed but missing.
+    Raises :class:`TextError` for an instruction that is missing or stands in the text, and :class:`AudioError` for a
+    recording whose transcript is needed but missing.
     """
-    instruction, spoken = _divided(text, mode)
-    read = read_text(spoken, tokenizer.count)
+    instructed = _instructed(text, mode, instruction)
+    read = read_text(text, tokenizer.count)
     if mode == ZERO_SHOT:
         prompt = _continued(voice, heard, tokenizer)
     else:
-        prompt = CosyPrompt(heard, PromptIds(tuple(tokenizer.encode(instruction))), heard.notes)
+        prompt = CosyPrompt(heard, PromptIds(tuple(tokenizer.encode(instructed))), heard.notes)
     passages = tuple(_passage(piece, prompt, tokenizer) for piece in read.pieces)
     notes, length = read.notes, sum(len(passage.ids) for passage in passages)
     if prompt.ids.speech and length < SHORT_TEXT * len(prompt.ids.text):
         notes = *notes, "The text is much shorter than the recording's transcript, which may make it sound worse."
+    if instruction.strip() and mode != INSTRUCT:
+        notes = *notes, f"The instruction was not followed: that is for the mode {_INSTRUCTED}."
     return prompt, CosyPassages(passages, notes)
 
 
-def _divided(text: str, mode: str) -> tuple[str, str]:
-    """The instruction with the mark behind it, and the rest."""
-    instruction, mark, spoken = text.rpartition(END_OF_PROMPT)
-    if bool(mark) != (mode == INSTRUCT):
-        what = "with an instruction" if mark else "without an instruction"
-        do = (
-            f"choose “{MODE.titles[MODE.values.index(INSTRUCT)]}” as the mode"
-            if mark
-            else f"put it in front of the text, with {END_OF_PROMPT} between them, or choose another mode"
+def _instructed(text: str, mode: str, instruction: str) -> str:
+    """What the language model reads in place of a transcript: the instruction with the mark behind it, or nothing."""
+    instruction = instruction.strip()
+    if END_OF_PROMPT in text or END_OF_PROMPT in instruction:
+        raise TextError(
+            f"{END_OF_PROMPT} is set by itself; write how to speak into the option “{INSTRUCTION.title}”, choose "
+            f"{_INSTRUCTED} as the mode, and leave the mark out."
         )
-        raise TextError(f"This is a text {what}, which the chosen mode does not speak; {do}.")
-    if mark and not instruction.strip():
-        raise TextError(f"There is no instruction in front of {END_OF_PROMPT}; say there how to speak.")
-    return instruction.strip() + mark, spoken
+    if mode != INSTRUCT:
+        return ""
+    if not instruction:
+        raise TextError(f"There is no instruction; write how to speak into the option “{INSTRUCTION.title}”.")
+    return instruction + END_OF_PROMPT
 
 
 def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> CosyPrompt:
@@ -122,4 +126,6 @@ def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> Co
 
 def _passage(text: str, prompt: CosyPrompt, tokenizer: TextTokenizer) -> CosyPassage:
     ids = tuple(tokenizer.encode(text))
-    return CosyPassage(text.strip(), ids, max(1, round(prompt.tokens_per_text * len(ids))))
+    # Digits that were not written out take longer than they look.
+    spoken = tokenizer.count(spell_numbers(text)) if any(map(str.isdigit, text)) else len(ids)
+    return CosyPassage(text.strip(), ids, max(1, round(prompt.tokens_per_text * max(spoken, len(ids)))))

@@ -92,16 +92,17 @@ class LlasaSpeech(LanguageSpeech):
     ) -> tuple[LlasaPrompt, LlasaPassages]:
         self._heard = []
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
-        fixed = len(self._tokenizer.ids(rendered("", prompt.transcript))) + len(prompt.codes)
+        speaker = str(options["speaker"])
+        fixed = len(self._tokenizer.ids(rendered("", prompt.transcript, speaker=speaker))) + len(prompt.codes)
         budget = min(LONGEST_PASSAGE, ROOM_FOR_SPEECH * (CONTEXT - fixed) / TOKEN_RATE)
         pieces = chunks(text, prompt.seconds, budget)
         if not any(any(map(str.isalnum, piece)) for piece in pieces):
             raise TextError("There is nothing to speak in this text; type a sentence.")
-        return prompt, LlasaPassages(tuple(self._passage(piece, prompt) for piece in pieces))
+        return prompt, LlasaPassages(tuple(self._passage(piece, prompt, speaker) for piece in pieces))
 
-    def _passage(self, text: str, prompt: LlasaPrompt) -> LlasaPassage:
+    def _passage(self, text: str, prompt: LlasaPrompt, speaker: str = "") -> LlasaPassage:
         expected = max(1, round(prompt.seconds(text) * TOKEN_RATE))
-        ids = tuple(self._tokenizer.ids(rendered(text, prompt.transcript)))
+        ids = tuple(self._tokenizer.ids(rendered(text, prompt.transcript, speaker=speaker)))
         if len(ids) + len(prompt.codes) >= CONTEXT:
             raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; put full stops into it.")
         return LlasaPassage(text, expected, ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Number, Switch
+from engine.knobs import Number, Switch, Text
 from engine.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TOP_P
 
 CONTEXT = 2048
@@ -19,8 +19,6 @@ LONGEST_PASSAGE = 15.0
 
 USUAL_RATE = 14.0
 """Bytes of text spoken in a second, where no voice says otherwise: 14 letters, or 4.7 Chinese characters."""
-DIGIT_BYTES = 5
-"""What a digit counts beside itself: it is read as a word."""
 FIRST_CODES = 25
 """Codes of the first streaming window at most, so that speech is heard sooner."""
 
@@ -29,6 +27,15 @@ CLONE = Switch(
     "Speak in the voice",
     "Continues the chosen recording; off lets LLaSA speak in a voice of its own, another one for every seed.",
     default=True,
+)
+
+SPEAKER = Text(
+    "speaker",
+    "Speaker",
+    "For checkpoints that were fine-tuned on several speakers: the name of one, which is put in front of the speech as "
+    "“Speaker kore”. The released ones know no names: leave it empty.",
+    default="",
+    longest=40,
 )
 
 STREAM_CODES = Number(
@@ -55,6 +62,7 @@ STREAM_CONTEXT = Number(
 
 OPTIONS = (
     CLONE,
+    SPEAKER,
     replace(TEMPERATURE, meaning=f"{TEMPERATURE.meaning} The release speaks with 0.8."),
     replace(
         TOP_K,

@@ -16,13 +16,13 @@ _END_OF_TURN = "<|eot_id|>"
 _OPENING, _CLOSING = "<|", "|>"
 
 
-def rendered(text: str, transcript: str = "", date: str = DATE) -> str:
+def rendered(text: str, transcript: str = "", date: str = DATE, speaker: str = "") -> str:
     """The prompt for ``text``. With the ``transcript`` of a reference, its codes are to follow the prompt, and the
-    model goes on where the reference ends.
+    model goes on where the reference ends. ``speaker`` is one of those that a checkpoint was fine-tuned on.
 
     Raises :class:`TextError` where a text holds what the model would read as one of its control tokens.
     """
-    for one in (transcript, text):
+    for one in (transcript, text, speaker):
         start = one.find(_OPENING)
         end = one.find(_CLOSING, start)
         if start >= 0 and end >= 0:
@@ -38,6 +38,7 @@ def rendered(text: str, transcript: str = "", date: str = DATE) -> str:
             f"Convert the text to speech:{TEXT_START}{spoken}{TEXT_END}",
             _END_OF_TURN,
             _HEADER.format(role="assistant"),
+            f"Speaker {speaker} " if speaker else "",
             SPEECH_START,
         )
     )

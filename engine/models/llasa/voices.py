@@ -11,9 +11,10 @@ import torch
 from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
 from engine.errors import AudioError, CheckpointError, TextError
+from engine.front_end.numbers import spell_numbers
 from engine.models.base import Voice
 from engine.models.llasa.codec_encoder import VoiceEncoder
-from engine.models.llasa.config import DIGIT_BYTES, LONGEST_REFERENCE, USUAL_RATE
+from engine.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
 
 SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
@@ -36,8 +37,9 @@ class LlasaPrompt:
 
 
 def spoken_bytes(text: str) -> int:
-    """How long ``text`` is when it is read aloud."""
-    return len(text.encode()) + DIGIT_BYTES * sum(map(str.isdigit, text))
+    """How long ``text`` is as it is read aloud, numbers as words."""
+    written = spell_numbers(text) if any(map(str.isdigit, text)) else text
+    return len(written.encode())
 
 
 class VoiceReader:

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from engine.models.downloads import RELEASES
+from engine.models.downloads import RELEASES, RemoteFile
+from engine.models.shard_index import INDEX
+
+SHARDS = tuple(f"model-0000{number}-of-00002.safetensors" for number in (1, 2))
+
+
+def _content(name: str) -> bytes:
+    if name == INDEX:
+        return json.dumps({"weight_map": {f"layer.{number}": shard for number, shard in enumerate(SHARDS)}}).encode()
+    return (name.encode() + b" ") * (40_000 if "model" in name else 50)
+
+
+def files_of(model: str) -> tuple[RemoteFile, ...]:
+    """All files of a release, the shards that its index lists included."""
+    files = RELEASES[model].files
+    shards = (replace(one, name=name, saved_as=name) for one in files if one.index for name in SHARDS)
+    return *files, *shards
+
 
 CONTENT = {
-    f"/{one.repository}/resolve/main/{one.name}": (one.name.encode() + b" ") * (40_000 if "model" in one.name else 50)
-    for release in RELEASES.values()
-    for one in release.files
+    f"/{one.repository}/resolve/main/{one.name}": _content(one.name) for model in RELEASES for one in files_of(model)
 }
 WEIGHTS = "/SWivid/F5-TTS/resolve/main/F5TTS_v1_Base/model_1250000.safetensors"
 
@@ -99,7 +116,7 @@ class Answer(BaseHTTPRequestHandler):
 
 
 def assert_complete(folder: Path, model: str = "F5TTS_v1_Base") -> None:
-    for one in RELEASES[model].files:
+    for one in files_of(model):
         expected = CONTENT[f"/{one.repository}/resolve/main/{one.name}"]
         assert (folder / one.saved_as).resolve().read_bytes() == expected
     assert not list(folder.parent.rglob("*.part"))

@@ -12,7 +12,7 @@ from engine.errors import Cancelled, PlainError
 from engine.models import catalogue, downloads
 from engine.models.downloads import LICENCES, NON_COMMERCIAL, RELEASES, download, extent
 from engine.models.megatts3.checkpoint import OfficialFolder
-from tests.engine.models.hub import CONTENT, WEIGHTS, Hub, assert_complete
+from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
 
 pytest.importorskip("huggingface_hub")
 
@@ -39,7 +39,7 @@ def fetch(hub: Hub, folder: Path, watcher: Watcher | None = None, model: str = "
 
 
 def sizes(model: str) -> list[tuple[str, int]]:
-    addresses = [f"/{one.repository}/resolve/main/{one.name}" for one in RELEASES[model].files]
+    addresses = [f"/{one.repository}/resolve/main/{one.name}" for one in files_of(model)]
     return [(address, len(CONTENT[address])) for address in addresses]
 
 
@@ -53,7 +53,27 @@ def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -
     total = sum(size for _, size in sizes(model))
     assert done == sorted(done) and done[0] == 0 and done[-1] == total
     assert {entry[1] for entry in watcher.seen} == {total}
-    assert len(done) >= 2 * len(RELEASES[model].files)
+    assert len(done) >= 2 * len(files_of(model))
+
+
+def test_shards_are_those_that_the_index_lists(hub: Hub, tmp_path: Path) -> None:
+    known = extent("Llasa-3B", tmp_path / "m", Watcher().check, hub.address)
+    assert {one.name for one in known.sizes} > set(SHARDS) and not (tmp_path / "m").exists()
+    assert {one.licence for one in known.sizes} == {"CC-BY-NC-4.0"}
+    written = download("Llasa-3B", tmp_path / "m", NON_COMMERCIAL, lambda *_: None, lambda: None, hub.address)
+    assert {path.name for path in written} > set(SHARDS)
+    hub.requests.clear()
+    fetch(hub, tmp_path / "m", model="Llasa-3B")
+    assert not [request for request in hub.requests if request[0] == "GET"]
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"{}", b'{"weight_map": {"a": "../b"}}', b'{"weight_map": {}}'])
+def test_an_index_that_lists_nothing_is_refused(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setitem(CONTENT, "/HKUSTAudio/Llasa-8B/resolve/main/model.safetensors.index.json", content)
+    with pytest.raises(PlainError, match="is no list of files any more"):
+        fetch(hub, tmp_path / "m", model="Llasa-8B")
 
 
 def test_a_release_of_several_parts_is_laid_out_in_their_folders(hub: Hub, tmp_path: Path) -> None:

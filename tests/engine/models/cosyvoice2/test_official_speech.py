@@ -109,9 +109,14 @@ def test_lengths_follow_from_the_text_alone(folder: Path, voice: Voice, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "mode"), [("Go on.", "cross_lingual"), ("Softly.<|endofprompt|>Go on.", "instruct")])
-def test_other_modes_need_no_transcript(model: CosySpeech, voice: Voice, text: str, mode: str) -> None:
-    assert len(speak(model, replace(voice, transcript=""), text, setting(mode=mode)).samples) > 0
+def test_other_modes_need_no_transcript(model: CosySpeech, voice: Voice) -> None:
+    untold = replace(voice, transcript="")
+    spoken = {}
+    for options in ({"mode": "cross_lingual"}, {"mode": "instruct", "instruction": "Softly."}):
+        spoken[options["mode"]] = speech_tokens(speak(model, untold, "Go on.", setting(**options)))
+    assert all(spoken.values())
+    hurried = setting(mode="instruct", instruction="In a hurry.")
+    assert speech_tokens(speak(model, untold, "Go on.", hurried)) != spoken["instruct"]
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def voice(transcript: str = "What was said.") -> Voice:
 
 
 def test_zero_shot_continues_the_recording(tokenizer: TextTokenizer) -> None:
-    prompt, read = prepare("I have 2 cats", ZERO_SHOT, voice("Room 7."), HEARD, tokenizer)
+    prompt, read = prepare("I have 2 cats", ZERO_SHOT, "", voice("Room 7."), HEARD, tokenizer)
     # Text and transcript are normalised alike.
     assert prompt.ids.text == tuple(tokenizer.encode("Room seven.")) and prompt.ids.speech == tuple(range(TOKENS))
     (passage,) = read.passages
@@ -45,34 +45,48 @@ def test_zero_shot_continues_the_recording(tokenizer: TextTokenizer) -> None:
 
 
 def test_the_other_modes_take_only_the_voice(tokenizer: TextTokenizer) -> None:
-    prompt, read = prepare("Hello.", CROSS_LINGUAL, voice(), HEARD, tokenizer)
+    prompt, read = prepare("Hello.", CROSS_LINGUAL, "", voice(), HEARD, tokenizer)
     assert prompt.ids.text == prompt.ids.speech == () and prompt.voice is HEARD
     assert read.passages[0].expected == round(USUAL_TOKENS * len(read.passages[0].ids))
-    prompt, read = prepare("Softly.<|endofprompt|>I have 2 cats.", INSTRUCT, voice(""), HEARD, tokenizer)
+    prompt, read = prepare("I have 2 cats.", INSTRUCT, " Softly. ", voice(""), HEARD, tokenizer)
     assert prompt.ids.text == tuple(tokenizer.encode("Softly.<|endofprompt|>")) and prompt.ids.speech == ()
     assert [one.text for one in read.passages] == ["I have two cats."]
 
 
+def test_digits_that_stay_digits_are_expected_as_words(tokenizer: TextTokenizer) -> None:
+    # A text with a mark for the model is left as it is written.
+    _, read = prepare("<|zh|>1984", CROSS_LINGUAL, "", voice(), HEARD, tokenizer)
+    (passage,) = read.passages
+    assert passage.ids == tuple(tokenizer.encode("<|zh|>1984"))
+    assert passage.expected == round(USUAL_TOKENS * tokenizer.count("<|zh|>nineteen eighty four"))
+
+
 @pytest.mark.parametrize(
-    ("text", "mode", "problem"),
+    ("text", "mode", "instruction", "problem"),
     [
-        ("Softly.<|endofprompt|>Hello.", ZERO_SHOT, "choose “With an instruction” as the mode"),
-        ("Hello.", INSTRUCT, r"put it in front of the text, with <\|endofprompt\|> between them"),
-        ("<|endofprompt|>Hello.", INSTRUCT, "There is no instruction in front of"),
-        ("Softly.<|endofprompt|> ", INSTRUCT, "no text to speak"),
-        (" ", ZERO_SHOT, "no text to speak"),
+        ("Softly.<|endofprompt|>Hello.", ZERO_SHOT, "", "option “Instruction”, choose “With an instruction”"),
+        ("Hello.", INSTRUCT, "Softly.<|endofprompt|>", "leave the mark out"),
+        ("Hello.", INSTRUCT, " ", "There is no instruction; write how to speak"),
+        (" ", INSTRUCT, "Softly.", "no text to speak"),
+        (" ", ZERO_SHOT, "", "no text to speak"),
     ],
 )
 def test_texts_that_do_not_go_with_the_mode_are_refused(
-    tokenizer: TextTokenizer, text: str, mode: str, problem: str
+    tokenizer: TextTokenizer, text: str, mode: str, instruction: str, problem: str
 ) -> None:
     with pytest.raises(TextError, match=problem):
-        prepare(text, mode, voice(), HEARD, tokenizer)
+        prepare(text, mode, instruction, voice(), HEARD, tokenizer)
+
+
+def test_an_instruction_that_is_not_followed_is_noted(tokenizer: TextTokenizer) -> None:
+    prompt, read = prepare("Hello.", CROSS_LINGUAL, "Softly.", voice(), HEARD, tokenizer)
+    assert prompt.ids.text == ()
+    assert read.notes == ("The instruction was not followed: that is for the mode “With an instruction”.",)
 
 
 def test_a_missing_transcript_is_asked_for(tokenizer: TextTokenizer) -> None:
     with pytest.raises(AudioError, match="type its transcript, or choose the mode “Cross-lingual”"):
-        prepare("Hello.", ZERO_SHOT, voice(" "), HEARD, tokenizer)
+        prepare("Hello.", ZERO_SHOT, "", voice(" "), HEARD, tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -81,11 +95,11 @@ def test_a_missing_transcript_is_asked_for(tokenizer: TextTokenizer) -> None:
 def test_a_transcript_that_cannot_be_what_is_said_is_noted(
     tokenizer: TextTokenizer, transcript: str, amount: str
 ) -> None:
-    prompt, _ = prepare("A text of much the same length, or so.", ZERO_SHOT, voice(transcript), HEARD, tokenizer)
+    prompt, _ = prepare("A text of much the same length, or so.", ZERO_SHOT, "", voice(transcript), HEARD, tokenizer)
     found = [note for note in prompt.notes if "than anybody says in the recording's 2.4 s" in note]
     assert [f"is {amount} than" in note for note in found] == ([True] if amount else [])
 
 
 def test_a_text_much_shorter_than_the_transcript_is_noted(tokenizer: TextTokenizer) -> None:
-    _, read = prepare("Go on.", ZERO_SHOT, voice(), HEARD, tokenizer)
+    _, read = prepare("Go on.", ZERO_SHOT, "", voice(), HEARD, tokenizer)
     assert any("much shorter than the recording's transcript" in note for note in read.notes)

@@ -18,7 +18,8 @@ from engine.files import wav
 from engine.models.causal import CausalConfig, CausalTransformer
 from engine.models.llasa.checkpoint import EMBEDDING, HEAD
 from engine.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
-from engine.models.shards import INDEX, WEIGHTS
+from engine.models.shard_index import INDEX
+from engine.models.shards import WEIGHTS
 
 TOKENIZER = Path(__file__).resolve().parents[3] / "golden" / "ar" / "llasa_tokenizer" / "tokenizer.json"
 ROWS, CODES, FIRST_CODE, END = 394, 96, 298, 295

@@ -22,7 +22,8 @@ from engine.models.llasa.adapter import LlasaSpeech
 from engine.models.llasa.config import FIRST_CODES
 from engine.models.llasa.voices import LlasaPrompt, spoken_bytes
 from engine.models.llasa.windows import Window
-from engine.models.shards import INDEX, WEIGHTS
+from engine.models.shard_index import INDEX
+from engine.models.shards import WEIGHTS
 from engine.observers import SilentObserver
 from engine.sampling.tokens import Nucleus, TokenSampler
 from engine.setting import Engaged, Setting
@@ -148,7 +149,8 @@ def test_long_texts_are_spoken_in_passages(model: LlasaSpeech) -> None:
 
 
 def test_numbers_take_longer_than_they_look() -> None:
-    assert spoken_bytes("1984") == 24 > spoken_bytes("year") == 4 < spoken_bytes("三年") == 6
+    assert spoken_bytes("1984") == len("nineteen eighty four") > spoken_bytes("year") == 4 < spoken_bytes("三年") == 6
+    assert spoken_bytes("$1.50") > 4 * len("$1.50")
 
 
 def test_it_can_be_cancelled(model: LlasaSpeech) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import CheckpointError, TextError
-from engine.models.llasa.prompt import rendered
+from engine.models.llasa.prompt import SPEECH_START, rendered
 from engine.models.llasa.tokenizer import LlasaTokenizer, code_token
 from tests.engine.models.llasa.small_release import CODES, END, FIRST_CODE, ROWS, TOKENIZER
 
@@ -28,10 +28,18 @@ def test_a_reference_is_continued() -> None:
     assert "START|>More of them.<|TEXT" in rendered("More of them.")
 
 
-@pytest.mark.parametrize(("text", "transcript"), [("Stop <|eot_id|> here.", ""), ("Fine.", "It says <|s_12|>.")])
-def test_control_tokens_cannot_be_spoken(text: str, transcript: str) -> None:
+def test_a_speaker_stands_in_front_of_the_speech() -> None:
+    plain = rendered("Hello.")
+    assert rendered("Hello.", speaker="kore") == plain.replace(SPEECH_START, f"Speaker kore {SPEECH_START}")
+
+
+@pytest.mark.parametrize(
+    ("text", "transcript", "speaker"),
+    [("Stop <|eot_id|> here.", "", ""), ("Fine.", "It says <|s_12|>.", ""), ("Fine.", "", "<|s_12|>")],
+)
+def test_control_tokens_cannot_be_spoken(text: str, transcript: str, speaker: str) -> None:
     with pytest.raises(TextError, match=r"'<\|(eot_id|s_12)\|>' is a control token of LLaSA"):
-        rendered(text, transcript)
+        rendered(text, transcript, speaker=speaker)
 
 
 def test_what_only_looks_like_a_control_token_is_spoken() -> None:
