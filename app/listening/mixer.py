@@ -12,6 +12,9 @@ correlation: it is the equal-power fade (sine and cosine) for unrelated sounds a
 for identical ones, where an equal-power fade would swell by 3 dB and betray the switch. Negative correlations count as
 none, so nothing is ever amplified beyond equal power.
 
+MUSHRA wants another fade (BS.1534-3): the old sound fades out in 5 ms, then the new one fades in, both along a raised
+cosine, so that the two are never heard at once. The clock goes on meanwhile.
+
 A jump that falls into a running fade waits for its end, so that no fade is ever cut off.
 """
 
@@ -34,6 +37,8 @@ NO_FADE = -1
 
 _LAWS = 33
 """Fade laws are tabulated for correlations 0, 1/32 .. 1."""
+OUT_AND_IN = _LAWS
+"""The law, an index into :attr:`Mixer.fades`, that fades out and then in."""
 _FIRST_CAPACITY = 1 << 19
 
 
@@ -142,7 +147,7 @@ class Mixer:
     def __init__(self, rate: int, fade_seconds: float = FADE_SECONDS) -> None:
         self.rate = rate
         self.fade_length = max(1, round(fade_seconds * rate))
-        self.fades = fade_laws(self.fade_length)
+        self.fades = np.concatenate([fade_laws(self.fade_length), out_and_in(self.fade_length)[None]])
         """(laws, 2, fade_length) float32: the weights of the entering and of the leaving sound."""
         self.jumps: deque[Jump] = deque(maxlen=4096)
         self.starvations = 0
@@ -163,6 +168,7 @@ class Mixer:
         self._clock = 0
         self._leaving: _Head | None = None
         self._law = 0
+        self._out_and_in = False
         self._faded = self.fade_length
         self._scratch = np.zeros(self.fade_length, np.float32)
         self._ahead = np.zeros((2, self.fade_length), np.float32)
@@ -196,6 +202,10 @@ class Mixer:
     def set_gains(self, gains: Sequence[float]) -> None:
         """Linear gains, one per take."""
         self._send(self._obey_gains, tuple(gains))
+
+    def fade_out_and_in(self, on: bool) -> None:
+        """From now on fade out before fading in, instead of fading over; see the module."""
+        self._send(self._obey_fade, on)
 
     def _send(self, command: Callable[..., None], *arguments: object) -> None:
         self._sent += 1
@@ -325,6 +335,8 @@ class Mixer:
         )
 
     def _choose_law(self, before: _Head | None, after: _Head | None) -> int:
+        if self._out_and_in:
+            return OUT_AND_IN
         if before is None or after is None:
             return 0
         for head, ahead in zip((before, after), self._ahead, strict=True):
@@ -408,6 +420,9 @@ class Mixer:
         self._programme = self._programme._replace(gains=gains)
         self._jump(before)
 
+    def _obey_fade(self, out_and_in: bool) -> None:
+        self._out_and_in = out_and_in
+
     def _publish(self) -> None:
         self.state = State(
             self._clock,
@@ -429,3 +444,12 @@ def fade_laws(length: int) -> np.ndarray:
         entering = np.sin(angle * along) / np.sin(angle) if angle > 0 else along
         laws[index] = entering, entering[::-1]
     return laws
+
+
+def out_and_in(length: int) -> np.ndarray:
+    """Weights (2, length) float32 of a fade whose first half only lets go and whose second half only brings in."""
+    half = length // 2
+    rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(1, half + 1) / (half + 1))
+    law = np.zeros((2, length), np.float32)
+    law[0, length - half :], law[1, :half] = rising, rising[::-1]
+    return law

@@ -79,6 +79,7 @@ class Player:
         self._gains: tuple[float, ...] = ()
         self._aligned = True
         self._loop: tuple[float, float] | None = None
+        self._out_and_in = False
         self._converted: dict[tuple[int, int, int], tuple[np.ndarray, Recording]] = {}
         self._incoming: tuple[Recording, Resampler] | None = None
         self._blocks: list[tuple[float, State, int]] = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
@@ -283,6 +284,12 @@ class Player:
         self.mixer.set_loop((round(start * self.rate), round(end * self.rate)))
         self._settle_if_silent()
 
+    def fade_out_and_in(self, on: bool) -> None:
+        """From now on fade out for 5 ms before fading in for 5 ms, as MUSHRA wants it, instead of fading over."""
+        self._out_and_in = on
+        self.mixer.fade_out_and_in(on)
+        self._settle_if_silent()
+
     def clear_loop(self) -> None:
         """Repeat nothing."""
         self._loop = None
@@ -386,6 +393,7 @@ class Player:
         if self._loop is not None:
             self.mixer.set_loop((round(self._loop[0] * rate), round(self._loop[1] * rate)))
         self._converted = {}
+        self.mixer.fade_out_and_in(self._out_and_in)
         self.mixer.load(self._programme(), choice, round(seconds * rate))
         self.mixer.settle()
 

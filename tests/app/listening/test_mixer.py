@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.listening.mixer import Mixer, Programme, Recording, fade_laws
+from app.listening.mixer import OUT_AND_IN, Mixer, Programme, Recording, fade_laws
 
 RATE = 8000
 FADE = 80
@@ -73,7 +73,7 @@ def test_unrelated_takes_fade_with_equal_power_and_equal_ones_with_equal_gain() 
     rendered(mixer, 500, 64)
     mixer.choose(1)
     same = rendered(mixer, 500, 64)
-    assert mixer.jumps[-1].law == len(mixer.fades) - 1
+    assert mixer.jumps[-1].law == OUT_AND_IN - 1
     np.testing.assert_allclose(same, take[500:1000], atol=1e-7)
     mixer.choose(2)
     rendered(mixer, 500, 64)
@@ -83,6 +83,35 @@ def test_unrelated_takes_fade_with_equal_power_and_equal_ones_with_equal_gain() 
     mixer.choose(3)
     rendered(mixer, 500, 64)
     assert mixer.jumps[-1].law == 0
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_fading_out_and_in_never_lets_two_be_heard_and_keeps_the_place(block: int) -> None:
+    takes = noise(4000, 1), noise(4000, 2)
+    mixer = mixer_with(*takes)
+    mixer.fade_out_and_in(True)
+    mixer.play()
+    rendered(mixer, 1000, 1000)
+    mixer.choose(1)
+    after = rendered(mixer, 1000, block)
+    half = FADE // 2  # 5 ms
+    falling = 0.5 + 0.5 * np.cos(np.pi * np.arange(1, half + 1) / (half + 1))
+    expected = takes[1][1000:2000].copy()
+    expected[:half] = takes[0][1000 : 1000 + half] * falling
+    expected[half:FADE] *= falling[::-1]
+    np.testing.assert_allclose(after, expected, atol=1e-7)
+    assert mixer.jumps[-1].law == OUT_AND_IN
+    # The same whatever is switched to: also to the very same sound.
+    mixer.load(Programme(tuple(Recording(takes[0]) for _ in range(2)), (1.0, 1.0)))
+    mixer.play()
+    rendered(mixer, 500, 64)
+    mixer.choose(1)
+    rendered(mixer, 500, 64)
+    assert mixer.jumps[-1].law == OUT_AND_IN
+    mixer.fade_out_and_in(False)
+    mixer.choose(0)
+    rendered(mixer, 500, 64)
+    assert mixer.jumps[-1].law != OUT_AND_IN
 
 
 @pytest.mark.parametrize("block", BLOCKS)
