@@ -7,10 +7,15 @@ from dataclasses import replace
 from engine.errors import SettingError
 from engine.knobs import Choice
 from engine.library import TakeSummary
-from engine.measure.fidelity import log_mel_distance
+from engine.measure.against import against
 from engine.setting import Difference, Engaged, Setting
-from engine.take import Take
+from engine.take import Measurements, Take
 from engine.techniques import technique
+
+STREAMING_MEANING = (
+    "How far streamed audio is from the same tokens decoded at once, in decibels of its level; “exact” where the "
+    "decoder streams exactly, “–” for models without tokens"
+)
 
 
 def technique_text(setting: Setting) -> str:
@@ -62,17 +67,18 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
 
 
 def measured_against(take: Take, baseline: Take | None) -> Take:
-    """``take`` with its log-mel distance to ``baseline``. Unchanged where the two do not speak the same words in the
-    same time from the same noise."""
-    if baseline is None or baseline.setting != take.setting.baseline:
-        return take
-    if (baseline.text, baseline.voice) != (take.text, take.voice):
-        return take
-    mine, theirs = take.trace.mel, baseline.trace.mel
-    if mine is None or theirs is None:
+    """``take`` with its figures beside ``baseline``. Unchanged where the two do not speak the same words in the same time
+    from the same noise."""
+    if baseline is None:
         return take
     try:
-        distance = log_mel_distance(theirs, mine)
+        return against(baseline, take)
     except SettingError:
         return take
-    return replace(take, fidelity_to=baseline.id, log_mel_distance=distance)
+
+
+def streaming_text(measured: Measurements) -> str:
+    """How far streamed audio is from audio decoded at once, in a word."""
+    if measured.streaming_difference is not None:
+        return f"{measured.streaming_difference:.0f} dB"
+    return "exact" if measured.tokens else "–"

@@ -33,7 +33,8 @@ class Evidence:
     """What was measured under a profile's setting, and where.
 
     ``metrics`` are named numbers: ``real_time_factor``, ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the
-    baseline, by real-time factor), ``log_mel_distance`` (to the baseline).
+    baseline, by real-time factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
+    decoders that do not stream exactly).
     """
 
     metrics: Values = NO_VALUES
@@ -57,6 +58,8 @@ class Evidence:
             metrics["speed_up"] = baseline.measurements.real_time_factor / measured.real_time_factor
         if take.log_mel_distance is not None:
             metrics["log_mel_distance"] = take.log_mel_distance
+        if measured.streaming_difference is not None:
+            metrics["streaming_difference"] = measured.streaming_difference
         return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
 
 

@@ -38,6 +38,10 @@ class Measurements:
     models: over those of plain decoding of the same tokens; see :mod:`engine.models.language`."""
     peak_memory_bytes: int = 0
     device: str = ""
+    streaming_difference: float | None = None
+    """How far audio that was heard while tokens were decoded is from the same tokens decoded at once: root mean square
+    of the difference over that of the audio, in decibels, of the passage where it is most. ``None`` where both are
+    equal, as with every decoder that streams exactly."""
 
     @property
     def real_time_factor(self) -> float:
@@ -48,6 +52,31 @@ class Measurements:
     def tokens_per_pass(self) -> float:
         """Committed tokens for each pass of the language model; 0 for models without tokens."""
         return self.tokens / self.target_passes if self.target_passes else 0.0
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What was measured on the sound of one take: by itself, and against its baseline where that spoke the same words in
+    the same time from the same noise. ``None`` is what was not, or cannot be, measured.
+
+    What each one is, exactly: :mod:`engine.measure.signal`, :mod:`engine.measure.distortion`,
+    :mod:`engine.measure.pitch`.
+    """
+
+    loudness: float | None = None
+    """Integrated, LUFS (ITU-R BS.1770-5); ``None`` for silence."""
+    true_peak: float | None = None
+    """dB of full scale; ``None`` for silence."""
+    clipping: float | None = None
+    """Share of samples at full scale or beyond."""
+    silence: float | None = None
+    """Share of frames that are silent."""
+    mel_cepstral_distortion: float | None = None
+    """dB, to the baseline."""
+    pitch_error: float | None = None
+    """Root mean square difference in semitones to the baseline, where both are voiced."""
+    voicing_error: float | None = None
+    """Share of frames of which only one of the two is voiced."""
 
 
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"
@@ -197,6 +226,7 @@ class Take:
     log_mel_distance: float | None = None
     notes: tuple[str, ...] = ()
     machine: str = ""
+    metrics: Metrics = field(default_factory=Metrics)
 
     @property
     def seconds(self) -> float:

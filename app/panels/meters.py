@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.comparison import STREAMING_MEANING, streaming_text
 from app.theme import Colours, style_plot
 from engine.messages import Telemetry
 from engine.take import Measurements, Take
@@ -181,6 +182,7 @@ class MetersPanel(QScrollArea):
             for name, title, meaning in (
                 ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
                 ("gap", "Largest gap", "The longest wait from one piece of audio to the next; 0 where it came in one"),
+                ("streaming", "Streamed", STREAMING_MEANING),
                 ("rate", *_RATES[False]),
                 ("step", *_STEPS[False]),
                 ("chunk", "Chunk", "Long text is spoken chunk by chunk; each is played as soon as it is done"),
@@ -253,7 +255,7 @@ class MetersPanel(QScrollArea):
             self._job = event.job
             self._times.clear()
             self._factors.clear()
-            for name in ("first", "gap"):
+            for name in ("first", "gap", "streaming"):
                 self._figures[name].show_value("–")
         self._name_rates(event.tokens is not None)
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
@@ -295,6 +297,7 @@ class MetersPanel(QScrollArea):
         self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
         self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
         self._figures["gap"].show_value(f"{measured.largest_gap_seconds:.2f} s")
+        self._figures["streaming"].show_value(streaming_text(measured))
         self._name_rates(bool(measured.tokens))
         if measured.tokens and measured.backbone_seconds:
             self._figures["rate"].show_value(f"{measured.tokens / measured.backbone_seconds:.1f}")

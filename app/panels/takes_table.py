@@ -10,7 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
-from app.comparison import technique_text
+from app.comparison import STREAMING_MEANING, streaming_text, technique_text
 from engine.library import TakeSummary
 
 Index = QModelIndex | QPersistentModelIndex
@@ -39,6 +39,11 @@ def _created(take: TakeSummary) -> str:
 
 def _distance(take: TakeSummary) -> str:
     return "–" if take.log_mel_distance is None else f"{take.log_mel_distance:.3f}"
+
+
+def _streaming_level(take: TakeSummary) -> float:
+    level = take.measurements.streaming_difference
+    return float("-inf") if level is None else level
 
 
 COLUMNS = (
@@ -84,6 +89,13 @@ COLUMNS = (
         "Seconds of audio",
         lambda take: f"{take.measurements.audio_seconds:.2f} s",
         lambda take: take.measurements.audio_seconds,
+        True,
+    ),
+    Column(
+        "Streaming",
+        STREAMING_MEANING,
+        lambda take: streaming_text(take.measurements),
+        _streaming_level,
         True,
     ),
     Column("Text", "What is said", lambda take: take.text, lambda take: take.text.casefold()),

@@ -74,7 +74,7 @@ class _Measured:
 
     text: str
     timing: Comparison
-    figures: tuple[dict[str, float], dict[str, float]]
+    figures: tuple[dict[str, float | None], dict[str, float | None]]
     """Medians over the repeats, of A and of B."""
     last: tuple[Synthesis, Synthesis]
     distance: float | None
@@ -111,10 +111,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
     measured = [_measure(text, sides, voice, options, progress) for text in texts]
-    medians = [
-        {name: median(one.figures[index][name] for one in measured) for name in measured[0].figures[index]}
-        for index in range(len(SIDES))
-    ]
+    medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
     distance = median(distances) if distances else None
@@ -197,9 +194,15 @@ def _measure(
         device=choose(options.device).type,
     )
     every = [[figures(one) for one in runs[name][1:]] for name in SIDES]  # The first is the warm-up.
-    medians = tuple({name: median(one[name] for one in side) for name in side[0]} for side in every)
+    medians = tuple(map(_medians, every))
     last = tuple(runs[name][-1] for name in SIDES)
     return _Measured(text, timing, medians, last, *_distance(*last))
+
+
+def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
+    """Of each figure over the ``rows`` that have it."""
+    found = {name: [row[name] for row in rows if row[name] is not None] for name in rows[0]}
+    return {name: median(values) if values else None for name, values in found.items()}
 
 
 def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
@@ -240,7 +243,8 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
     return [*table_lines(rows), "", "Medians over the texts:"]
 
 
-def _sides_table(sides: tuple[_Side, _Side], medians: list[dict[str, float]]) -> list[str]:
+def _sides_table(sides: tuple[_Side, _Side], medians: list[dict[str, float | None]]) -> list[str]:
+    streamed = any(row["streaming_difference"] is not None for row in medians)
     return table_lines(
         [
             {
@@ -251,10 +255,15 @@ def _sides_table(sides: tuple[_Side, _Side], medians: list[dict[str, float]]) ->
                 "ops ratio": row["ops_ratio"],
                 "synthesis (s)": row["seconds"],
                 "audio (s)": row["audio_seconds"],
+                **({"streamed to whole (dB)": _decibels(row["streaming_difference"])} if streamed else {}),
             }
             for name, side, row in zip(SIDES, sides, medians, strict=True)
         ]
     )
+
+
+def _decibels(value: float | None) -> str:
+    return "equal" if value is None else f"{value:.0f}"
 
 
 def _write(place: Path, measured: list[_Measured]) -> list[Path]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from engine.models.base import Synthesis
 
 
-def figures(synthesis: Synthesis) -> dict[str, float]:
-    """What was measured; seconds are wall seconds, the operations a share of the baseline's."""
+def figures(synthesis: Synthesis) -> dict[str, float | None]:
+    """What was measured; seconds are wall seconds, the operations a share of the baseline's. ``None`` stands for what
+    there is not."""
     measured = synthesis.measurements
     return {
         "sample_rate": synthesis.sample_rate,
@@ -23,4 +24,5 @@ def figures(synthesis: Synthesis) -> dict[str, float]:
         "tokens": measured.tokens,
         "target_passes": measured.target_passes,
         "ops_ratio": measured.ops_ratio,
+        "streaming_difference": measured.streaming_difference,
     }

@@ -19,6 +19,7 @@ decoding hence comes out above 1: it computes more, in fewer passes. A student c
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -37,7 +38,7 @@ from engine.models.decoding_cost import plain_operations, spent_operations
 from engine.models.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.language_weights import find_language_weights, places_of
 from engine.models.passages import LanguagePassage, LanguagePassages, LanguagePrompt, require_numbers
-from engine.models.token_decoder import TokenDecoder
+from engine.models.token_decoder import StreamingDifference, TokenDecoder
 from engine.models.token_progress import TokenProgress
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.draft_length import AdaptiveLength
@@ -80,6 +81,8 @@ class _Spoken:
     draft_passes: int
     operations: float
     reference_operations: float
+    approximated: TokenDecoder | None = None
+    """What made it heard, where that is not exact."""
 
     @property
     def tokens(self) -> int:
@@ -219,6 +222,10 @@ class LanguageSpeech(ABC):
             device=self.info.device,
         )
         notes = (*script.notes, *self._remarks(script, spoken))
+        streaming = _streaming_difference(spoken)
+        if streaming is not None:
+            measurements = replace(measurements, streaming_difference=streaming.level)
+            notes = *notes, streaming.sentence
         return Synthesis(
             samples, self.info.sample_rate, measurements, self._trace(script, spoken, tuple(starts)), notes
         )
@@ -287,6 +294,7 @@ class LanguageSpeech(ABC):
             sum(len(cycle.drafted) for cycle in cycles),
             spent_operations(target, draft.tokens if draft else None, prompt_tokens, cycles),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
+            None if decoder.exact else decoder,
         )
 
     @torch.inference_mode()
@@ -374,6 +382,13 @@ class LanguageSpeech(ABC):
                 tuple(bool(one.problem) for one in spoken),
             ),
         )
+
+
+def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | None:
+    """What streaming has done to the speech, by the passage where it is most."""
+    found = (one.approximated.difference() for one in spoken if one.approximated is not None)
+    differing = (one for one in found if one is not None and math.isfinite(one.level))
+    return max(differing, key=lambda one: one.level, default=None)
 
 
 def _kept(cycle: Cycle) -> DecodingCycle:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,14 @@ class TokenDecoder(ABC):
         """What :meth:`push` and :meth:`finish` should come to, computed at once and independently of them: to be
         measured against."""
 
+    exact: ClassVar[bool] = True
+    """Whether :meth:`push` and :meth:`finish` come to just that, but for rounding."""
+
+    def difference(self) -> StreamingDifference | None:
+        """How far what was heard is from :meth:`whole`, once all has been heard; ``None`` where it is that, as of every
+        ``exact`` decoder. It may take as long as decoding did."""
+        return None
+
     @property
     def mel(self) -> np.ndarray | None:
         """(frames, bands) natural-log mel of what was decoded so far, where the decoder has one."""
@@ -50,8 +59,9 @@ class StreamingDifference:
     def sentence(self) -> str:
         """As a note on a take."""
         return (
-            f"Streamed audio differs from audio decoded at once by {self.level:.0f} dB "
-            f"(at most {self.largest:.2g} of full scale)."
+            f"Streamed audio differs from audio decoded at once by {self.level:.0f} dB (at most {self.largest:.2g} of "
+            "full scale), because the decoder looks at the whole utterance; longer windows and more context come "
+            "nearer."
         )
 
 

@@ -11,6 +11,8 @@ import soundfile
 
 from engine import cli, models
 from engine.models.lm_mini.adapter import LmMiniSpeech
+from engine.models.lm_mini.decoding import MelTokenDecoder
+from engine.models.token_decoder import StreamingDifference
 from tests.engine.speaking import TEXT, load, write_all
 
 MODEL = ("--model", "lm-mini")
@@ -73,6 +75,20 @@ def test_comparing(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path
     # Greedy speculation says the same, to rounding.
     assert data["log_mel_distance"] < 1e-4
     assert len(data["files"]) == 2
+
+
+def test_what_streaming_costs_is_compared(
+    paretone: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare = ("compare", *MODEL, "--text", TEXT, "--repeats", "1", "speed=2", "speed=2,temperature=0")
+    assert "streamed to whole" not in paretone(*compare)[1]
+    # As with a decoder that looks at the whole utterance.
+    monkeypatch.setattr(MelTokenDecoder, "exact", False)
+    differing = StreamingDifference(0.1, -18.4, 0)
+    monkeypatch.setattr(MelTokenDecoder, "difference", lambda one: differing)
+    said = paretone(*compare)[1]
+    assert "streamed to whole (dB)" in said and "-18" in said
+    assert json.loads(paretone(*compare, "--json")[1])["a"]["streaming_difference"] == -18.4
 
 
 def test_models_are_listed(paretone: Callable[..., tuple[int, str, str]]) -> None:

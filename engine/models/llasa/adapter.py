@@ -6,7 +6,7 @@ continues the reference anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -24,7 +24,6 @@ from engine.models.llasa.prompt import rendered
 from engine.models.llasa.voices import LlasaPrompt, VoiceReader
 from engine.models.llasa.windows import Window, WindowedDecoder
 from engine.models.llasa.xcodec2 import XCodec2Decoder
-from engine.models.token_decoder import StreamingDifference
 from engine.sampling.autoregressive import Request
 from engine.sampling.tokens import Nucleus, TokenSampler
 from engine.setting import Setting
@@ -67,8 +66,6 @@ class LlasaSpeech(LanguageSpeech):
         self._tokenizer = folder.tokenizer
         self._codec = codec
         self._voices = voices
-        self._heard: list[WindowedDecoder] = []
-        """The decoders of the synthesis that is running."""
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
@@ -90,7 +87,6 @@ class LlasaSpeech(LanguageSpeech):
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None]
     ) -> tuple[LlasaPrompt, LlasaPassages]:
-        self._heard = []
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
         speaker = str(options["speaker"])
         fixed = len(self._tokenizer.ids(rendered("", prompt.transcript, speaker=speaker))) + len(prompt.codes)
@@ -125,17 +121,4 @@ class LlasaSpeech(LanguageSpeech):
 
     def _decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
         window = Window(options["stream_codes"], options["stream_context"])
-        decoder = WindowedDecoder(self._codec, prompt.codes, window)
-        self._heard.append(decoder)
-        return decoder
-
-    def _remarks(self, script: object, spoken: Sequence) -> list[str]:
-        found = [one for one in map(WindowedDecoder.difference, self._heard) if one is not None]
-        self._heard = []
-        return [*super()._remarks(script, spoken), *([_streamed(found)] if found else [])]
-
-
-def _streamed(found: Sequence[StreamingDifference]) -> str:
-    """What windows have done to the speech, by the passage where it is most."""
-    worst = max(found, key=lambda one: one.level)
-    return f"{worst.sentence} XCodec2 looks at the whole utterance; longer windows and more context come nearer."
+        return WindowedDecoder(self._codec, prompt.codes, window)

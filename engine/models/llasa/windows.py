@@ -37,6 +37,8 @@ class Window:
 class WindowedDecoder(TokenDecoder):
     """The codes of one passage to audio, window by window. What comes out does not depend on how the codes come in."""
 
+    exact = False
+
     def __init__(self, codec: XCodec2Decoder, reference: Sequence[int] = (), window: Window = Window()) -> None:
         """``reference`` are the codes of the recording that the passage continues; they are not heard."""
         self._codec = codec
@@ -70,8 +72,6 @@ class WindowedDecoder(TokenDecoder):
         return Decoded(audio[len(self._reference) * self._codec.samples_per_code :])
 
     def difference(self) -> StreamingDifference | None:
-        """How far what was heard is from all codes decoded at once; ``None`` where it came in one window and is just
-        that."""
         if len(self._pieces) < 2:
             return None
         whole = self.whole(self._codes[len(self._reference) :]).samples

@@ -75,6 +75,11 @@ def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
     meters.show_take(spoken)
     assert meters._figures["rate"]._value.text() == "45.0"
     assert meters._figures["gap"]._value.text() == "0.25 s"
+    assert meters._figures["streaming"]._value.text() == "exact"
+    meters.show_take(replace(spoken, measurements=replace(spoken.measurements, streaming_difference=-24.3)))
+    assert meters._figures["streaming"]._value.text() == "-24 dB"
+    meters.show_take(take(2.0))
+    assert meters._figures["streaming"]._value.text() == "–"
     meters.show_comparison(spoken, None)
     assert "45 tokens/s" in meters._summaries["A"].text()
     meters.show_telemetry(telemetry(2, 0.2, 0.9))

@@ -131,6 +131,7 @@ def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech, monkeypatc
     assert len(pieces) >= 3 and len(pieces[0]) == FIRST_CODES * HOP and len(pieces[1]) == 30 * HOP
     assert np.array_equal(np.concatenate(pieces), spoken.samples)
     assert any("differs from audio decoded at once" in note for note in spoken.notes)
+    assert -60 < spoken.measurements.streaming_difference < 10
     assert any("was stopped after" in note for note in spoken.notes)
     assert 0 < spoken.measurements.first_audio_seconds < spoken.measurements.seconds
     monkeypatch.setattr(adapter, "Window", lambda *sizes: Window(*sizes, first=500))
@@ -138,6 +139,7 @@ def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech, monkeypatc
     assert tokens_of(at_once) == tokens_of(spoken)
     assert len(at_once.samples) == len(spoken.samples) and not np.array_equal(at_once.samples, spoken.samples)
     assert not any("differs from audio decoded at once" in note for note in at_once.notes)
+    assert at_once.measurements.streaming_difference is None
 
 
 def test_long_texts_are_spoken_in_passages(model: LlasaSpeech) -> None:
