@@ -107,6 +107,34 @@ class _Spoken:
     """How much of each evaluation was computed."""
 
 
+@dataclass(frozen=True)
+class FlowWorkings:
+    """The first passage of a synthesis, about to be sampled, and what is done with it: for whoever takes it apart."""
+
+    backbone: Backbone
+    engagement: Engagement
+    phases: tuple[Phase, ...]
+    """Evaluations with the same branches, in order."""
+    evaluations: Evaluations
+    """What the sampler follows."""
+    sampler: Sampler
+    times: np.ndarray
+    """When the backbone is evaluated, in order."""
+    frames: int
+    passages: int
+    """How many there are in all."""
+    audio_seconds: float
+    """How long the first one will be heard."""
+    begin: Callable[[], Run]
+    """Computes again what its evaluations share."""
+    guided: Callable[[Tensor, Values], Tensor]
+    """The velocities of all branches to the one that is followed."""
+    integrate: Callable[[], Tensor]
+    """Samples it, all evaluations, and gives the last state."""
+    decode: Callable[[Tensor], Decoded]
+    """The last state to audio."""
+
+
 class FlowSpeech(ABC):
     """A loaded model of the flow family. See :class:`engine.models.base.SpeechModel`."""
 
@@ -310,6 +338,12 @@ class FlowSpeech(ABC):
     ) -> Evaluations:
         """What the sampler follows: the guided velocity, computed as far as the techniques ask for it, unless it is an
         ``evaluator`` that computes."""
+        phases = self._phases(script, passage, run)
+        evaluator = evaluator or evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
+        return Evaluations(evaluator, phases, self._guided)
+
+    def _phases(self, script: _Script, passage: Passage, run: Run) -> list[Phase]:
+        """The evaluations of a passage, by their branches."""
         options, guided = script.options, script.engagement.guided_steps
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
         if guided is not None and guided < script.steps:
@@ -317,8 +351,7 @@ class FlowSpeech(ABC):
             times, alone = self._evaluation_times(script.times, options), unguided(options)
             alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
             phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
-        evaluator = evaluator or evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
-        return Evaluations(evaluator, phases, self._guided)
+        return phases
 
     def _reference_operations(self, engagement: Engagement, frames: int) -> float:
         """Backbone operations that a passage takes under the same setting without techniques."""
@@ -376,6 +409,40 @@ class FlowSpeech(ABC):
             return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: None)
 
         return sample
+
+    @torch.inference_mode()
+    def workings(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...], check: Callable[[], None]
+    ) -> FlowWorkings:
+        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), check)
+        passage, options = script.passages[0], script.options
+        times = self._evaluation_times(script.times, options)
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+
+        def integrate() -> Tensor:
+            # What was skipped is remembered from evaluation to evaluation, so that every sampling begins anew.
+            following = self._evaluations(script, passage, run)
+            state = self._integrate(following, sampler, script.times, options, lambda step, state: check())
+            evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares
+            return state
+
+        return FlowWorkings(
+            script.backbone,
+            script.engagement,
+            tuple(self._phases(script, passage, run)),
+            evaluations,
+            sampler,
+            times,
+            passage.frames,
+            len(script.passages),
+            self._seconds(passage, script.prompt),
+            lambda: self._begin(script.backbone, passage, script.prompt, times, options),
+            self._guided,
+            integrate,
+            lambda state: self._decode(state, passage, script.prompt),
+        )
 
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
         script = self._script(text, voice, setting, before_calibration(self.info, setting))

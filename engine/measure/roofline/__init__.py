@@ -1,0 +1,11 @@
+"""The roofline: what each part of a model costs, the least time that this machine needs for it, and what it takes.
+
+* :mod:`~engine.measure.roofline.counts`: operations and bytes by formula; torch-free;
+* :mod:`~engine.measure.roofline.ceilings`: how much this machine does in a second at best, kept per device; torch-free;
+* :mod:`~engine.measure.roofline.report`: what was found, and what follows from it; torch-free;
+* :mod:`~engine.measure.roofline.published`: the table that the roofline post computes for OmniVoice; torch-free;
+* :mod:`~engine.measure.roofline.benchmarks`: measures the ceilings;
+* :mod:`~engine.measure.roofline.clock`: measures parts of a loaded model by running them;
+* :mod:`~engine.measure.roofline.launches`: counts kernels and operators, and writes Chrome traces;
+* :mod:`~engine.measure.roofline.measuring`: all of it together, for a loaded model and a setting.
+"""

@@ -1,0 +1,87 @@
+"""Operations and bytes of the parts of a transformer, by formula.
+
+One multiply-add is two operations. Bytes are the least that has to travel between memory and processor: weights once,
+every input and every output once; products that share their input (queries, keys and values; gate and up) read it once.
+Rotations, activations and residual additions are left out: they can be done on the way. Torch-free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SCORE_OPERATIONS = 5
+"""Of one element of a log-softmax: compare, subtract, exponential, sum, subtract."""
+NORM_OPERATIONS = 4
+"""Of one element of a norm: square, sum, scale, weight."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What something costs."""
+
+    operations: float = 0.0
+    bytes: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.operations + other.operations, self.bytes + other.bytes)
+
+    def __mul__(self, times: float) -> Work:
+        return Work(self.operations * times, self.bytes * times)
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte; 0 where nothing travels."""
+        return self.operations / self.bytes if self.bytes else 0.0
+
+
+def linear(rows: float, inputs: int, outputs: int, width: float = 2, weight_width: float | None = None) -> Work:
+    """A product of (rows, inputs) with a weight (inputs, outputs); ``width`` bytes an activation and, unless
+    ``weight_width`` says otherwise, a weight."""
+    weights = inputs * outputs * (width if weight_width is None else weight_width)
+    return Work(2.0 * rows * inputs * outputs, weights + width * rows * (inputs + outputs))
+
+
+def projections(
+    rows: float, hidden: int, queries: int, keys: int, width: float = 2, weight_width: float | None = None
+) -> Work:
+    """To ``queries`` columns of queries and twice ``keys`` of keys and values, and back from the mixed values."""
+    inward = linear(rows, hidden, queries + 2 * keys, width, weight_width)
+    return inward + linear(rows, queries, hidden, width, weight_width)
+
+
+def feed_forward(
+    rows: float,
+    hidden: int,
+    inner: int,
+    gated: bool,
+    width: float = 2,
+    weight_width: float | None = None,
+) -> Work:
+    """Two products, or the three of a gated one."""
+    inward = linear(rows, hidden, inner * (2 if gated else 1), width, weight_width)
+    return inward + linear(rows, inner, hidden, width, weight_width)
+
+
+def attention(
+    items: float, tokens: float, queries: int, keys: int, width: float = 2, seen: float | None = None
+) -> Work:
+    """Both products of attention in each of ``items`` rows of ``tokens`` tokens, which see ``seen`` keys each, all
+    tokens where that is not given; ``queries`` and ``keys`` columns of these. Nothing between them has to travel."""
+    context = tokens if seen is None else seen
+    travelling = tokens * 2 * queries + context * 2 * keys
+    return Work(4.0 * items * tokens * context * queries, width * items * travelling)
+
+
+def norm(elements: float, width: float = 2) -> Work:
+    """A norm over so many elements: read and written once."""
+    return Work(NORM_OPERATIONS * elements, 2 * width * elements)
+
+
+def looked_up(rows: float, hidden: int, tables: int = 1, width: float = 2) -> Work:
+    """``rows`` sums of one entry of each of ``tables`` tables."""
+    return Work(float(tables) * rows * hidden, width * rows * hidden * (tables + 1))
+
+
+def log_softmax(elements: float, width: float = 4) -> Work:
+    """A log-softmax of so many scores."""
+    return Work(SCORE_OPERATIONS * elements, 2 * width * elements)

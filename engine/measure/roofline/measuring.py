@@ -1,0 +1,122 @@
+"""Measuring the roofline of a loaded model under a setting."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+from engine.errors import SettingError
+from engine.measure.machine import describe
+from engine.measure.roofline.benchmarks import ceilings_of
+from engine.measure.roofline.clock import ROUNDS, Clock, Stage
+from engine.measure.roofline.flow_stages import flow_stages
+from engine.measure.roofline.launches import write_chrome_trace
+from engine.measure.roofline.report import RooflineReport
+from engine.models.base import ProgressObserver, SpeechModel, Utterance
+from engine.models.flow import FlowSpeech
+from engine.setting import Setting
+from engine.techniques.ditreducio.table import StrategyTable
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured."""
+
+    model: SpeechModel
+    utterance: Utterance
+    setting: Setting
+    artefacts: tuple[StrategyTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    stages: tuple[Stage, ...]
+    device: torch.device
+    audio_seconds: float
+    notes: tuple[str, ...]
+
+
+def measure_roofline(
+    subject: Subject,
+    observer: ProgressObserver,
+    again: bool = False,
+    rounds: int = ROUNDS,
+    trace: Path | None = None,
+) -> RooflineReport:
+    """Measure every component of ``subject`` against this machine's ceilings, which are measured first where they are
+    not known, or ``again``. With ``trace``, one forward of every phase is written there as a Chrome trace.
+
+    Raises :class:`engine.errors.PlainError`, and what the observer raises to cancel.
+    """
+    began = time.perf_counter()
+    model, setting = subject.model, subject.setting
+    observer.status("Preparing …")
+    model.make_ready(setting, observer, subject.utterance.voice)
+    with torch.inference_mode():
+        parts = _taken_apart(subject, observer.check)
+        observer.status("Measuring what this machine can do …")
+        ceilings = ceilings_of(parts.device, again, observer.check)
+        observer.status("Measuring components …")
+        done = 0
+
+        def tick() -> None:
+            nonlocal done
+            done += 1
+            observer.progress(done, total)
+
+        clock = Clock(parts.device, tick, rounds)
+        total = clock.blocks(parts.stages)
+        overhead = clock.overhead
+        phases = tuple(clock.measure(stage) for stage in parts.stages)
+    if trace is not None:
+        write_chrome_trace(_one_of_each(parts.stages), trace, parts.device)
+    machine = describe()
+    return RooflineReport(
+        model.info.id,
+        model.info.title,
+        setting,
+        ceilings,
+        phases,
+        subject.utterance.text,
+        subject.utterance.voice.id,
+        parts.audio_seconds,
+        overhead,
+        parts.notes,
+        machine.line,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        time.perf_counter() - began,
+    )
+
+
+def _taken_apart(subject: Subject, check: Callable[[], None]) -> _Parts:
+    model, utterance = subject.model, subject.utterance
+    if isinstance(model, FlowSpeech):
+        works = model.workings(utterance.text, utterance.voice, subject.setting, subject.artefacts, check)
+        notes = (*works.engagement.notes, *_first_of(works.passages))
+        stages = flow_stages(works, model.info.title)
+        return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes)
+    raise SettingError(f"{model.info.title} cannot be taken apart into components.")
+
+
+def _first_of(passages: int) -> tuple[str, ...]:
+    return () if passages == 1 else (f"Measured on the first of {passages} passages.",)
+
+
+def _one_of_each(stages: tuple[Stage, ...]) -> Callable[[], None]:
+    """One forward of every stage, each under its title."""
+
+    def run() -> None:
+        for stage in stages:
+            with torch.profiler.record_function(stage.title):
+                if stage.whole is not None:
+                    stage.whole()
+                else:
+                    for part in stage.parts:
+                        part.run()
+
+    return run

@@ -1,0 +1,278 @@
+"""What a roofline measurement found, and what follows from it. Torch-free."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from engine.measure.roofline.ceilings import BOUNDS, Ceilings
+from engine.measure.roofline.counts import Work
+from engine.setting import Setting
+
+EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
+NORMS, HEAD, SAMPLING, DECODER, CONDITIONING, REST = "norms", "head", "sampling", "decoder", "conditioning", "rest"
+TITLES = {
+    EMBEDDING: "Embedding",
+    PROJECTIONS: "q, k, v, o projections",
+    ATTENTION: "Attention",
+    FEED_FORWARD: "Feed-forward",
+    NORMS: "Norms, residuals",
+    HEAD: "Head",
+    SAMPLING: "Sampling",
+    DECODER: "Decoder",
+    CONDITIONING: "Conditioning",
+    REST: "Rest",
+}
+"""The components, in the order of a forward pass, as people call them."""
+MEANINGS = {
+    EMBEDDING: "What makes the first layer's input",
+    PROJECTIONS: "Products to queries, keys and values, with what is done to them head by head, and from the mixed values",
+    ATTENTION: "Both products of attention and the softmax between them",
+    FEED_FORWARD: "The products of the feed-forward modules and the activation between them",
+    NORMS: "Norms of the layers, gates and residual additions",
+    HEAD: "The last norm and the products to scores or velocities",
+    SAMPLING: "Guidance, and from scores or velocities to the next tokens or state",
+    DECODER: "From tokens or mel to audio",
+    CONDITIONING: "What text, voice and schedule come to, once an utterance",
+    REST: "What the whole takes beyond its components: calling them, and what lies between; operations not counted",
+}
+COLUMNS = (
+    "phase",
+    "component",
+    "precision",
+    "calls",
+    "operations_per_call",
+    "bytes_per_call",
+    "launches_per_call",
+    "floor_seconds",
+    "launch_seconds",
+    "measured_seconds",
+    "ratio",
+    "bound",
+    "note",
+)
+"""Of the CSV table; seconds are those of all calls."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """One part of a phase. Work, launches and seconds are of one call."""
+
+    name: str
+    calls: float
+    """In the whole utterance; not whole where parts of calls are skipped."""
+    work: Work
+    precision: str = "float32"
+    """What its products compute in."""
+    launches: float = 0.0
+    seconds: float | None = None
+    """Measured; ``None`` where it was only counted."""
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """As people call it."""
+        return TITLES[self.name]
+
+    @property
+    def total_seconds(self) -> float | None:
+        """Measured seconds of all calls."""
+        return None if self.seconds is None else self.calls * self.seconds
+
+    def floor(self, ceilings: Ceilings) -> float:
+        """The least seconds for all calls."""
+        return self.calls * ceilings.floor(self.work, self.precision)
+
+    def ratio(self, ceilings: Ceilings) -> float | None:
+        """Measured over least seconds; ``None`` where one of them is missing."""
+        floor = ceilings.floor(self.work, self.precision)
+        return None if self.seconds is None or floor <= 0 else self.seconds / floor
+
+    def bound(self, ceilings: Ceilings, graphed: bool = False) -> str:
+        """One of :data:`engine.measure.roofline.ceilings.BOUNDS`; ``""`` where nothing was counted."""
+        counted = self.work.operations or self.work.bytes
+        return ceilings.bound(self.work, self.precision, self.launches, graphed) if counted else ""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a synthesis that runs ``forwards`` times, such as the evaluations, or a step of decoding."""
+
+    name: str
+    title: str
+    forwards: float
+    components: tuple[Component, ...]
+    whole_seconds: float | None = None
+    """Measured, of one forward as the setting runs it; ``None`` where it has one component only."""
+    launches: float = 0.0
+    """Of one forward."""
+    layer_launches: tuple[int, ...] = ()
+    """Of every layer in one forward."""
+    shape: str = ""
+    """What one forward works on, in words."""
+    graphed: bool = False
+    """Whether it runs as a CUDA graph."""
+
+    @property
+    def seconds(self) -> float:
+        """Measured seconds of all forwards; of the components where the whole was not measured."""
+        if self.whole_seconds is not None:
+            return self.forwards * self.whole_seconds
+        return sum(one.total_seconds or 0.0 for one in self.components)
+
+    @property
+    def rest(self) -> Component | None:
+        """What the whole takes beyond its components; less than nothing where running them together saves."""
+        if self.whole_seconds is None or any(one.seconds is None for one in self.components):
+            return None
+        beyond = self.seconds - sum(one.total_seconds for one in self.components)
+        launches = self.launches - sum(one.launches * one.calls for one in self.components) / self.forwards
+        return Component(REST, self.forwards, Work(), "", max(0.0, launches), beyond / self.forwards)
+
+    def rows(self) -> tuple[Component, ...]:
+        """The components, and what is left."""
+        rest = self.rest
+        return self.components if rest is None else (*self.components, rest)
+
+
+@dataclass(frozen=True)
+class RooflineReport:
+    """One measurement."""
+
+    model: str
+    """Its id."""
+    title: str
+    setting: Setting
+    ceilings: Ceilings
+    phases: tuple[Phase, ...]
+    text: str = ""
+    voice: str = ""
+    audio_seconds: float = 0.0
+    clock_overhead: float = 0.0
+    """Seconds that reading the clock around a part takes by itself; a part runs so often between two readings that it
+    does not count."""
+    notes: tuple[str, ...] = ()
+    machine: str = ""
+    created: str = ""
+    """UTC, ISO 8601."""
+    seconds: float = field(default=0.0, compare=False)
+    """Wall seconds that measuring took."""
+
+    @property
+    def measured(self) -> float:
+        """Seconds of the whole utterance by the ceilings' clock."""
+        return sum(phase.seconds for phase in self.phases)
+
+    @property
+    def floor(self) -> float:
+        """The least seconds of the whole utterance."""
+        return sum(one.floor(self.ceilings) for _, one in self.components())
+
+    @property
+    def launches(self) -> float:
+        """Kernels that the whole utterance starts; on processors, operators that it calls."""
+        return sum(phase.launches * phase.forwards for phase in self.phases)
+
+    def components(self) -> Iterator[tuple[Phase, Component]]:
+        """All rows of the table: every phase's components, and what is left of it."""
+        for phase in self.phases:
+            for one in phase.rows():
+                yield phase, one
+
+    def by_component(self) -> Mapping[str, float]:
+        """Measured seconds of every component that there is, all phases together, in the order of :data:`TITLES`."""
+        found: dict[str, float] = {}
+        for _, one in self.components():
+            found[one.name] = found.get(one.name, 0.0) + (one.total_seconds or 0.0)
+        return {name: found[name] for name in TITLES if name in found}
+
+    def lines(self) -> Iterator[dict[str, object]]:
+        """Every row as :data:`COLUMNS`; ``None`` for what was not measured or has no floor."""
+        ceilings = self.ceilings
+        for phase, one in self.components():
+            yield dict(
+                zip(
+                    COLUMNS,
+                    (
+                        phase.name,
+                        one.name,
+                        one.precision,
+                        one.calls,
+                        one.work.operations,
+                        one.work.bytes,
+                        one.launches,
+                        one.floor(ceilings),
+                        one.calls * ceilings.launching(one.launches, phase.graphed),
+                        one.total_seconds,
+                        one.ratio(ceilings),
+                        one.bound(ceilings, phase.graphed),
+                        one.note,
+                    ),
+                    strict=True,
+                )
+            )
+
+    def to_csv(self) -> str:
+        """The table behind lines that begin with ``#`` and say what it is."""
+        head = {
+            "model": self.title,
+            "setting": self.setting.fingerprint,
+            "device": self.ceilings.device,
+            "clock": self.ceilings.clock,
+            "text": self.text,
+            "voice": self.voice,
+            "machine": self.machine,
+            "created": self.created,
+        }
+        text = io.StringIO()
+        for name, value in head.items():
+            text.write(f"# {name}: {' '.join(value.split())}\n")
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: "" if one is None else one for name, one in line.items()} for line in self.lines())
+        return text.getvalue()
+
+    def to_json(self) -> dict:
+        """Plain JSON values."""
+        return {
+            "model": self.model,
+            "setting": self.setting.to_json(),
+            "text": self.text,
+            "voice": self.voice,
+            "audio_seconds": self.audio_seconds,
+            "ceilings": self.ceilings.to_json(),
+            "phases": [
+                {
+                    "name": phase.name,
+                    "title": phase.title,
+                    "shape": phase.shape,
+                    "forwards": phase.forwards,
+                    "forward_seconds": phase.whole_seconds,
+                    "launches_per_forward": phase.launches,
+                    "launches_per_layer": list(phase.layer_launches),
+                    "graphed": phase.graphed,
+                }
+                for phase in self.phases
+            ],
+            "components": list(self.lines()),
+            "measured_seconds": self.measured,
+            "floor_seconds": self.floor,
+            "launches": self.launches,
+            "clock_overhead_seconds": self.clock_overhead,
+            "notes": list(self.notes),
+            "machine": self.machine,
+            "created": self.created,
+            "seconds": self.seconds,
+        }
+
+
+def shares(report: RooflineReport) -> Mapping[str, float]:
+    """How much of the measured seconds each kind of bound accounts for, as shares of one; what was not counted is
+    ``"uncounted"``."""
+    found = dict.fromkeys((*BOUNDS, "uncounted"), 0.0)
+    for phase, one in report.components():
+        found[one.bound(report.ceilings, phase.graphed) or "uncounted"] += one.total_seconds or 0.0
+    total = sum(found.values())
+    return {name: value / total if total else 0.0 for name, value in found.items()}
