@@ -1,0 +1,92 @@
+"""Trials as listeners of known abilities would answer them."""
+
+from __future__ import annotations
+
+from app.listening.trials import ABX, CCR, MUSHRA, Circumstances, ConditionRecord, ItemRecord, TrialRecord
+
+BASELINE = ConditionRecord("b" * 16, "baseline", False, "1" * 32, "c" * 16, -1.5, -21.5)
+FAST = ConditionRecord("f" * 16, "DiTReducio δ 0.2", True, "2" * 32, "e" * 16, 0.0, -23.0)
+LOW = ConditionRecord("anchor35", "Anchor 3.5 kHz", False, "", "", 0.4, -23.4)
+MID = ConditionRecord("anchor70", "Anchor 7 kHz", False, "", "", 0.1, -23.1)
+AROUND = Circumstances(4200, 0, "Speaker", 0.2, "sync")
+
+
+def abx_trial(
+    session: str,
+    number: int,
+    x: int = 0,
+    said: int = 0,
+    planned: int = 16,
+    listener: str = "l1",
+    text: str = "A sentence.",
+    conditions: tuple[ConditionRecord, ...] = (BASELINE, FAST),
+) -> TrialRecord:
+    """One trial of ABX."""
+    return TrialRecord(
+        session,
+        ABX,
+        listener,
+        number,
+        planned,
+        ItemRecord(text, "slt", 7),
+        conditions,
+        (0, 1, x),
+        {"said": said},
+        3,
+        AROUND,
+    )
+
+
+def preference_trial(
+    session: str,
+    number: int,
+    vote: int,
+    order: tuple[int, int] = (0, 1),
+    planned: int = 10,
+    listener: str = "l1",
+    text: str = "A sentence.",
+    repeat: bool = False,
+    method: str = CCR,
+    conditions: tuple[ConditionRecord, ...] = (BASELINE, FAST),
+) -> TrialRecord:
+    """One comparison; ``vote`` says how much better the second was than the first."""
+    return TrialRecord(
+        session,
+        method,
+        listener,
+        number,
+        planned,
+        ItemRecord(text, "slt", 7),
+        conditions,
+        order,
+        {"vote": vote},
+        2,
+        AROUND,
+        repeat=repeat,
+    )
+
+
+def mushra_trial(
+    session: str,
+    number: int,
+    ratings: tuple[int, ...],
+    planned: int = 1,
+    listener: str = "l1",
+    text: str = "A sentence.",
+    conditions: tuple[ConditionRecord, ...] = (BASELINE, FAST, LOW, MID),
+) -> TrialRecord:
+    """One page of MUSHRA, with ratings in the order of ``conditions``."""
+    order = (0, *range(len(conditions)))
+    return TrialRecord(
+        session,
+        MUSHRA,
+        listener,
+        number,
+        planned,
+        ItemRecord(text, "slt", 7),
+        conditions,
+        order,
+        {"ratings": list(ratings)},
+        9,
+        AROUND,
+    )
