@@ -8,6 +8,7 @@ from engine.errors import SettingError
 from engine.knobs import Choice
 from engine.library import TakeSummary
 from engine.measure.against import against
+from engine.models import catalogue
 from engine.setting import Difference, Engaged, Setting
 from engine.take import Measurements, Take
 from engine.techniques import technique
@@ -66,9 +67,17 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
     )
 
 
+def keeps_timing(setting: Setting) -> bool:
+    """Whether takes of ``setting`` have the same timing whatever is skipped, so that they can be switched in sync."""
+    try:
+        return catalogue.entry(setting.model).family in ("flow", "masked")
+    except SettingError:
+        return False
+
+
 def measured_against(take: Take, baseline: Take | None) -> Take:
-    """``take`` with its figures beside ``baseline``. Unchanged where the two do not speak the same words in the same time
-    from the same noise."""
+    """``take`` with its figures beside ``baseline``. Unchanged where the two do not speak the same words in the same
+    time from the same noise."""
     if baseline is None:
         return take
     try:

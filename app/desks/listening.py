@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app import file_dialogs
 from app.actions import Actions
+from app.comparison import keeps_timing
 from app.jobs import Job
 from app.layout import Docks
 from app.library import OpenedLibrary, replace_damaged
@@ -24,7 +25,6 @@ from app.wav import write_wav
 from engine.errors import PlainError
 from engine.library import Library
 from engine.messages import AudioReady, Event
-from engine.models import catalogue
 from engine.take import Take
 from engine.techniques import wording
 
@@ -187,7 +187,7 @@ class ListeningDesk(QObject):
         state = self._state
         self.listen.set_take("A", state.take_a)
         self.listen.set_take("B", state.take_b)
-        self.listen.set_aligned(all(one is None or _keeps_timing(one) for one in (state.take_a, state.take_b)))
+        self.listen.set_aligned(all(one is None or keeps_timing(one.setting) for one in (state.take_a, state.take_b)))
         self.listen.set_warning(state.comparison_warning())
         shown = [f"{wording(one)}: {one.left} → {one.right}" for one in state.differences()]
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
@@ -253,10 +253,3 @@ class ListeningDesk(QObject):
         if self._streaming and self.listen is not None:
             self.listen.end_stream()
         self._streaming = 0
-
-
-def _keeps_timing(take: Take) -> bool:
-    try:
-        return catalogue.entry(take.setting.model).family in ("flow", "masked")
-    except PlainError:
-        return False

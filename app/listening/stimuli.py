@@ -1,0 +1,188 @@
+"""What a listening test compares: settings, the sentences that all of them spoke, and the sounds made ready to play.
+
+Free of Qt and of torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from app.comparison import keeps_timing, technique_text
+from app.listening import anchors
+from app.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
+from engine.audio.resampling import resample
+from engine.errors import SettingError
+from engine.library import TakeSummary
+from engine.measure.loudness import integrated_loudness, matching_gains
+from engine.models import catalogue
+from engine.setting import Setting
+from engine.take import Take
+
+LONGEST_SECONDS = 12.0
+"""Of a sentence in MUSHRA (BS.1534-3)."""
+MOST_SLIDERS = 10
+"""On one page of MUSHRA, hidden reference and anchors among them. BS.1534-3 allows twelve; there are ten digits."""
+TOLERANCE_DECIBELS = 0.1
+"""Sounds of one trial are equally loud within this."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A setting whatever its seed: what is judged."""
+
+    key: str
+    """See :func:`setting_key`."""
+    setting: Setting
+    """With the seed 0."""
+    title: str
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether techniques are engaged."""
+        return bool(self.setting.techniques)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A sentence with one take of each condition, by their ids."""
+
+    text: str
+    voice: str
+    seed: int
+    takes: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """One sound, made ready: at the device's rate, and as loud as the others of its item."""
+
+    record: ConditionRecord
+    samples: np.ndarray = field(repr=False, compare=False)
+    """(n,) float32 without the gain."""
+
+    @property
+    def amplified(self) -> np.ndarray:
+        """The samples as they are heard, (n,) float32."""
+        return self.samples * np.float32(10 ** (self.record.gain / 20))
+
+
+@dataclass(frozen=True)
+class PreparedItem:
+    """Everything that is heard in the trials of one sentence."""
+
+    record: ItemRecord
+    stimuli: tuple[Stimulus, ...]
+    """By condition; MUSHRA's anchors come last."""
+    rate: int
+    aligned: bool
+    """Whether the models keep the timing from take to take."""
+    target: float
+    """LUFS of every sound after its gain."""
+    exact: bool
+    """False where a sound is too short for the gated measurement."""
+
+
+def setting_key(setting: Setting) -> str:
+    """What identifies a condition: the fingerprint of ``setting`` with the seed 0, equal for all its takes."""
+    return replace(setting, seed=0).fingerprint
+
+
+def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
+    """The conditions among ``settings``, in the order they first occur, with titles that tell them apart."""
+    found = {setting_key(one): replace(one, seed=0) for one in settings}
+    titles = {key: _title(one) for key, one in found.items()}
+    doubled = {title for title in titles.values() if list(titles.values()).count(title) > 1}
+    return tuple(
+        Condition(key, one, f"{titles[key]} ({key[:4]})" if titles[key] in doubled else titles[key])
+        for key, one in found.items()
+    )
+
+
+def _title(setting: Setting) -> str:
+    """Model and techniques, and those options that are not the model's own defaults."""
+    try:
+        entry = catalogue.entry(setting.model)
+        model, usual = entry.title, entry.options_with()
+    except SettingError:
+        model, usual = setting.model, {}
+    options = [f"{name} {value}" for name, value in setting.options.items() if usual.get(name) != value]
+    return " · ".join([technique_text(setting), *options, model])
+
+
+def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[Item, ...]:
+    """Sentences that ``wanted`` all spoke in one voice from one seed, so that nothing but the setting differs. Of
+    several takes of the same, the first counts: hand over the newest first."""
+    keys = {one.key: place for place, one in enumerate(wanted)}
+    found: dict[tuple[str, str, int], dict[int, TakeSummary]] = {}
+    for take in takes:
+        place = keys.get(setting_key(take.setting))
+        if place is not None:
+            found.setdefault((take.text, take.voice, take.setting.seed), {}).setdefault(place, take)
+    return tuple(
+        Item(
+            *spoken,
+            tuple(by_place[place].id for place in range(len(wanted))),
+            tuple(by_place[place].setting.fingerprint for place in range(len(wanted))),
+        )
+        for spoken, by_place in found.items()
+        if len(by_place) == len(wanted)
+    )
+
+
+def item_of(takes: Sequence[Take]) -> Item:
+    """The one item of a test on just these takes; text, voice and seed are those of the first."""
+    first = takes[0]
+    return Item(
+        first.text,
+        first.voice,
+        first.setting.seed,
+        tuple(one.id for one in takes),
+        tuple(one.setting.fingerprint for one in takes),
+    )
+
+
+def prepared(
+    item: Item, judged: Sequence[Condition], method: str, rate: int, load: Callable[[str], tuple[np.ndarray, int]]
+) -> PreparedItem:
+    """The sounds of ``item`` at ``rate`` hertz, equally loud, with anchors of the first one where ``method`` is MUSHRA.
+
+    ``load`` gives a take's samples and rate by its id. Raises :class:`PlainError` for what cannot be used.
+    """
+    sounds = []
+    for take in item.takes:
+        samples, own = load(take)
+        sounds.append(resample(samples, own, rate))
+    names = [(one.key, one.title, one.accelerated) for one in judged]
+    origins = list(zip(item.takes, item.fingerprints, strict=True))
+    if method == MUSHRA:
+        seconds = max(map(len, sounds)) / rate
+        if seconds > LONGEST_SECONDS:
+            raise RecordError(
+                f"“{item.text[:40]}…” lasts {seconds:.1f} s; MUSHRA allows {LONGEST_SECONDS:g} s. Leave it out."
+            )
+        for name, cutoff in anchors.CUTOFFS.items():
+            sounds.append(anchors.low_passed(sounds[0], rate, cutoff))
+            names.append((name, anchors.TITLES[name], False))
+            origins.append(("", ""))
+    match = matching_gains([(one, rate) for one in sounds])
+    made = tuple(
+        Stimulus(
+            ConditionRecord(
+                *name, *origin, round(gain, 4), round(max(-120.0, integrated_loudness(sound, rate).lufs), 4)
+            ),
+            sound,
+        )
+        for name, origin, gain, sound in zip(names, origins, match.gains, sounds, strict=True)
+    )
+    return PreparedItem(
+        ItemRecord(item.text, item.voice, item.seed),
+        made,
+        rate,
+        all(keeps_timing(one.setting) for one in judged),
+        match.target,
+        match.exact,
+    )
