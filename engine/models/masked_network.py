@@ -30,8 +30,11 @@ class MaskedConfig:
     codebooks: int
     entries: int
     """Rows of each codebook, the mask among them."""
-    mask: int
-    """The code that stands for what is not known yet."""
+
+    @property
+    def mask(self) -> int:
+        """The code that stands for what is not known yet: the last."""
+        return self.entries - 1
 
     @classmethod
     def read(cls, config: Mapping) -> MaskedConfig:
@@ -42,12 +45,16 @@ class MaskedConfig:
                 raise CheckpointError(
                     f"The model's config.json is of type {config['model_type']!r}; only omnivoice is supported."
                 )
+            if config["audio_mask_id"] != config["audio_vocab_size"] - 1:
+                raise CheckpointError(
+                    f"The model's config.json has audio_mask_id {config['audio_mask_id']}; only the last of its "
+                    f"{config['audio_vocab_size']} codes is supported as the mask."
+                )
             return cls(
                 transformer=Qwen3Config.read(config["llm_config"]),
                 text_vocabulary=config["llm_config"]["vocab_size"],
                 codebooks=config["num_audio_codebook"],
                 entries=config["audio_vocab_size"],
-                mask=config["audio_mask_id"],
             )
         except KeyError as error:
             raise CheckpointError(

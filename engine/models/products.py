@@ -44,13 +44,14 @@ def blocks(rows: int) -> Iterator[slice]:
 
 
 class PackedProduct:
-    """A weight (outputs, inputs) and its bias, packed: maps (rows, inputs) to (rows, outputs), float32 on the CPU.
+    """A weight (outputs, inputs) and its bias, where there is one, packed: maps (rows, inputs) to (rows, outputs),
+    float32 on the CPU.
 
     Immutable, so copies of a model share it.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        self._weight, self._bias = weight.detach(), bias.detach()
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        self._weight, self._bias = weight.detach(), None if bias is None else bias.detach()
         self._packed = torch.ops.mkl._mkl_reorder_linear_weight(self._weight, ROWS)
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -49,7 +49,7 @@ def time_grid(
     if effective_spacing(steps, spacing) == "epss":
         times = np.array(EPSS[steps], dtype=np.float32) / np.float32(32)
     else:
-        times = _uniform(steps)
+        times = uniform_times(steps)
     if sway:
         times = times + np.float32(sway) * (cosine(np.float32(np.pi / 2) * times) - np.float32(1) + times)
     if np.any(np.diff(times) <= 0):
@@ -59,7 +59,7 @@ def time_grid(
     return times
 
 
-def _uniform(steps: int) -> np.ndarray:
+def uniform_times(steps: int) -> np.ndarray:
     """Evenly spaced times, rounded as torch's ``linspace`` rounds them: from either end to the middle, with a float32
     step and one rounding a time. numpy's are a unit in the last place away."""
     step = np.float64(np.float32(1) / np.float32(steps))

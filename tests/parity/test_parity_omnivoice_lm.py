@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
+from torch import Tensor
 
+from engine.models.fused_masked import FusedMasked, MaskedRequest
 from engine.models.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.plain_masked import PlainRun
+from engine.sampling.demasking import Canvas, Guide, Rules, candidates, demask
+from engine.sampling.demasking_schedule import Block
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 
@@ -74,3 +81,95 @@ def test_parity_omnivoice_lm_first_scores_of_both_branches(fixture: Fixture) -> 
     assert_close(scores[:, :, :3], fixture["clone.item0.step0.cond_logits_pos0_3"][None], TOLERANCE, "the scores")
     alone = network(text[:, :0], ids[1:, :, :frames], targets=frames)
     assert_close(alone[:, :, :3], fixture["clone.item0.step0.uncond_logits_pos0_3"][None], TOLERANCE, "without text")
+
+
+class Replayed:
+    """The uniform numbers that a fixture recorded."""
+
+    def __init__(self, fixture: Fixture, run: str) -> None:
+        self._fixture, self._run = fixture, run
+
+    def positions(self, step: int, codebooks: int, frames: int) -> Tensor:
+        return self._fixture[f"{self._run}.uniform_position"][step, 0]
+
+    def classes(self, step: int, codebooks: int, frames: int, entries: int) -> Tensor:
+        return self._fixture[f"{self._run}.uniform_class"][step, 0]
+
+
+def request_of(fixture: Fixture, run: str, item: int) -> MaskedRequest:
+    """What stands before the canvas, read off what the official code made of it."""
+    ids, audio = fixture[f"{run}.batch_input_ids_step0"][item], fixture[f"{run}.audio_mask"][item]
+    length = fixture.description["runs"][run]["cond_lens"][item]
+    ids, audio = ids[:, :length], audio[:length]
+    frames = fixture[f"{run}.item{item}.final"].shape[1]
+    codes = ids[:, audio]
+    return MaskedRequest(ids[0, ~audio], codes[:, : codes.shape[1] - frames], frames)
+
+
+def rules_of(settings: dict) -> Rules:
+    return Rules(
+        settings["guidance_scale"],
+        settings["t_shift"],
+        settings["layer_penalty_factor"],
+        settings["position_temperature"],
+        settings["class_temperature"],
+    )
+
+
+RUNS = [("clone", 0), ("batch2", 0), ("batch2", 1), ("noguide", 0), ("opts", 0), ("sampled", 0), ("sampled_class", 0)]
+
+
+@masked_models
+@pytest.mark.parametrize(("run", "item"), RUNS)
+@pytest.mark.parametrize("kind", ["fused", "plain"])
+def test_parity_omnivoice_lm_demasking_token_for_token(fixture: Fixture, run: str, item: int, kind: str) -> None:
+    network = network_of(fixture)
+    settings = fixture.description["runs"][run]["config"]
+    request, rules = request_of(fixture, run, item), rules_of(settings)
+    predictor = (
+        PlainRun(network, request, rules.guidance)
+        if kind == "plain"
+        else FusedMasked.of(network).begin(request, rules.guidance)
+    )
+    canvas = Canvas(network.config.codebooks, request.frames, network.config.mask, torch.device("cpu"))
+    before = fixture[f"{run}.item{item}.tokens_before_step"]
+    steps = demask(predictor, canvas, Block(0, request.frames, settings["num_step"]), rules, Replayed(fixture, run))
+    assert torch.equal(canvas.codes, before[0])
+    for step in steps:
+        expected = before[step + 1] if step + 1 < len(before) else fixture[f"{run}.item{item}.final"]
+        assert torch.equal(canvas.codes, expected), f"step {step}"
+        assert torch.equal(canvas.order == step, (expected != before[step])), f"step {step}"
+    assert torch.equal(canvas.codes, fixture[f"{run}.item{item}.final"])
+    assert ((canvas.probability > 0) & (canvas.probability <= 1)).all()
+
+
+@masked_models
+@pytest.mark.parametrize(("run", "item"), RUNS)
+@torch.inference_mode()
+def test_parity_omnivoice_lm_candidates(fixture: Fixture, run: str, item: int) -> None:
+    network = network_of(fixture)
+    request, rules = request_of(fixture, run, item), rules_of(fixture.description["runs"][run]["config"])
+    predictor = FusedMasked.of(network).begin(request, rules.guidance)
+    start = f"{run}.item{item}.step"
+    steps = {int(name.removeprefix(start).partition(".")[0]) for name in fixture.names if name.startswith(start)}
+    for step in sorted(steps):
+        codes = fixture[f"{run}.item{item}.tokens_before_step"][step]
+        scores = predictor.scores(codes, 0, request.frames, Guide.BOTH)
+        # What was recorded are the likeliest codes, also where others were drawn.
+        code, _, likeliest = candidates(scores, replace(rules, class_temperature=0.0), scores.new_zeros)
+        assert torch.equal(code, fixture[f"{start}{step}.pred_tokens"])
+        assert_close(likeliest, fixture[f"{start}{step}.confidence"], TOLERANCE, f"log-probabilities of step {step}")
+
+
+@masked_models
+@torch.inference_mode()
+def test_parity_omnivoice_lm_exact_savings_leave_the_scores(fixture: Fixture) -> None:
+    """The fused network beside the one that runs as upstream, on the same canvases and parts of them."""
+    network = network_of(fixture)
+    request = request_of(fixture, "clone", 0)
+    plain, fused = PlainRun(network, request, 2.0), FusedMasked.of(network).begin(request, 2.0)
+    for codes in fixture["clone.item0.tokens_before_step"]:
+        for first, last in ((0, request.frames), (3, 9)):
+            expected = plain.scores(codes, first, last, Guide.BOTH)
+            found = fused.scores(codes, first, last, Guide.BOTH).log_softmax(-1)
+            assert_close(found, expected, TOLERANCE, "the log-probabilities")

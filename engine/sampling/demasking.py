@@ -1,0 +1,197 @@
+"""Iterative demasking: a canvas of masked codes is filled in, in each step those codes that the model is surest of.
+
+A canvas has a row of codes for every codebook and a column for every frame. In each step the network scores every code
+of the block that is being filled in; of each cell the likeliest code is a candidate, and the cells whose candidates are
+likeliest are committed, first codebooks first (a penalty on every further one). Nothing that was committed is changed.
+Only *which* cells are committed is random by default.
+
+No result is looked at on the way: how many cells each step commits is known beforehand, so on a graphics card the loop
+runs ahead of the device.
+
+Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py`` (guidance among log-probabilities, schedule, penalty, both
+temperatures). There, chance comes from torch's global generator; here a request has its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from engine.sampling.demasking_schedule import Block, commit_counts
+
+TOP_SHARE = 0.1
+"""Share of a codebook that codes are drawn from where they are drawn at all."""
+SMALLEST = 1e-10
+"""What keeps logarithms of uniform numbers finite, as upstream."""
+
+
+class Guide(Enum):
+    """How one step is guided."""
+
+    BOTH = "both"
+    """Conditional and unconditional scores are computed."""
+    REUSED = "reused"
+    """Only conditional ones are; what the last step that computed both found between them takes their place."""
+    ALONE = "alone"
+    """The conditional ones stand for themselves."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How codes are chosen and committed."""
+
+    guidance: float = 2.0
+    """Strength g: log-probabilities are c + g (c − u), normalised again."""
+    shift: float = 0.1
+    layer_penalty: float = 5.0
+    """What a candidate's log-probability loses for every codebook before its own."""
+    position_temperature: float = 5.0
+    """How much chance decides which cells are committed; 0: none."""
+    class_temperature: float = 0.0
+    """How much chance decides which code a cell gets; 0: none."""
+
+
+class Predictor(Protocol):
+    """What scores the codes of a canvas."""
+
+    normalised: bool
+    """Whether its scores are log-probabilities already."""
+
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        """Scores (codebooks, last − first, entries) of the frames from ``first`` to ``last`` of ``codes`` (codebooks,
+        frames), guided: log-probabilities, or what differs from them by a constant in each cell. The last entry is the
+        mask."""
+
+
+class Noise(Protocol):
+    """All that is random about one canvas."""
+
+    def positions(self, step: int, codebooks: int, frames: int) -> Tensor:
+        """Uniform numbers (codebooks, frames) in [0, 1) that decide which cells are committed."""
+
+    def classes(self, step: int, codebooks: int, frames: int, entries: int) -> Tensor:
+        """Uniform numbers (codebooks, frames, entries) in [0, 1) that decide which codes they get."""
+
+
+class SeededNoise:
+    """The random numbers of one request. They are drawn on the processor, so that a seed gives the same ones on every
+    device."""
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
+        self._device = device
+
+    def positions(self, step: int, codebooks: int, frames: int) -> Tensor:
+        return self._uniform(codebooks, frames)
+
+    def classes(self, step: int, codebooks: int, frames: int, entries: int) -> Tensor:
+        return self._uniform(codebooks, frames, entries)
+
+    def _uniform(self, *shape: int) -> Tensor:
+        drawn = torch.rand(shape, generator=self._generator)
+        if self._device.type != "cuda":
+            return drawn.to(self._device)
+        # From pinned memory, a copy to the card does not wait for what runs there.
+        return drawn.pin_memory().to(self._device, non_blocking=True)
+
+
+class Canvas:
+    """What is being filled in. All tensors are (codebooks, frames)."""
+
+    def __init__(self, codebooks: int, frames: int, mask: int, device: torch.device) -> None:
+        self.mask = mask
+        self.codes = torch.full((codebooks, frames), mask, device=device)
+        self.order = torch.full((codebooks, frames), -1, dtype=torch.int16, device=device)
+        """The step, from 0, that committed each code; −1: none has yet."""
+        self.probability = torch.zeros(codebooks, frames, device=device)
+        """Of each code when it was committed, after guidance."""
+
+    @property
+    def codebooks(self) -> int:
+        """How many codebooks there are."""
+        return len(self.codes)
+
+    @property
+    def frames(self) -> int:
+        """How many frames there are."""
+        return self.codes.shape[1]
+
+
+def gumbel(uniform: Tensor) -> Tensor:
+    """Gumbel noise from uniform numbers."""
+    return -torch.log(-torch.log(uniform + SMALLEST) + SMALLEST)
+
+
+def candidates(
+    scores: Tensor, rules: Rules, uniform: Callable[[], Tensor], *, normalised: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """From scores (codebooks, frames, entries), the mask last: the code of each cell, its log-probability, and the
+    log-probability of the cell's likeliest one, each (codebooks, frames). ``uniform`` gives random numbers of the
+    scores' shape where they are needed."""
+    scores = scores.float()
+    # The mask cannot be chosen, but what it takes of the probability is not given to others: upstream strikes it out
+    # behind the normalisation.
+    eligible = scores[..., :-1]
+    best, code = eligible.max(dim=-1)
+    total = 0.0 if normalised else scores.logsumexp(dim=-1)
+    if rules.class_temperature <= 0:
+        return code, best - total, best - total
+    kept, codes = eligible.topk(math.ceil(TOP_SHARE * scores.shape[-1]), dim=-1)
+    drawn = kept / rules.class_temperature + gumbel(uniform().gather(-1, codes))
+    place = drawn.argmax(dim=-1, keepdim=True)
+    return codes.gather(-1, place)[..., 0], kept.gather(-1, place)[..., 0] - total, best - total
+
+
+def sureness(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
+    """What decides which cells are committed, from the log-probability of each one's likeliest code, (codebooks,
+    frames)."""
+    codebook = torch.arange(len(likeliest), device=likeliest.device)[:, None]
+    sure = likeliest - codebook * rules.layer_penalty
+    if rules.position_temperature > 0:
+        sure = sure / rules.position_temperature + gumbel(uniform())
+    return sure
+
+
+@torch.inference_mode()
+def demask(
+    predictor: Predictor,
+    canvas: Canvas,
+    block: Block,
+    rules: Rules,
+    noise: Noise,
+    first_step: int = 0,
+    guide: Callable[[int], Guide] = lambda step: Guide.BOTH,
+    check: Callable[[], None] = lambda: None,
+) -> Iterator[int]:
+    """Fill in ``block`` of ``canvas``: yields the number of each step, from ``first_step``, when its codes are there.
+
+    Steps that would commit nothing, at the end of a short block, are left out; the scores that upstream computes there
+    are not used. ``check`` is called before every step; what it raises is passed on.
+    """
+    codes, order, probability = (
+        one[:, block.start : block.end] for one in (canvas.codes, canvas.order, canvas.probability)
+    )
+    counts = commit_counts(codes.numel(), block.steps, rules.shift)
+    for step, count in enumerate(counts, first_step):
+        if not count:
+            break
+        check()
+        scores = predictor.scores(canvas.codes, block.start, block.end, guide(step))
+        code, log_probability, likeliest = candidates(
+            scores, rules, partial(noise.classes, step, *scores.shape), normalised=predictor.normalised
+        )
+        sure = sureness(likeliest, rules, partial(noise.positions, step, *codes.shape))
+        sure = sure.masked_fill(codes != canvas.mask, -math.inf)
+        places = sure.flatten().topk(count).indices
+        row, column = places // block.frames, places % block.frames
+        codes[row, column] = code.flatten()[places]
+        probability[row, column] = log_probability.flatten()[places].exp()
+        order[row, column] = step
+        yield step
