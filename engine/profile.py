@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class Evidence:
 
     ``metrics`` are named numbers: ``real_time_factor``, ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the
     baseline, by real-time factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
-    decoders that do not stream exactly).
+    decoders that do not stream exactly), and those of :class:`engine.take.Metrics`.
     """
 
     metrics: Values = NO_VALUES
@@ -60,6 +60,7 @@ class Evidence:
             metrics["log_mel_distance"] = take.log_mel_distance
         if measured.streaming_difference is not None:
             metrics["streaming_difference"] = measured.streaming_difference
+        metrics |= {name: value for name, value in asdict(take.metrics).items() if value is not None}
         return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
 
 

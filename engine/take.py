@@ -56,8 +56,8 @@ class Measurements:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What was measured on the sound of one take: by itself, and against its baseline where that spoke the same words in
-    the same time from the same noise. ``None`` is what was not, or cannot be, measured.
+    """What was measured on the sound of one take: by itself, and against its baseline where that spoke the same words
+    in the same time from the same noise. ``None`` is what was not, or cannot be, measured.
 
     What each one is, exactly: :mod:`engine.measure.signal`, :mod:`engine.measure.distortion`,
     :mod:`engine.measure.pitch`.

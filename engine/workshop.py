@@ -24,6 +24,7 @@ from engine.explore.computing import compute_view
 from engine.explore.view import Task
 from engine.knobs import NO_VALUES, Values
 from engine.measure.machine import describe
+from engine.measure.signal import of_its_own
 from engine.messages import (
     AttentionCaptured,
     AudioReady,
@@ -185,6 +186,7 @@ class Workshop:
             peak_memory_bytes=observer.memory.peak_bytes,
             device=synthesis.measurements.device or device.title(self.device),
         )
+        samples = self._audible(synthesis.samples, "the whole", command.setting)
         return Take(
             id=uuid.uuid4().hex,
             created=_now(),
@@ -192,12 +194,13 @@ class Workshop:
             voice=command.voice.id,
             setting=command.setting,
             sample_rate=synthesis.sample_rate,
-            samples=self._audible(synthesis.samples, "the whole", command.setting),
+            samples=samples,
             measurements=measurements,
             trace=synthesis.trace,
             label=command.label,
             notes=synthesis.notes,
             machine=self._machine.line,
+            metrics=of_its_own(samples, synthesis.sample_rate),
         )
 
     def _calibrate(self, command: Calibrate, observer: CalibrationJobObserver) -> None:

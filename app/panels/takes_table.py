@@ -41,6 +41,20 @@ def _distance(take: TakeSummary) -> str:
     return "–" if take.log_mel_distance is None else f"{take.log_mel_distance:.3f}"
 
 
+def _metric(title: str, meaning: str, name: str, form: str) -> Column:
+    """A column of one of :class:`engine.take.Metrics`; what was not measured sorts last."""
+
+    def text(take: TakeSummary) -> str:
+        value = getattr(take.metrics, name)
+        return "–" if value is None else form.format(value)
+
+    def key(take: TakeSummary) -> float:
+        value = getattr(take.metrics, name)
+        return float("inf") if value is None else value
+
+    return Column(title, meaning, text, key, True)
+
+
 def _streaming_level(take: TakeSummary) -> float:
     level = take.measurements.streaming_difference
     return float("-inf") if level is None else level
@@ -84,6 +98,11 @@ COLUMNS = (
         lambda take: float("inf") if take.log_mel_distance is None else take.log_mel_distance,
         True,
     ),
+    _metric("MCD", "Mel-cepstral distortion to its baseline, in dB", "mel_cepstral_distortion", "{:.2f} dB"),
+    _metric("F0", "Pitch error to its baseline, in semitones", "pitch_error", "{:.2f} st"),
+    _metric("Loudness", "Integrated loudness (ITU-R BS.1770)", "loudness", "{:.1f} LUFS"),
+    _metric("Clipping", "Share of samples at full scale or beyond", "clipping", "{:.2%}"),
+    _metric("Silence", "Share of frames 40 dB below the loudest", "silence", "{:.0%}"),
     Column(
         "Length",
         "Seconds of audio",

@@ -11,11 +11,12 @@ from statistics import median
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.engagement import engaged, number, typed, with_table
-from engine.commands.figures import figures
+from engine.commands.figures import beside_line, figures, heard_line
 from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
 from engine.errors import SettingError
 from engine.knobs import checked
+from engine.measure.against import compared
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, Interval, interval, paired_ratio
@@ -23,6 +24,7 @@ from engine.models import catalogue
 from engine.models.base import SpeechModel, Synthesis, Voice, whole
 from engine.profile import Profile
 from engine.setting import Setting
+from engine.take import Metrics
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
 
@@ -35,6 +37,8 @@ EPILOGUE = (
     "then over the texts."
 )
 SIDES = ("A", "B")
+BESIDE = ("mel_cepstral_distortion", "pitch_error", "voicing_error")
+"""Those of :class:`engine.take.Metrics` that are measured of B beside A."""
 RUNS_PER_REPEAT = 3
 """A, B, and A again: what A differs from itself is what this machine would report for no difference."""
 
@@ -78,6 +82,8 @@ class _Measured:
     """Medians over the repeats, of A and of B."""
     last: tuple[Synthesis, Synthesis]
     distance: float | None
+    metrics: Metrics
+    """Of B beside A."""
     why_not: str
     """Why there is no distance."""
 
@@ -91,6 +97,7 @@ class _Measured:
             **{name.lower(): dict(one) for name, one in zip(SIDES, self.figures, strict=True)},
             "speed_up": asdict(self.timing.speed_up["B"]),
             "log_mel_distance": self.distance,
+            **{name: getattr(self.metrics, name) for name in BESIDE},
         }
 
 
@@ -115,6 +122,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
     distance = median(distances) if distances else None
+    beside = {name: _median([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
     written = _write(place, measured) if place else []
     differences = sides[0].setting.differences(sides[1].setting)
     data = {
@@ -127,6 +135,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         "clock": measured[0].timing.clock,
         "repeats": options.repeats,
         "log_mel_distance": distance,
+        **beside,
         "texts": [one.to_json() for one in measured],
         "differences": [asdict(one) for one in differences],
         "files": [str(path) for path in written],
@@ -143,7 +152,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     if distance is None:
         lines.append(measured[0].why_not)
     else:
-        lines.append(f"Log-mel distance of B to A: {distance:.4f} (natural-log units)")
+        lines.append(beside_line(distance, Metrics(**beside), "B beside A"))
+    lines += [f"{name}: {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if others:
         lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
@@ -201,8 +211,13 @@ def _measure(
 
 def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
     """Of each figure over the ``rows`` that have it."""
-    found = {name: [row[name] for row in rows if row[name] is not None] for name in rows[0]}
-    return {name: median(values) if values else None for name, values in found.items()}
+    return {name: _median([row[name] for row in rows]) for name in rows[0]}
+
+
+def _median(values: list[float | None]) -> float | None:
+    """Of those that there are."""
+    found = [value for value in values if value is not None]
+    return median(found) if found else None
 
 
 def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
@@ -215,14 +230,17 @@ def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
     return interval([one.speed_up for one in measured]), interval([one.timing.same.median for one in measured])
 
 
-def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, str]:
-    """The log-mel distance, or why there is none."""
-    if first.trace.mel is None or second.trace.mel is None:
-        return None, "These models have no spectrogram whose distance could be measured."
+def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
+    """The log-mel distance and what else is measured of ``second`` beside ``first``, or why there is nothing."""
+    mels = first.trace.mel, second.trace.mel
+    if mels[0] is None or mels[1] is None:
+        return None, Metrics(), "These models have no spectrogram whose distance could be measured."
     try:
-        return log_mel_distance(first.trace.mel, second.trace.mel), ""
+        distance = log_mel_distance(*mels)
+        sounds = (first.samples, first.sample_rate), (second.samples, second.sample_rate)
+        return distance, compared(Metrics(), mels, sounds), ""
     except SettingError as error:
-        return None, str(error)
+        return None, Metrics(), str(error)
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from engine.measure.signal import of_its_own
 from engine.models.base import Synthesis
+from engine.take import Metrics
+
+OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
+"""Those of :class:`engine.take.Metrics` that need no baseline."""
 
 
 def figures(synthesis: Synthesis) -> dict[str, float | None]:
     """What was measured; seconds are wall seconds, the operations a share of the baseline's. ``None`` stands for what
     there is not."""
     measured = synthesis.measurements
+    heard = asdict(of_its_own(synthesis.samples, synthesis.sample_rate))
     return {
         "sample_rate": synthesis.sample_rate,
         "samples": len(synthesis.samples),
@@ -25,4 +34,28 @@ def figures(synthesis: Synthesis) -> dict[str, float | None]:
         "target_passes": measured.target_passes,
         "ops_ratio": measured.ops_ratio,
         "streaming_difference": measured.streaming_difference,
+        **{name: heard[name] for name in OF_ITS_OWN},
     }
+
+
+def heard_line(row: Mapping[str, float | None]) -> str:
+    """What a take sounds like by itself, as a sentence; ``row`` has the figures of :data:`OF_ITS_OWN`."""
+    if row["loudness"] is None:
+        return "It is silent."
+    clipped = f"{row['clipping']:.2%} of it clips" if row["clipping"] else "nothing clips"
+    return (
+        f"Loudness {row['loudness']:.1f} LUFS, true peak {row['true_peak']:.1f} dBTP; {clipped}; "
+        f"{row['silence']:.0%} is silence."
+    )
+
+
+def beside_line(distance: float | None, metrics: Metrics, of: str) -> str:
+    """How far a take is from another, as a sentence that begins with ``of``."""
+    parts = [] if distance is None else [f"log-mel distance {distance:.4f} (natural-log units)"]
+    if metrics.mel_cepstral_distortion is not None:
+        parts.append(f"mel-cepstral distortion {metrics.mel_cepstral_distortion:.2f} dB")
+    if metrics.pitch_error is not None:
+        parts.append(f"F0 error {metrics.pitch_error:.2f} semitones")
+    if metrics.voicing_error is not None:
+        parts.append(f"voicing differs in {metrics.voicing_error:.1%} of the frames")
+    return f"{of}: {', '.join(parts)}."

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from engine.commands import arguments
 from engine.commands.engagement import DITREDUCIO, engaged, with_table
-from engine.commands.figures import figures
+from engine.commands.figures import figures, heard_line
 from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
 from engine.errors import SettingError
@@ -59,11 +59,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     terminal.begin()
     synthesis = whole(model.synthesise(text, voice, setting, artefacts, terminal))
     write_wav(out, synthesis)
+    found = figures(synthesis)
     data = {
         "out": str(out),
         "text": text,
         "voice": voice.id,
-        **figures(synthesis),
+        **found,
         "notes": list(synthesis.notes),
         "setting": setting.to_json(),
         "checkpoint": model.info.fingerprint,
@@ -74,6 +75,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
         f"RTF {measured.real_time_factor:.3f} ({measured.seconds:.2f} s of synthesis), "
         f"TTFA {measured.first_audio_seconds:.2f} s, ops ratio {measured.ops_ratio:.3f}, on {model.info.device}.",
+        heard_line(found),
         *_decoding(measured),
         *synthesis.notes,
     ]

@@ -18,6 +18,16 @@ def log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
     other. Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values that are
     not numbers.
     """
+    one, other = shared_frames(first, second, "log-mel distance")
+    return float(np.mean(np.abs(one - other)))
+
+
+def shared_frames(first: np.ndarray, second: np.ndarray, figure: str) -> tuple[np.ndarray, np.ndarray]:
+    """The frames that two spectrograms (frames, bands) both have, in double precision; ``figure`` compares them.
+
+    Raises :class:`SettingError` for lengths that differ by more than a frame, other shapes, and values that are not
+    numbers.
+    """
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
         raise SettingError(
             f"Spectrograms of shapes {first.shape} and {second.shape} cannot be compared; "
@@ -27,9 +37,9 @@ def log_mel_distance(first: np.ndarray, second: np.ndarray) -> float:
     if abs(len(first) - len(second)) > LENGTH_TOLERANCE or shared == 0:
         raise SettingError(
             f"The takes have {len(first)} and {len(second)} frames, so no frame of one belongs to one of the other; "
-            "the log-mel distance compares takes of one text, voice, speed and seed."
+            f"the {figure} compares takes of one text, voice, speed and seed."
         )
-    distance = float(np.mean(np.abs(first[:shared].astype(np.float64) - second[:shared])))
-    if not np.isfinite(distance):
+    one, other = first[:shared].astype(np.float64), second[:shared].astype(np.float64)
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
         raise SettingError("A spectrogram has values that are not numbers, so its distance cannot be measured.")
-    return distance
+    return one, other

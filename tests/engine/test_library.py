@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -16,12 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine import database
 from engine import library as module
+from engine.database import AUDIO
 from engine.errors import LibraryError
 from engine.knobs import Values
-from engine.library import AUDIO, DATABASE, SCHEMA, Library, LibraryDamaged
+from engine.library import DATABASE, SCHEMA, Library, LibraryDamaged
 from engine.setting import Engaged, Setting
-from engine.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Take, Trace
+from engine.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
 from tests.disk import tiny_disk  # noqa: F401
 
 RATE = 24_000
@@ -47,6 +50,7 @@ def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
         "fidelity_to": "baseline",
         "log_mel_distance": 0.25,
         "notes": ("dropped 日本",),
+        "metrics": Metrics(-23.5, -1.25, 0.0, 0.125, mel_cepstral_distortion=1.5),
         "machine": "a machine",
     }
     return Take(**(values | changes))
@@ -89,6 +93,15 @@ def test_how_tokens_came_to_be_comes_back(library: Library) -> None:
     assert decoding.seconds_of == (0.0, 1.5, 1.52, 1.54)
 
 
+def test_measurements_from_before_a_figure_was_measured_can_be_read(library: Library) -> None:
+    library.add(take(1, measurements=Measurements(seconds=1.0, streaming_difference=-21.5)))
+    assert library.summaries()[0].measurements.streaming_difference == -21.5
+    written = json.dumps({"seconds": 1.0, "audio_seconds": 2.0, "device": "cpu"})
+    library._connection.execute("UPDATE takes SET measurements = ?", (written,))
+    (one,) = library.summaries()
+    assert one.measurements == Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
+
+
 def test_takes_outlive_the_library(library: Library, tmp_path: Path) -> None:
     library.add(take(1))
     library.close()
@@ -113,7 +126,7 @@ def test_summaries_of_ten_thousand_takes(library: Library) -> None:
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) INSERT INTO takes "
             "SELECT printf('%032x', 1000 + i), printf('2027-01-01T00:00:%06d', i), text, voice, model, "
             "replace(setting, '\"seed\":0', '\"seed\":' || i), sample_rate, frames, measurements, trace, label, "
-            "starred, fidelity_to, log_mel_distance, notes, machine FROM takes, n"
+            "starred, fidelity_to, log_mel_distance, notes, machine, metrics FROM takes, n"
         )
     direct.close()
     found = library.summaries()
@@ -211,7 +224,7 @@ def test_two_processes_share_a_library(library: Library, tmp_path: Path) -> None
 
 
 def test_a_library_that_another_program_writes_to(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
     with Library(library.folder) as impatient:
         other = sqlite3.connect(library.folder / DATABASE, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -270,6 +283,23 @@ def test_an_older_library_is_brought_up_to_date(
         assert direct.execute("SELECT mood FROM takes").fetchall() == [("good",)]
         assert direct.execute("PRAGMA user_version").fetchone() == (SCHEMA + 1,)
     direct.close()
+
+
+def test_takes_of_the_first_schema_have_no_metrics(library: Library, tmp_path: Path) -> None:
+    library.add(take(0))
+    library.close()
+    first = tmp_path / "first"
+    shutil.copytree(tmp_path / "takes", first)
+    with sqlite3.connect(first / DATABASE) as direct:
+        direct.execute("ALTER TABLE takes DROP COLUMN metrics")
+        direct.execute("PRAGMA user_version = 1")
+    direct.close()
+    for read_only in (True, False):
+        with Library(first, read_only=read_only) as older:
+            assert older.load(take(0).id) == take(0, metrics=Metrics())
+    with Library(first) as newer:
+        newer.add(take(1))
+        assert newer.load(take(1).id) == take(1)
 
 
 def test_a_migration_that_fails_changes_nothing(

@@ -1,0 +1,217 @@
+"""A database with files beside it: how it is opened, checked, brought up to date, written and set aside. Torch-free.
+
+It is an SQLite file that has a schema version, from one to the next of which migrations lead, and says in its header
+whose it is. One that is damaged but can be read is opened for reading only; one that cannot be read at all can be set
+aside with its files. What goes wrong is told in a sentence, as the database's own kind of error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar, Self
+
+from engine import files
+from engine.errors import PlainError, SettingError
+
+AUDIO = "audio"
+"""Folder of the recordings beside a database."""
+_PATIENCE_SECONDS = 5.0
+AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
+
+
+class Database:
+    """What all databases have in common. Any thread may call one; calls take turns.
+
+    ``damage`` says what is wrong with a database that can still be read, but not written; it is ``""`` for a sound one.
+    """
+
+    title: ClassVar[str]
+    """What it is, in sentences: ``take library``."""
+    contents: ClassVar[str]
+    """What is kept in it, in sentences: ``takes``."""
+    file: ClassVar[str]
+    """Its name in the folder."""
+    application: ClassVar[int]
+    """Says in the file's header whose database it is."""
+    error: ClassVar[type[PlainError]]
+    damaged: ClassVar[type[PlainError]]
+    """Raised for a database that cannot be read at all; a kind of ``error``."""
+
+    def __init__(self, folder: str | Path, read_only: bool = False) -> None:
+        self.folder = Path(folder)
+        self.damage = ""
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._read_only = read_only
+        self._version = 0
+        """Of the schema; older than ours where the database can only be read and hence not be brought up to date."""
+        with self._problems("opened"):
+            if not read_only:
+                (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
+            self._connection = self._connect()
+            try:
+                self._prepare()
+            except BaseException:
+                self.close()
+                raise
+
+    # --- What each one fills in ---------------------------------------------------------------------------------------
+    def _migrations(self) -> tuple[str, ...]:
+        """Statements that lead from each schema version to the next; a new version appends to them and changes none."""
+        raise NotImplementedError
+
+    def _kept(self) -> set[str]:
+        """Names of the audio files that have a row."""
+        raise NotImplementedError
+
+    # --- Opening and closing ------------------------------------------------------------------------------------------
+    def _connect(self) -> sqlite3.Connection:
+        path = self.folder / self.file
+        if not self._read_only:
+            return sqlite3.connect(path, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+        if not path.exists():
+            raise self.error(f"There is no {self.title} in {self.folder}; choose another folder.")
+        # A folder that may not be written has no place for the log that shared reading needs: nobody else writes there.
+        shared = "mode=ro" if (self.folder / f"{self.file}-wal").exists() else "mode=ro&immutable=1"
+        address = f"{path.resolve().as_uri()}?{shared}"
+        return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+
+    def _prepare(self) -> None:
+        migrations = self._migrations()
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables and application != self.application:
+            raise self.error(
+                f"{self.folder / self.file} belongs to another program; choose another folder for {self.contents}."
+            )
+        if version > len(migrations):
+            raise self.error(
+                f"The {self.title} in {self.folder} was written by a newer Paretone (schema {version}, this one knows "
+                f"{len(migrations)}); update Paretone, or choose another folder for {self.contents}."
+            )
+        self.damage = self._find_damage()
+        if self.damage:
+            self._read_only = True
+        self._version = version
+        if self._read_only:
+            return
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        # A take is worth waiting for the disk; nothing else is written often.
+        self._connection.execute("PRAGMA synchronous = FULL")
+        with self._writing():
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            for statements in migrations[version:]:
+                for statement in filter(str.strip, statements.split(";")):
+                    self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA application_id = {self.application}")
+            self._connection.execute(f"PRAGMA user_version = {len(migrations)}")
+            self._remove_orphans()
+        self._version = len(migrations)
+
+    def _find_damage(self) -> str:
+        """What SQLite finds wrong with the file, or ``""``; raises its error when the file cannot be read at all."""
+        found = [line for (line,) in self._connection.execute("PRAGMA quick_check(3)")]
+        return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
+
+    def _remove_orphans(self) -> None:
+        kept = self._kept()
+        for path in (self.folder / AUDIO).iterdir():
+            ours = path.name.startswith(files.TEMPORARY) or AUDIO_NAME.fullmatch(path.name)
+            if ours and path.name not in kept:
+                path.unlink(missing_ok=True)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it can be read, but not added to or changed."""
+        return self._read_only
+
+    def close(self) -> None:
+        """Close the database; it cannot be used afterwards. Closing twice does no harm."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @classmethod
+    def set_aside(cls, folder: str | Path) -> Path:
+        """Move a damaged database, audio included, into a folder of its own beside it; its path. The next one opened in
+        ``folder`` is empty. None may be open there."""
+        folder = Path(folder)
+        backup = folder / f"damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
+        try:
+            backup.mkdir(parents=True)
+            for name in (cls.file, f"{cls.file}-wal", f"{cls.file}-shm", AUDIO):
+                if (folder / name).exists():
+                    (folder / name).rename(backup / name)
+        except OSError as error:
+            raise cls.error(f"The {cls.title} in {folder} could not be moved: {files.reason(error)}.") from error
+        return backup
+
+    # --- Reading and writing ------------------------------------------------------------------------------------------
+    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple]:
+        with self._problems("read"), self._lock:
+            return self._open_connection().execute(query, values).fetchall()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One write transaction; no other process writes meanwhile."""
+        with self._lock:
+            connection = self._open_connection()
+            if self._read_only:
+                why = f" because it is damaged ({self.damage})" if self.damage else ""
+                raise self.error(
+                    f"The {self.title} in {self.folder} can only be read{why}; "
+                    "set it aside to start a new one, or choose another folder."
+                )
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _open_connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise self.error(f"The {self.title} in {self.folder} has been closed.")
+        return self._connection
+
+    @contextlib.contextmanager
+    def _problems(self, done: str) -> Iterator[None]:
+        """Turn what SQLite and the system say into an error of our own; ``done`` is what could not be done."""
+        start = f"The {self.title} in {self.folder} could not be {done}"
+        try:
+            yield
+        except OSError as error:
+            raise self.error(f"{start}: {files.reason(error)}.") from error
+        except sqlite3.OperationalError as error:
+            raise self.error(f"{start}: {_OPERATIONAL.get(error.sqlite_errorcode & 0xFF, str(error))}.") from error
+        except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
+            raise self.damaged(
+                f"{start}: {self.file} is damaged ({error}). Set it aside, where its audio stays playable, and go on "
+                "with a new one."
+            ) from error
+
+
+_OPERATIONAL = {
+    sqlite3.SQLITE_BUSY: "another program is writing to it; close that or wait a moment",
+    sqlite3.SQLITE_CANTOPEN: "its folder may not be used; choose another folder",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_IOERR: "the disk is full or failing; free some space or choose another folder",
+    sqlite3.SQLITE_READONLY: "you may not write there; choose another folder",
+}
