@@ -102,7 +102,7 @@ class FusedTransformer(nn.Module):
         start = cache.length if cache is not None else 0
         if positions is None:
             positions = torch.arange(start, start + tokens, device=embedded.device)
-        rotation = self._rotations[positions].unsqueeze(-2)
+        rotation = self.rotation(positions)
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
         windows = None if cache is None else cache.windows(tokens)
@@ -113,7 +113,7 @@ class FusedTransformer(nn.Module):
                 continue
             normalised = F.rms_norm(hidden, norm, layer.attention_norm, config.epsilon)
             projected = layer.queries_keys_values(normalised).view(batch, tokens, -1, width)
-            _turn(projected.narrow(2, 0, heads + key_heads), rotation)
+            turn(projected.narrow(2, 0, heads + key_heads), rotation)
             query, both = projected.split((heads, 2 * key_heads), dim=2)
             if windows is None:
                 key, value = both.transpose(1, 2).chunk(2, dim=1)
@@ -136,6 +136,15 @@ class FusedTransformer(nn.Module):
         if cache is not None:
             cache.advance(tokens)
         return F.rms_norm(hidden, norm, self._norm, config.epsilon).view_as(embedded)
+
+    @property
+    def fused_layers(self) -> tuple[FusedLayer, ...]:
+        """The layers, in order."""
+        return self._layers
+
+    def rotation(self, positions: Tensor) -> Tensor:
+        """What queries and keys at ``positions`` (…) are turned by, (…, 1, head_width / 2)."""
+        return self._rotations[positions].unsqueeze(-2)
 
     def reach(self, positions: int) -> None:
         """Have rotations for positions below ``positions``."""
@@ -176,7 +185,7 @@ class FusedTransformer(nn.Module):
         return mask[:, mask.shape[1] - length :]
 
 
-def _turn(x: Tensor, rotation: Tensor) -> None:
+def turn(x: Tensor, rotation: Tensor) -> None:
     """Rotate ``x``, (…, heads, head_width), in place."""
     if x.dtype in (torch.float32, torch.float64):
         torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(rotation)

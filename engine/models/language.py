@@ -89,6 +89,22 @@ class _Spoken:
         return sum(len(cycle.tokens) for cycle in self.cycles)
 
 
+@dataclass(frozen=True)
+class LanguageWorkings:
+    """The first passage of a synthesis, and what decodes it: for whoever takes it apart."""
+
+    networks: Networks
+    engagement: LanguageEngagement
+    request: Request
+    sampler: TokenSampler
+    decoding: Decoding
+    """The loop, not yet begun."""
+    decoder: Callable[[], TokenDecoder]
+    """Gives what makes its tokens heard, anew."""
+    passages: int
+    """How many there are in all."""
+
+
 class LanguageSpeech(ABC):
     """A loaded speech language model. See :class:`engine.models.base.SpeechModel`."""
 
@@ -237,6 +253,23 @@ class LanguageSpeech(ABC):
         script = self._script(text, voice, setting, check)
         for passage in script.passages:
             yield self._decoding(script, passage, check)
+
+    def workings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> LanguageWorkings:
+        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, check)
+        passage = script.passages[0]
+        request, decoding = self._decoding(script, passage, check)
+        return LanguageWorkings(
+            script.networks,
+            script.engagement,
+            request,
+            self._token_sampler(passage, script.prompt, script.options),
+            decoding,
+            lambda: self._decoder(script.prompt, script.seed, script.options),
+            len(script.passages),
+        )
 
     def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> _Script:
         """Everything that must be known before the first passage is spoken."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.models.causal import CausalTransformer
 from engine.models.fused_causal import FusedTransformer
-from engine.models.half_products import Product, product
+from engine.models.half_products import HalfProduct, Product, product
 from engine.sampling.cache import KeyValueCache
 
 
@@ -56,6 +56,11 @@ class TokenModel(nn.Module):
     def device(self) -> torch.device:
         """Where it is."""
         return self.head.device
+
+    @property
+    def head_is_half(self) -> bool:
+        """Whether scores are computed from weights that are held in float16."""
+        return isinstance(self._scores, HalfProduct)
 
     def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
         """Ids (…) to (…, hidden)."""

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from engine import device as devices
 from engine.errors import DeviceError
+from engine.measure.machine import processor
 from engine.measure.roofline import ceilings as store
 from engine.measure.roofline.ceilings import Ceilings
-from engine.measure.machine import processor
 from engine.measure.timing import clock_name, stopwatch
 from engine.models.int8 import Int8Linear
 from engine.models.precision import DTYPES, offered
@@ -36,8 +36,8 @@ LAUNCHES = 2000
 
 
 def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:
-    """The ceilings of ``device``: those that are kept, or else, and where ``again`` is set, measured and kept. ``check`` is
-    called between the measurements and may raise to cancel.
+    """The ceilings of ``device``: those that are kept, or else, and where ``again`` is set, measured and kept.
+    ``check`` is called between the measurements and may raise to cancel.
 
     Raises :class:`engine.errors.DeviceError` where the device cannot be measured.
     """
@@ -63,7 +63,8 @@ def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
         graph_launch = _graph_launch(device) if device.type == "cuda" else None
     except (RuntimeError, MemoryError) as error:
         raise DeviceError(
-            f"The ceilings of {devices.title(device)} could not be measured ({error}); close other programs that use it."
+            f"The ceilings of {devices.title(device)} could not be measured ({error}); close other programs that use "
+            "it."
         ) from error
     made = _blank(device)
     return Ceilings(

@@ -1,5 +1,5 @@
-"""How much a device does in a second at best, as measured on it (:mod:`engine.measure.roofline.benchmarks`), and the file
-in the user's data folder that keeps it. Torch-free."""
+"""How much a device does in a second at best, as measured on it (:mod:`engine.measure.roofline.benchmarks`), and the
+file in the user's data folder that keeps it. Torch-free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ SCHEMA = 1
 FILE = "ceilings.json"
 COMPUTE, MEMORY, LAUNCH = "compute", "memory", "launch"
 BOUNDS = (COMPUTE, MEMORY, LAUNCH)
-"""What can bound a component: arithmetic, traffic with memory, or starting kernels (on processors: calling operators)."""
+"""What can bound a component: arithmetic, traffic with memory, or starting kernels (on processors, calling
+operators)."""
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,20 @@
-"""Measuring the parts of a loaded model: each runs by itself, with the model's own modules on inputs of the real shapes.
+"""Measuring the parts of a loaded model: pieces of a forward pass, run in its order, with the clock read between them.
 
-Clocks inside a forward pass would slow it down and, on a graphics card, measure the wait for kernels that others
-started. So a part is run for all layers in a row, as often as makes reading the clock not count, in rounds that give
-every part the same weather; and the whole forward is measured in the same rounds, as it is. What the whole takes beyond
-its parts is the rest, and is shown as such.
+The pieces are the model's own modules and products on inputs of the real shapes, layer by layer, so that weights come
+from where they come from in a real pass. On a processor what reading the clock takes is measured and taken off; on a
+graphics card the clock is the device's own events, and work that is recorded as a CUDA graph is run part by part, each
+as a graph of its own. The whole forward is measured in the same rounds, as it is and without a clock inside: what it
+takes beyond its parts is the rest, and is shown as such.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 import torch
@@ -18,16 +22,15 @@ import torch
 from engine.measure.roofline.counts import Work
 from engine.measure.roofline.launches import counted, launches
 from engine.measure.roofline.report import Component, Phase
-from engine.measure.timing import running_order, stopwatch
+from engine.measure.timing import stopwatch
 
 ROUNDS = 5
 LEAST_SECONDS = 0.01
 """Of a timed block on a processor, whose clock is coarse; on a graphics card its own events need less."""
 MOST_REPEATS = 200
+WARM_UPS = 3
 
 Run = Callable[[], object]
-
-_WHOLE = "whole"
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,7 @@ class Part:
 
     name: str
     """Of :data:`engine.measure.roofline.report.TITLES`."""
-    run: Run
-    """All of its calls in one forward."""
-    work: Work | None
+    work: Work | None = None
     """Of one call by formula; ``None``: counted from the operators that run."""
     calls: int = 1
     """In one forward."""
@@ -56,8 +57,10 @@ class Stage:
     title: str
     forwards: float
     parts: tuple[Part, ...]
+    pieces: tuple[tuple[str, Run], ...] = field(repr=False)
+    """One forward, piece by piece: the name of the part that each belongs to, and what to run."""
     whole: Run | None = None
-    """Forwards as the setting runs them; ``None`` where they are their only part."""
+    """Forwards as the setting runs them; ``None`` where the pieces are all there is to them."""
     whole_forwards: int = 1
     """How many of them ``whole`` runs."""
     layers: Sequence[Run] = field(default=(), repr=False)
@@ -66,6 +69,7 @@ class Stage:
     """Whether ``layers`` are forwards without one."""
     shape: str = ""
     graphed: bool = False
+    """Whether it runs as a CUDA graph."""
 
 
 class Clock:
@@ -73,45 +77,36 @@ class Clock:
 
     def __init__(self, device: torch.device, tick: Callable[[], None] = lambda: None, rounds: int = ROUNDS) -> None:
         self._device, self._tick, self._rounds = device, tick, rounds
+        self.overhead = self._overhead()
+        """Seconds that reading the clock between two pieces takes; taken off. 0 where the device's events are read."""
 
     def blocks(self, stages: Sequence[Stage]) -> int:
         """How often ``tick`` will be called."""
-        return sum((len(stage.parts) + (stage.whole is not None)) * (self._rounds + 1) for stage in stages)
-
-    @property
-    def overhead(self) -> float:
-        """Seconds that reading the clock takes by itself, median of many."""
-        found = []
-        for _ in range(50):
-            with stopwatch(str(self._device)) as watch:
-                pass
-            found.append(watch.seconds)
-        return median(found)
+        return sum((1 + (stage.whole is not None)) * (self._rounds + 1) for stage in stages)
 
     @torch.inference_mode()
     def measure(self, stage: Stage) -> Phase:
         """Run everything in ``stage``."""
-        runs: dict[object, Run] = dict(enumerate(part.run for part in stage.parts))
-        if stage.whole is not None:
-            runs[_WHOLE] = stage.whole
-        repeats = {name: self._repeats(run) for name, run in runs.items()}
-        found: dict[object, list[float]] = {name: [] for name in runs}
-        for number in range(self._rounds):
-            for name in running_order(tuple(runs), number):
+        pieces = _as_graphs(stage) if stage.graphed else stage.pieces
+        repeats = self._repeats(lambda: _run_all(pieces))
+        whole_repeats = 0 if stage.whole is None else self._repeats(stage.whole)
+        found: dict[str, list[float]] = {part.name: [] for part in stage.parts}
+        wholes: list[float] = []
+        for _ in range(self._rounds):
+            for name, seconds in self._pieces(pieces, repeats).items():
+                found[name].append(seconds)
+            self._tick()
+            if stage.whole is not None:
                 with stopwatch(str(self._device)) as watch:
-                    for _ in range(repeats[name]):
-                        runs[name]()
-                found[name].append(watch.seconds / repeats[name])
+                    for _ in range(whole_repeats):
+                        stage.whole()
+                wholes.append(watch.seconds / whole_repeats / stage.whole_forwards)
                 self._tick()
         # The least, as what runs beside only ever adds; and ceilings are the best as well.
-        seconds = {name: min(values) for name, values in found.items()}
-        components = tuple(
-            self._component(part, seconds[number], stage.forwards) for number, part in enumerate(stage.parts)
-        )
+        components = tuple(self._component(stage, part, min(found[part.name])) for part in stage.parts)
         if stage.whole is None:
-            whole, started = None, sum(one.launches * one.calls for one in components) / stage.forwards
+            started = sum(one.launches * part.calls for one, part in zip(components, stage.parts, strict=True))
         else:
-            whole = seconds[_WHOLE] / stage.whole_forwards
             started = launches(stage.whole, self._device) / stage.whole_forwards
         layers = tuple(launches(run, self._device) for run in stage.layers)
         return Phase(
@@ -119,30 +114,103 @@ class Clock:
             stage.title,
             stage.forwards,
             components,
-            whole,
+            min(wholes) if wholes else None,
             started,
             tuple(round(started) - one for one in layers) if stage.without else layers,
             stage.shape,
             stage.graphed,
         )
 
+    def _component(self, stage: Stage, part: Part, seconds: float) -> Component:
+        def run() -> None:
+            _run_all([piece for piece in stage.pieces if piece[0] == part.name])
+
+        operators, counted_work = counted(run)
+        started = operators if self._device.type != "cuda" else launches(run, self._device)
+        return Component(
+            part.name,
+            part.calls * part.share * stage.forwards,
+            counted_work * (1 / part.calls) if part.work is None else part.work,
+            part.precision,
+            started / part.calls,
+            seconds / part.calls,
+            part.note,
+        )
+
     def _repeats(self, run: Run) -> int:
-        """How often ``run`` has to run for the clock not to count."""
+        """How often ``run`` has to run for what surrounds it not to count."""
         run()
         with stopwatch(str(self._device)) as watch:
             run()
         self._tick()
         return min(MOST_REPEATS, max(1, math.ceil(LEAST_SECONDS / max(watch.seconds, 1e-7))))
 
-    def _component(self, part: Part, seconds: float, forwards: float) -> Component:
-        started = launches(part.run, self._device)
-        work = part.work if part.work is not None else counted(part.run)[1] * (1 / part.calls)
-        return Component(
-            part.name,
-            part.calls * part.share * forwards,
-            work,
-            part.precision,
-            started / part.calls,
-            seconds / part.calls,
-            part.note,
-        )
+    def _pieces(self, pieces: Sequence[tuple[str, Run]], repeats: int) -> dict[str, float]:
+        """Seconds of every part in one forward, mean over ``repeats``."""
+        found = dict.fromkeys((name for name, _ in pieces), 0.0)
+        between = self._between_events if self._device.type == "cuda" else self._between_readings
+        for _ in range(repeats):
+            for (name, _), seconds in zip(pieces, between(pieces), strict=True):
+                found[name] += seconds / repeats
+        return found
+
+    def _between_readings(self, pieces: Sequence[tuple[str, Run]]) -> list[float]:
+        # Collected first and worked out afterwards, so that nothing but the clock lies between two pieces.
+        readings = [self._now()]
+        for _, run in pieces:
+            run()
+            readings.append(self._now())
+        return [max(0.0, after - before - self.overhead) for before, after in itertools.pairwise(readings)]
+
+    def _between_events(self, pieces: Sequence[tuple[str, Run]]) -> list[float]:
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(len(pieces) + 1)]
+        torch.cuda.synchronize(self._device)
+        events[0].record()
+        for event, (_, run) in zip(events[1:], pieces, strict=True):
+            run()
+            event.record()
+        events[-1].synchronize()
+        return [before.elapsed_time(after) / 1000 for before, after in itertools.pairwise(events)]
+
+    def _now(self) -> float:
+        if self._device.type == "mps":
+            torch.mps.synchronize()
+            return time.perf_counter()
+        return time.process_time()
+
+    def _overhead(self) -> float:
+        if self._device.type == "cuda":
+            return 0.0
+        readings = [self._now() for _ in range(201)]
+        return median(after - before for before, after in itertools.pairwise(readings))
+
+
+def _run_all(pieces: Sequence[tuple[str, Run]]) -> None:
+    for _, run in pieces:
+        run()
+
+
+def _as_graphs(stage: Stage) -> tuple[tuple[str, Run], ...]:
+    """All pieces of each part as one CUDA graph; as they are where one cannot be recorded."""
+    graphs = []
+    for part in stage.parts:
+        mine = [piece for piece in stage.pieces if piece[0] == part.name]
+        try:
+            graphs.append((part.name, recorded(partial(_run_all, mine))))
+        except RuntimeError:
+            return stage.pieces
+    return tuple(graphs)
+
+
+def recorded(run: Run) -> Run:
+    """``run`` as a CUDA graph, warm. Raises :class:`RuntimeError` where it cannot be recorded."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UPS):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay

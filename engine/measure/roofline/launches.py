@@ -39,7 +39,7 @@ class OperatorCounter(TorchDispatchMode):
         self.launches = 0
         self.work = Work()
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204 (torch's own signature)
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         if func._overloadpacket not in flop_registry and name not in _WHOLE:
@@ -66,7 +66,7 @@ def counted(run: Callable[[], object]) -> tuple[int, Work]:
 
 
 def launches(run: Callable[[], object], device: torch.device) -> int:
-    """Kernels that one ``run`` starts on a graphics card, operators that it calls on a processor. ``run`` has to be warm."""
+    """Kernels that one ``run``, warm, starts on a graphics card; operators that it calls on a processor."""
     if device.type != "cuda":
         return counted(run)[0]
     with torch.inference_mode(), profile(activities=[ProfilerActivity.CUDA]) as profiler:

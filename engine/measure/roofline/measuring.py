@@ -15,10 +15,12 @@ from engine.measure.machine import describe
 from engine.measure.roofline.benchmarks import ceilings_of
 from engine.measure.roofline.clock import ROUNDS, Clock, Stage
 from engine.measure.roofline.flow_stages import flow_stages
+from engine.measure.roofline.language_stages import language_stages
 from engine.measure.roofline.launches import write_chrome_trace
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.models.flow import FlowSpeech
+from engine.models.language import LanguageSpeech
 from engine.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -71,7 +73,6 @@ def measure_roofline(
 
         clock = Clock(parts.device, tick, rounds)
         total = clock.blocks(parts.stages)
-        overhead = clock.overhead
         phases = tuple(clock.measure(stage) for stage in parts.stages)
     if trace is not None:
         write_chrome_trace(_one_of_each(parts.stages), trace, parts.device)
@@ -85,7 +86,7 @@ def measure_roofline(
         subject.utterance.text,
         subject.utterance.voice.id,
         parts.audio_seconds,
-        overhead,
+        clock.overhead,
         parts.notes,
         machine.line,
         datetime.now(UTC).isoformat(timespec="seconds"),
@@ -100,6 +101,12 @@ def _taken_apart(subject: Subject, check: Callable[[], None]) -> _Parts:
         notes = (*works.engagement.notes, *_first_of(works.passages))
         stages = flow_stages(works, model.info.title)
         return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes)
+    if isinstance(model, LanguageSpeech):
+        works = model.workings(utterance.text, utterance.voice, subject.setting, check)
+        stages = language_stages(works, model.info.token_rate)
+        tokens = sum(one.forwards for one in stages if one.name == "decode")
+        notes = (*works.engagement.notes, *_first_of(works.passages))
+        return _Parts(stages, works.request.embedded.device, tokens / model.info.token_rate, notes)
     raise SettingError(f"{model.info.title} cannot be taken apart into components.")
 
 
@@ -116,7 +123,7 @@ def _one_of_each(stages: tuple[Stage, ...]) -> Callable[[], None]:
                 if stage.whole is not None:
                     stage.whole()
                 else:
-                    for part in stage.parts:
-                        part.run()
+                    for _, piece in stage.pieces:
+                        piece()
 
     return run

@@ -1,8 +1,8 @@
-"""The analytic table of the roofline post ("Why Is Diffusion TTS Slow? A Roofline Analysis of OmniVoice Inference") for a
-clip of ten seconds on an H100, from the same formulas that rooflines of loaded models are counted by. Torch-free.
+"""The analytic table of the roofline post ("Why Is Diffusion TTS Slow? A Roofline Analysis of OmniVoice Inference") for
+a clip of ten seconds on an H100, from the same formulas that rooflines of loaded models are counted by. Torch-free.
 
-Its constants are round: 10¹⁵ operations and 3 · 10¹² bytes a second. Both branches count 300 tokens each; the unconditional
-one, which is the shorter of the two, is taken for as long as the other.
+Its constants are round: 10¹⁵ operations and 3 · 10¹² bytes a second. Both branches count 300 tokens each; the
+unconditional one, which is the shorter of the two, is taken for as long as the other.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ TITLES = {
 """The components, in the order of a forward pass, as people call them."""
 MEANINGS = {
     EMBEDDING: "What makes the first layer's input",
-    PROJECTIONS: "Products to queries, keys and values, with what is done to them head by head, and from the mixed values",
+    PROJECTIONS: "Products to queries, keys and values, with what is done to each head, and from the mixed values",
     ATTENTION: "Both products of attention and the softmax between them",
     FEED_FORWARD: "The products of the feed-forward modules and the activation between them",
     NORMS: "Norms of the layers, gates and residual additions",
