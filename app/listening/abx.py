@@ -1,0 +1,48 @@
+"""ABX: can any difference be heard? X is A or B, and the listener says which."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from app.listening.session import Planned, Session
+from app.listening.stimuli import PreparedItem
+from app.listening.trials import ABX, Circumstances, RecordError, TrialRecord
+
+DEFAULT_TRIALS = 16
+A, B, X = range(3)
+"""The buttons."""
+
+
+class AbxSession(Session):
+    """``trials`` trials over the items in turn. X is drawn anew for each of them, by the operating system."""
+
+    method = ABX
+
+    def __init__(
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        trials: int = DEFAULT_TRIALS,
+        chance: random.Random | None = None,
+        name: str = "",
+    ) -> None:
+        self._trials = trials
+        if any(len(one.stimuli) != 2 for one in items):
+            raise RecordError("ABX compares exactly two settings; tick two.")
+        super().__init__(items, listener, chance, name)
+
+    def _plan(self) -> Sequence[Planned]:
+        return [self._again(Planned(item, (0, 1, 0))) for item in self._spread(self._trials)]
+
+    def _again(self, trial: Planned) -> Planned:
+        return Planned(trial.item, (0, 1, self._chance.randrange(2)))
+
+    def why_not_answer(self) -> str:
+        return "" if X in self.heard else "Listen to X first."
+
+    def answer(self, said: int, around: Circumstances) -> TrialRecord:
+        """The listener says that X is ``A`` or ``B``. Raises :class:`RecordError` before X was heard."""
+        if said not in (A, B):
+            raise ValueError(f"X is A or B, not {said}")
+        return self._answered({"said": said}, around)

@@ -1,0 +1,249 @@
+"""webMUSHRA (github.com/audiolabs/webMUSHRA): results as its scripts know them, and whole tests for remote panels.
+
+Columns are those of webMUSHRA's ``service/write.php``, in its order. Names of conditions are their titles; the hidden
+reference and the anchors are called as webMUSHRA calls them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from app.listening import anchors
+from app.listening.results import vote_for_second_condition
+from app.listening.stimuli import LONGEST_SECONDS, PreparedItem
+from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RecordError, TrialRecord, complete_sessions
+from engine import __version__, files
+from engine.export.delivery import deliver
+
+RATE = 48000
+"""Hertz. webMUSHRA plays only what has the browser's own rate."""
+REFERENCE = "reference"
+MUSHRA_COLUMNS = (
+    "session_test_id",
+    "session_uuid",
+    "trial_id",
+    "rating_stimulus",
+    "rating_score",
+    "rating_time",
+    "rating_comment",
+)
+PAIR_COLUMNS = (
+    "session_test_id",
+    "trial_id",
+    "choice_reference",
+    "choice_non_reference",
+    "choice_answer",
+    "choice_time",
+    "choice_comment",
+)
+_QUESTIONS = {
+    ABX: "One of A and B is the reference. Which one?",
+    PREFERENCE: "Which one do you prefer?",
+    MUSHRA: "How good is each, compared with the reference? One of them is the reference itself: rate it 100. "
+    "The reference is the unaccelerated output of the same model, not human speech.",
+}
+
+
+# --- Results ---------------------------------------------------------------------------------------------------------
+def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
+    """The complete sessions of ``found`` as files that webMUSHRA might have written: ``mushra.csv`` for ratings,
+    ``paired_comparison.csv`` for pairs.
+
+    ABX answers are ``correct`` and ``incorrect``; ``choice_reference`` is what X was. webMUSHRA has no graded pairs: of
+    the two preference methods the answer is the vote for ``choice_non_reference`` over ``choice_reference``.
+    """
+    sessions = complete_sessions(found)
+    names = _trial_names(found)
+    rated = [row for own in sessions for one in own if one.method == MUSHRA for row in _rating_rows(one, names)]
+    paired = [_pair_row(one, names) for own in sessions for one in own if one.method != MUSHRA]
+    made = {}
+    if rated:
+        made["mushra.csv"] = _csv(MUSHRA_COLUMNS, rated)
+    if paired:
+        made["paired_comparison.csv"] = _csv(PAIR_COLUMNS, paired)
+    return made
+
+
+def _trial_names(found: Sequence[TrialRecord]) -> dict[tuple[str, object], str]:
+    """webMUSHRA's names of trials: the same one for the same sentence of one method."""
+    names: dict[tuple[str, object], str] = {}
+    for method in METHODS:
+        for number, item in enumerate(dict.fromkeys(one.item for one in found if one.method == method), start=1):
+            names[method, item] = f"{method}_{number}"
+    return names
+
+
+def _rating_rows(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> list[tuple]:
+    name, time = names[trial.method, trial.item], trial.around.milliseconds
+    return [
+        (
+            f"paretone-{MUSHRA}",
+            trial.session,
+            name,
+            REFERENCE if place == 0 else _condition_name(one.key, one.title),
+            score,
+            time,
+            "",
+        )
+        for place, (one, score) in enumerate(zip(trial.conditions, trial.answer["ratings"], strict=True))
+    ]
+
+
+def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tuple:
+    if trial.method == ABX:
+        x = trial.order[2]
+        reference, other = trial.conditions[x], trial.conditions[1 - x]
+        answer: object = "correct" if trial.answer["said"] == x else "incorrect"
+    else:
+        reference, other = trial.conditions
+        answer = vote_for_second_condition(trial)
+    comment = "repeat" if trial.repeat else ""
+    return (
+        f"paretone-{trial.method}",
+        names[trial.method, trial.item],
+        reference.title,
+        other.title,
+        answer,
+        trial.around.milliseconds,
+        comment,
+    )
+
+
+def _condition_name(key: str, title: str) -> str:
+    return key if key in anchors.CUTOFFS else title
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8")
+
+
+def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]:
+    """Write :func:`tables` into ``folder``: all files or none. Raises :class:`PlainError` otherwise."""
+    made = tables(found)
+    if not made:
+        raise RecordError("No listening test has been carried through yet; there is nothing to export.")
+    return deliver(folder, made, lambda done, total: None)
+
+
+# --- Tests -----------------------------------------------------------------------------------------------------------
+def bundle(name: str, method: str, prepared: Sequence[PreparedItem], trials: int) -> dict[str, bytes]:
+    """The files of a test that webMUSHRA can run: ``<name>.yaml``, the sounds, and ``<name>.json`` with what each sound
+    is. They belong into the folder ``configs/<name>`` of webMUSHRA. Sounds are 32-bit float WAV files at 48 kHz,
+    equally loud and equally long, as webMUSHRA demands. ABX asks ``trials`` times; the others ask about each sentence
+    as often as webMUSHRA does.
+    """
+    if any(one.rate != RATE for one in prepared):
+        raise ValueError(f"a bundle is made of sounds at {RATE} Hz")
+    sounds: dict[str, bytes] = {}
+    described: list[dict] = []
+    pages: list = ["random"]
+    for number, item in enumerate(prepared, start=1):
+        length = max(len(one.samples) for one in item.stimuli)
+        if method == MUSHRA and length / RATE > LONGEST_SECONDS:
+            raise RecordError(f"“{item.record.text[:40]}…” is longer than {LONGEST_SECONDS:g} s, which MUSHRA allows.")
+        paths = {}
+        for place, one in enumerate(item.stimuli):
+            file = f"{number:02d}-{place}.wav"
+            heard = np.zeros(length, np.float32)
+            heard[: len(one.samples)] = one.amplified
+            sounds[file] = files.wav(heard, RATE)
+            paths[_condition_name(one.record.key, one.record.title)] = f"configs/{name}/{file}"
+            described.append(
+                {
+                    "file": file,
+                    "text": item.record.text,
+                    "voice": item.record.voice,
+                    "seed": item.record.seed,
+                    "condition": one.record.title,
+                    "setting": one.record.key,
+                    "take": one.record.take,
+                    "gain_db": one.record.gain,
+                    "lufs_before_gain": one.record.lufs,
+                }
+            )
+        times = len(range(number - 1, trials, len(prepared))) if method == ABX else 1
+        pages += [_page(method, f"{number}" if time == 0 else f"{number}_{time + 1}", paths) for time in range(times)]
+    config = {
+        "testname": f"Listening test {name}",
+        "testId": name,
+        "bufferSize": 2048,
+        "stopOnErrors": True,
+        "showButtonPreviousPage": False,
+        "remoteService": "service/write.php",
+        "pages": [
+            {
+                "type": "volume",
+                "id": "volume",
+                "name": "Volume",
+                "content": "Set a comfortable volume, and leave it there.",
+                "stimulus": f"configs/{name}/01-0.wav",
+                "defaultVolume": 0.5,
+            },
+            pages,
+            {
+                "type": "finish",
+                "name": "Thank you",
+                "content": "Thank you for listening.",
+                "showResults": False,
+                "writeResults": True,
+            },
+        ],
+    }
+    about = {
+        "schema": 1,
+        "made_by": f"Paretone {__version__}",
+        "method": method,
+        "rate": RATE,
+        "lufs": [round(one.target, 4) for one in prepared],
+        "sounds": described,
+    }
+    return {
+        f"{name}.yaml": yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode(),
+        f"{name}.json": (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode(),
+        **sounds,
+    }
+
+
+def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
+    """One page; ``paths`` of its sounds by the names of their conditions, the reference first."""
+    if method == CCR:
+        raise RecordError("webMUSHRA has no graded comparison of pairs; choose Preference to export one.")
+    (first, reference), *others = paths.items()
+    page = {"id": f"{method}_{name}", "name": "Listening test", "content": _QUESTIONS[method]}
+    if method == MUSHRA:
+        extra = {
+            "showWaveform": False,
+            "enableLooping": True,
+            "strict": True,
+            "reference": reference,
+            "createAnchor35": False,
+            "createAnchor70": False,
+            "randomize": True,
+            "showConditionNames": False,
+            "stimuli": dict(others),
+        }
+        return {"type": "mushra", **page, **extra}
+    if method == ABX:
+        extra = {"showWaveform": False, "enableLooping": True, "reference": reference, "stimuli": dict(others)}
+        return {"type": "paired_comparison", **page, **extra}
+    extra = {"considerOrder": True, "mustPlayback": "ended", "stimuli": {first: reference, **dict(others)}}
+    return {"type": "preference_test", **page, **extra}
+
+
+def write_bundle(
+    name: str, method: str, prepared: Sequence[PreparedItem], trials: int, folder: Path
+) -> tuple[Path, ...]:
+    """Write :func:`bundle` into the folder ``name`` within ``folder``: all files or none. Raises :class:`PlainError`
+    otherwise."""
+    return deliver(folder / name, bundle(name, method, prepared, trials), lambda done, total: None)

@@ -1,0 +1,144 @@
+"""What tests came to, from trials whose outcome is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.listening import results, statistics, trials
+from app.listening.results import ListeningScore
+from tests.app.listening.listeners import BASELINE, FAST, LOW, MID, abx_trial, mushra_trial, preference_trial
+
+OTHER = replace(FAST, key="0" * 16, title="Step pruning: 7 steps")
+
+
+def abx_session(name: str, hits: int, planned: int = 16, **more) -> list:
+    return [
+        abx_trial(
+            name,
+            number + 1,
+            x=number % 2,
+            said=number % 2 if number < hits else 1 - number % 2,
+            planned=planned,
+            **more,
+        )
+        for number in range(planned)
+    ]
+
+
+def test_an_abx_session_is_judged_exactly() -> None:
+    found = results.result(abx_session("s", 12))
+    assert (found.hits, found.trials, found.needed, found.listeners) == (12, 16, 12, 1)
+    assert found.p == pytest.approx(0.0384, abs=1e-4)
+    assert found.heard
+    assert (found.rate.low, found.rate.high) == statistics.exact_interval(12, 16)
+    assert found.titles == ("baseline", "DiTReducio δ 0.2")
+    missed = results.result(abx_session("s", 11))
+    assert not missed.heard
+    assert missed.smallest_detectable == pytest.approx(0.81, abs=0.01)
+
+
+def test_sessions_of_several_listeners_are_put_together_and_incomplete_ones_left_out() -> None:
+    found = [
+        *abx_session("s1", 12, listener="l1"),
+        *abx_session("s2", 8, listener="l2"),
+        *abx_session("s3", 16, listener="l3")[:15],
+    ]
+    (only,) = results.comparisons(found)
+    together = results.result(only)
+    assert (together.hits, together.trials, together.listeners) == (20, 32, 2)
+    assert together.rate.low < 20 / 32 < together.rate.high
+
+
+def test_votes_are_turned_the_right_way_round_and_repeats_only_checked() -> None:
+    answers = [
+        # The second condition is better by 2, whichever comes first.
+        preference_trial("s", 1, 2, (0, 1), planned=5, text="one"),
+        preference_trial("s", 2, -2, (1, 0), planned=5, text="two"),
+        preference_trial("s", 3, 0, (1, 0), planned=5, text="three"),
+        preference_trial("s", 4, -2, (1, 0), planned=5, text="one", repeat=True),
+        preference_trial("s", 5, -2, (0, 1), planned=5, text="two", repeat=True),
+    ]
+    found = results.result(answers)
+    assert found.mean.mean == pytest.approx(4 / 3)
+    assert (found.sign.better, found.sign.worse, found.sign.ties) == (2, 0, 1)
+    assert (found.first, found.second) == (1, 1), "for what was heard first, and second"
+    assert (found.repeats, found.consistent) == (2, 1)
+    assert found.graded
+
+
+def test_who_always_votes_for_the_first_shows_an_order_bias_and_no_preference() -> None:
+    answers = [
+        preference_trial("s", number + 1, -1, (0, 1) if number % 2 else (1, 0), planned=12, text=f"{number}")
+        for number in range(12)
+    ]
+    found = results.result(answers)
+    assert found.mean.mean == 0
+    assert found.order_p < 0.001
+    assert found.sign.p == 1.0
+
+
+def test_mushra_leaves_out_who_fails_the_screening_and_says_so() -> None:
+    found = []
+    for listener, hidden in (("good", 100), ("fair", 95), ("deaf", 70)):
+        for item in range(8):
+            found.append(
+                mushra_trial(
+                    f"s-{listener}",
+                    item + 1,
+                    (hidden, 80 + item % 3, 10, 40),
+                    planned=8,
+                    listener=listener,
+                    text=f"Sentence {item}.",
+                )
+            )
+    outcome = results.result(results.comparisons(found)[0])
+    assert [one.condition for one in outcome.summaries] == [
+        "Hidden reference",
+        "DiTReducio δ 0.2",
+        "Anchor 3.5 kHz",
+        "Anchor 7 kHz",
+    ]
+    assert [one.mean.n for one in outcome.summaries] == [16] * 4
+    assert {one.listener: one.excluded for one in outcome.screenings} == {"deaf": True, "fair": False, "good": False}
+    (difference,) = outcome.differences
+    assert difference.than == "Hidden reference"
+    assert difference.difference.high < 0
+    assert difference.p < 0.01
+    assert outcome.pages == 24
+
+
+def test_settings_that_joined_later_are_held_against_the_same_reference() -> None:
+    first = mushra_trial("s1", 1, (100, 60, 10, 40))
+    second = mushra_trial("s2", 1, (100, 80, 10, 40), listener="l2", conditions=(BASELINE, OTHER, LOW, MID))
+    (only,) = results.comparisons([first, second])
+    outcome = results.result(only)
+    assert [one.condition for one in outcome.summaries][1:3] == [FAST.title, OTHER.title]
+    assert [one.mean.n for one in outcome.summaries] == [2, 1, 1, 2, 2]
+    # Holm: two tests.
+    assert all(one.p == 1.0 for one in outcome.differences)
+
+
+def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
+    for one in abx_session("s1", 12):
+        trials.append(one, tmp_path)
+    for number in range(4):
+        trials.append(
+            # Here the accelerated one stands first; its score is how much better it is than the baseline.
+            preference_trial("s2", number + 1, 1, (0, 1), planned=4, text=f"{number}", conditions=(FAST, BASELINE)),
+            tmp_path,
+        )
+    trials.append(mushra_trial("s3", 1, (100, 60, 10, 40)), tmp_path)
+    trials.append(preference_trial("s4", 1, 3, planned=1, conditions=(FAST, OTHER)), tmp_path)
+    found = {(one.setting, one.method): one for one in results.scores(tmp_path)}
+    assert found[FAST.key, "abx"] == ListeningScore(FAST.key, "abx", 0.75, *statistics.exact_interval(12, 16), 16)
+    assert found[FAST.key, "ccr"] == ListeningScore(FAST.key, "ccr", -1.0, -1.0, -1.0, 4)
+    assert found[FAST.key, "mushra"].mean == 60
+    assert found[BASELINE.key, "mushra"].mean == 100
+    assert len(found) == 4, "anchors have no score, and neither have two accelerated ones against each other"
+
+
+def test_there_are_no_scores_at_first() -> None:
+    assert results.scores() == ()

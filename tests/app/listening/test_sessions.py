@@ -1,0 +1,249 @@
+"""Sessions of ABX, preference and MUSHRA: what is asked, in which order, and what counts."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from app.listening.abx import AbxSession
+from app.listening.mushra import MushraSession
+from app.listening.preference import FIRST, SECOND, PreferenceSession
+from app.listening.session import Session
+from app.listening.stimuli import PreparedItem, Stimulus
+from app.listening.trials import Circumstances, ItemRecord, RecordError
+from tests.app.listening.listeners import BASELINE, FAST, LOW, MID
+
+CALM = Circumstances(1000, 0, "Speaker", 0.2)
+DISTURBED = Circumstances(1000, 1, "Speaker", 0.2)
+
+
+def prepared(*records, text: str = "A sentence.") -> PreparedItem:
+    stimuli = tuple(Stimulus(one, np.zeros(10, np.float32)) for one in records)
+    return PreparedItem(ItemRecord(text, "slt", 7), stimuli, 48000, True, -23.0, True)
+
+
+def pairs(count: int) -> list[PreparedItem]:
+    return [prepared(BASELINE, FAST, text=f"Sentence {number}.") for number in range(count)]
+
+
+def pages(count: int) -> list[PreparedItem]:
+    return [prepared(BASELINE, FAST, LOW, MID, text=f"Sentence {number}.") for number in range(count)]
+
+
+def chance(seed: int = 0) -> random.Random:
+    return random.Random(seed)
+
+
+# --- ABX -------------------------------------------------------------------------------------------------------------
+def test_x_is_drawn_by_the_operating_system_and_is_fair() -> None:
+    session = AbxSession(pairs(1), "l")
+    assert isinstance(session._chance, secrets.SystemRandom)
+    drawn = Counter(one.order[2] for run in range(40) for one in AbxSession(pairs(1), "l", 50)._waiting)
+    # Of 2000 fair draws, 1000 and some six standard deviations at most.
+    assert abs(drawn[0] - 1000) < 135
+    assert drawn[0] + drawn[1] == 2000
+
+
+def test_an_abx_session_asks_as_often_as_was_fixed_and_about_all_sentences() -> None:
+    session = AbxSession(pairs(5), "l", 16, chance())
+    asked = []
+    while not session.finished:
+        asked.append(session.trial.item)
+        assert session.trial.order[:2] == (0, 1)
+        text, x = session.item.record.text, session.trial.order[2]
+        session.hear(2)
+        record = session.answer(0, CALM)
+        assert (record.item.text, record.order[2]) == (text, x)
+    assert len(asked) == session.planned == session.valid == 16
+    assert sorted(Counter(asked).values()) == [3, 3, 3, 3, 4]
+    assert [one.number for one in session.records] == list(range(1, 17))
+    assert {one.planned for one in session.records} == {16}
+
+
+def test_x_has_to_be_heard_before_it_is_judged() -> None:
+    session = AbxSession(pairs(1), "l", 2, chance())
+    session.hear(0)
+    with pytest.raises(RecordError, match="Listen to X"):
+        session.answer(0, CALM)
+    session.hear(2)
+    assert session.why_not_answer() == ""
+    session.answer(1, CALM)
+    assert session.why_not_answer(), "every trial anew"
+
+
+def test_switches_are_counted_by_trial() -> None:
+    session = AbxSession(pairs(1), "l", 2, chance())
+    for button in (0, 1, 1, 2, 0):
+        session.hear(button)
+    assert session.answer(0, CALM).switches == 3
+    session.hear(2)
+    assert session.answer(0, CALM).switches == 0
+    with pytest.raises(ValueError, match="no button 3"):
+        AbxSession(pairs(1), "l").hear(3)
+
+
+def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() -> None:
+    xs = set()
+    for seed in range(20):
+        session = AbxSession(pairs(3), "l", 3, chance(seed))
+        item = session.trial.item
+        session.hear(2)
+        record = session.answer(0, DISTURBED)
+        assert record.void
+        assert (session.valid, session.void, session.planned) == (0, 1, 3)
+        assert session._waiting[-1].item == item
+        xs.add((record.order[2], session._waiting[-1].order[2]))
+        while not session.finished:
+            session.hear(2)
+            session.answer(0, CALM)
+        assert (session.valid, len(session.records)) == (3, 4)
+    assert len(xs) == 4, "the new X does not depend on the old one"
+
+
+def test_abx_compares_two() -> None:
+    with pytest.raises(RecordError, match="exactly two"):
+        AbxSession(pages(1), "l")
+    with pytest.raises(RecordError, match="no sentence"):
+        AbxSession([], "l")
+
+
+# --- Preference ------------------------------------------------------------------------------------------------------
+def _vote(session: PreferenceSession, vote: int = 0, around: Circumstances = CALM):
+    for button in (FIRST, SECOND):
+        session.hear(button)
+        session.heard_to_the_end(button)
+    return session.answer(vote, around)
+
+
+@pytest.mark.parametrize(("sentences", "trials"), [(10, 10), (3, 10), (7, 20), (1, 8), (12, 12), (5, 11)])
+def test_orders_are_balanced_and_a_tenth_is_repeated_swapped(sentences: int, trials: int) -> None:
+    for seed in range(10):
+        session = PreferenceSession(pairs(sentences), "l", trials, chance=chance(seed))
+        asked = list(session._waiting)
+        own = [one for one in asked if not one.repeat]
+        again = [one for one in asked if one.repeat]
+        assert len(own) == trials
+        assert len(again) == -(-trials // 10)
+        orders = Counter(one.order for one in own)
+        assert abs(orders[0, 1] - orders[1, 0]) <= 1
+        for item in range(sentences):
+            inside = Counter(one.order for one in own if one.item == item)
+            assert abs(inside[0, 1] - inside[1, 0]) <= 1
+        for one in again:
+            before = [other for other in asked[: asked.index(one)] if other.item == one.item]
+            assert any(other.order == one.order[::-1] and not other.repeat for other in before)
+
+
+def test_which_order_comes_first_is_drawn() -> None:
+    firsts = {PreferenceSession(pairs(1), "l", 2, chance=chance(seed)).trial.order for seed in range(20)}
+    assert firsts == {(0, 1), (1, 0)}
+
+
+def test_both_have_to_be_heard_to_the_end() -> None:
+    session = PreferenceSession(pairs(2), "l", 2, chance=chance())
+    session.hear(FIRST)
+    session.hear(SECOND)
+    assert session.why_not_answer() == "Listen to the first and the second to the end first."
+    session.heard_to_the_end(FIRST)
+    assert session.why_not_answer() == "Listen to the second to the end first."
+    session.heard_to_the_end(SECOND)
+    assert session.answer(-3, CALM).answer == {"vote": -3}
+
+
+def test_the_scale_is_p800s_or_three_choices() -> None:
+    graded = PreferenceSession(pairs(2), "l", 2, chance=chance())
+    assert (graded.method, sorted(graded.votes)) == ("ccr", [-3, -2, -1, 0, 1, 2, 3])
+    plain = PreferenceSession(pairs(2), "l", 2, graded=False, chance=chance())
+    assert (plain.method, sorted(plain.votes)) == ("preference", [-1, 0, 1])
+    with pytest.raises(ValueError, match="no vote 2"):
+        _vote(plain, 2)
+
+
+def test_a_void_comparison_is_asked_again_in_the_same_order() -> None:
+    session = PreferenceSession(pairs(4), "l", 4, chance=chance())
+    order = session.trial.order
+    assert _vote(session, 1, DISTURBED).void
+    assert session._waiting[-1].order == order
+    while not session.finished:
+        _vote(session)
+    assert session.valid == session.planned == 5
+
+
+# --- MUSHRA ----------------------------------------------------------------------------------------------------------
+def _rate_all(session: MushraSession, scores: dict[int, int]) -> None:
+    """Rate each slider by the stimulus behind it."""
+    session.hear(0)
+    for button in session.sliders:
+        session.hear(button)
+        session.rate(button, scores[session.trial.order[button]])
+
+
+def test_only_what_is_heard_can_be_rated() -> None:
+    session = MushraSession(pages(1), "l", chance())
+    with pytest.raises(RecordError, match="Only the sound"):
+        session.rate(1, 50)
+    session.hear(1)
+    session.rate(1, 50)
+    for button in (0, 2):
+        with pytest.raises(RecordError, match="Only the sound"):
+            session.rate(button, 50)
+    with pytest.raises(ValueError, match="between 0 and 100"):
+        session.rate(1, 101)
+    session.hear(0)
+    assert not session.may_rate(0), "the labelled reference has no slider"
+
+
+def test_every_sound_is_behind_one_slider_and_places_differ_from_page_to_page() -> None:
+    session = MushraSession(pages(12), "l", chance())
+    orders = []
+    while not session.finished:
+        assert session.trial.order[0] == 0
+        assert sorted(session.trial.order[1:]) == [0, 1, 2, 3]
+        orders.append(session.trial.order)
+        _rate_all(session, {0: 100, 1: 80, 2: 10, 3: 40})
+        record = session.answer(CALM)
+        assert record.answer == {"ratings": [100, 80, 10, 40]}, "by stimulus, wherever its slider was"
+    assert len(set(orders)) > 3
+    assert len({one.item.text for one in session.records}) == 12
+    assert [one.item.text for one in session.records] != [f"Sentence {number}." for number in range(12)]
+
+
+def test_a_page_is_done_when_everything_was_rated() -> None:
+    session = MushraSession(pages(1), "l", chance())
+    session.hear(1)
+    session.rate(1, 50)
+    assert session.why_not_answer() == "Listen to the reference first."
+    session.hear(0)
+    assert session.why_not_answer() == "Still to be rated: 2, 3, 4."
+    with pytest.raises(RecordError, match="Still to be rated"):
+        session.answer(CALM)
+    _rate_all(session, {0: 100, 1: 80, 2: 10, 3: 40})
+    session.answer(CALM)
+    assert session.finished
+
+
+def test_a_void_page_comes_again_with_empty_sliders_in_other_places() -> None:
+    places = set()
+    for seed in range(12):
+        session = MushraSession(pages(1), "l", chance(seed))
+        before = session.trial.order
+        _rate_all(session, {0: 100, 1: 80, 2: 10, 3: 40})
+        assert session.answer(DISTURBED).void
+        assert session.ratings == {}
+        places.add(before == session.trial.order)
+    assert False in places
+
+
+def test_too_many_sliders_are_refused() -> None:
+    with pytest.raises(RecordError, match="10 sounds at most"):
+        MushraSession([prepared(*[BASELINE] * 11)], "l")
+
+
+@pytest.mark.parametrize("session", [AbxSession(pairs(2), "l"), MushraSession(pages(2), "l")])
+def test_nothing_tells_how_well_it_goes(session: Session) -> None:
+    shown = [name for name in dir(session) if not name.startswith("_")]
+    assert not [name for name in shown if "score" in name or "hit" in name or "correct" in name]

@@ -1,0 +1,132 @@
+"""What is compared: conditions and sentences found among takes, and sounds made equally loud."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soundfile
+
+from app.listening import stimuli, trials
+from app.listening.stimuli import TOLERANCE_DECIBELS, conditions, item_of, items, prepared, setting_key
+from app.listening.trials import ABX, MUSHRA, RecordError
+from engine.knobs import Values
+from engine.library import TakeSummary
+from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
+from engine.paths import resource
+from engine.setting import Engaged, Setting
+from engine.take import Measurements, Take
+
+PLAIN = Setting("f5-mini", Values({"steps": 32}), seed=7)
+REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
+OTHER_TABLE = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "b" * 16))
+
+
+def summary(take: str, setting: Setting, text: str = "One.", seed: int = 7, voice: str = "slt") -> TakeSummary:
+    return TakeSummary(take, "2026", text, voice, replace(setting, seed=seed), 24000, 24000, Measurements())
+
+
+def test_a_condition_is_a_setting_whatever_its_seed() -> None:
+    assert setting_key(PLAIN) == setting_key(replace(PLAIN, seed=99)) != setting_key(REDUCED)
+    found = conditions([PLAIN, replace(PLAIN, seed=3), REDUCED, OTHER_TABLE])
+    assert [one.accelerated for one in found] == [False, True, True]
+    assert len({one.title for one in found}) == 3, "titles tell them apart"
+    assert "steps 5" in conditions([replace(PLAIN, options=Values({"steps": 5}))])[0].title, "not the model's default"
+    assert conditions([Setting("gone")])[0].title.endswith("gone"), "a model that is no longer known"
+
+
+def test_items_are_what_all_of_them_spoke_from_one_seed() -> None:
+    takes = [
+        summary("newer", PLAIN),
+        summary("older", PLAIN),
+        summary("fast", REDUCED),
+        summary("alone", PLAIN, "Two."),
+        summary("p3", PLAIN, "Three.", seed=1),
+        summary("f3", REDUCED, "Three.", seed=2),
+        summary("p4", PLAIN, "Four.", voice="rms"),
+        summary("f4", REDUCED, "Four.", voice="rms"),
+    ]
+    wanted = conditions([REDUCED, PLAIN])
+    found = items(takes, wanted)
+    assert [(one.text, one.takes) for one in found] == [("One.", ("fast", "newer")), ("Four.", ("f4", "p4"))]
+    assert found[0].fingerprints == (REDUCED.fingerprint, PLAIN.fingerprint)
+
+
+def test_the_two_that_are_compared_make_one_item() -> None:
+    takes = [
+        Take("a", "2026", "One.", "slt", PLAIN, 24000, np.zeros(10, np.float32)),
+        Take("b", "2026", "Two.", "rms", REDUCED, 24000, np.zeros(10, np.float32)),
+    ]
+    assert (item_of(takes).takes, item_of(takes).text) == (("a", "b"), "One.")
+
+
+@pytest.fixture(scope="module")
+def speech() -> np.ndarray:
+    samples, _ = soundfile.read(resource("models", "f5-mini", "voices", "slt.wav"), dtype="float32")
+    return samples
+
+
+def _prepared(method: str, speech: np.ndarray, gains: tuple[float, ...] = (1.0, 0.3)) -> stimuli.PreparedItem:
+    judged = conditions([PLAIN, REDUCED])
+    item = items([summary("0", PLAIN), summary("1", REDUCED)], judged)[0]
+    return prepared(item, judged, method, 48000, lambda take: (speech * np.float32(gains[int(take)]), 24000))
+
+
+@pytest.mark.parametrize("method", [ABX, MUSHRA])
+def test_everything_is_equally_loud_at_the_devices_rate(method: str, speech: np.ndarray) -> None:
+    made = _prepared(method, speech)
+    assert made.rate == 48000
+    assert made.aligned
+    levels = [integrated_loudness(one.amplified, 48000).lufs for one in made.stimuli]
+    assert max(levels) - min(levels) <= TOLERANCE_DECIBELS
+    assert levels[0] == pytest.approx(made.target, abs=TOLERANCE_DECIBELS)
+    assert max(true_peak(one.amplified) for one in made.stimuli) <= HIGHEST_PEAK + 0.05
+    loud, quiet = made.stimuli[0].record, made.stimuli[1].record
+    assert quiet.gain - loud.gain == pytest.approx(-20 * np.log10(0.3), abs=TOLERANCE_DECIBELS)
+    assert loud.lufs + loud.gain == pytest.approx(made.target, abs=1e-3)
+
+
+def test_the_anchors_come_from_the_reference(speech: np.ndarray) -> None:
+    made = _prepared(MUSHRA, speech, (1.0, 1.0))
+    assert [one.record.key for one in made.stimuli][2:] == ["anchor35", "anchor70"]
+    assert [one.record.take for one in made.stimuli] == ["0", "1", "", ""]
+    window = np.hanning(len(made.stimuli[0].samples))
+    spectra = [np.abs(np.fft.rfft(one.samples * window)) ** 2 for one in made.stimuli]
+    frequencies = np.fft.rfftfreq(len(made.stimuli[0].samples), 1 / 48000)
+    for spectrum, cutoff in ((spectra[2], 3500), (spectra[3], 7000)):
+        assert spectrum[frequencies > cutoff + 600].sum() < 1e-5 * spectra[0][frequencies > cutoff + 600].sum()
+        np.testing.assert_allclose(
+            spectrum[frequencies < cutoff - 200].sum(), spectra[0][frequencies < cutoff - 200].sum(), rtol=0.03
+        )
+
+
+def test_mushra_refuses_long_sentences() -> None:
+    with pytest.raises(RecordError, match=r"lasts 12\.5 s; MUSHRA allows 12 s"):
+        _prepared(MUSHRA, np.random.default_rng(0).standard_normal(300000).astype(np.float32) * np.float32(0.1))
+
+
+def test_autoregressive_models_do_not_keep_the_timing(speech: np.ndarray) -> None:
+    judged = conditions([Setting("lm-mini"), PLAIN])
+    item = items([summary("0", Setting("lm-mini")), summary("1", PLAIN)], judged)[0]
+    assert not prepared(item, judged, ABX, 24000, lambda take: (speech, 24000)).aligned
+
+
+def test_silence_is_written_as_a_number(speech: np.ndarray) -> None:
+    made = _prepared(ABX, speech, (1.0, 0.0))
+    assert made.stimuli[1].record.lufs == -120.0
+    record = trials.TrialRecord(
+        "s",
+        ABX,
+        "l",
+        1,
+        1,
+        made.record,
+        tuple(one.record for one in made.stimuli),
+        (0, 1, 0),
+        {"said": 0},
+        0,
+        trials.Circumstances(),
+    )
+    trials.append(record)
+    assert trials.read().problems == ()
