@@ -17,6 +17,7 @@ from engine.commands import (
     import_table,
     measure_layers,
     models,
+    roofline,
     speak,
     train,
     transfer,
@@ -37,5 +38,6 @@ COMMANDS = (
     measure_layers,
     train,
     view,
+    roofline,
 )
 """In the order in which the help lists them."""

@@ -1,0 +1,190 @@
+"""``paretone roofline``: what each component of a model costs, the least it could take here, and what it takes."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+from engine import files
+from engine.bench.report import table
+from engine.commands import arguments
+from engine.commands.engagement import with_table
+from engine.commands.output import writable
+from engine.commands.result import Result
+from engine.errors import PlainError, SettingError
+from engine.measure.roofline import published
+from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
+from engine.models.base import Utterance
+from engine.profile import Profile
+from engine.terminal import Terminal
+
+NAME = "roofline"
+SUMMARY = "Measure what each component of a model takes, against the least that this machine needs for it."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("acceleration")
+    group.add_argument("--profile", metavar="FILE", help="profile whose setting is measured")
+    arguments.add_techniques(group)
+    group.add_argument("--table", metavar="FILE", help="DiTReducio's strategy table, Paretone's or the official form")
+    arguments.add_sampler(parser)
+    arguments.add_text(parser, required=False)
+    group = parser.add_argument_group("roofline")
+    group.add_argument("--compare", action="store_true", help="measure the setting without its techniques as well")
+    group.add_argument("--again", action="store_true", help="measure this machine's ceilings again")
+    group.add_argument(
+        "--rounds", type=arguments.positive, default=5, help="how often everything is measured (default: %(default)s)"
+    )
+    group.add_argument("--trace", metavar="FILE", help="write one forward of every phase as a Chrome trace (JSON)")
+    group.add_argument("--csv", metavar="FILE", help="write the table for other programs")
+    group.add_argument(
+        "--published",
+        action="store_true",
+        help="print the roofline post's own table for OmniVoice on an H100 instead; counted, not measured",
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Measure and show."""
+    trace, csv = (None if one is None else writable(one) for one in (options.trace, options.csv))
+    if options.published:
+        report = published.report()
+        _write_csv(csv, report)
+        return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
+    profile = Profile.load(options.profile) if options.profile else None
+    if profile is not None and (options.technique or options.table):
+        raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
+    model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
+    utterance = Utterance(arguments.text(options), arguments.voice(options, model_id, profile))
+    model = arguments.load(options, terminal, model_id, options.variant)
+    if profile is not None:
+        setting, artefacts = profile.setting, profile.artefacts
+    else:
+        setting, artefacts = arguments.setting(options, model_id), ()
+        if options.table:
+            setting, artefacts = with_table(setting, model, options.table, {})
+    # Imported on use: these import torch.
+    from engine.measure.roofline.measuring import Subject, measure_roofline
+
+    terminal.begin()
+    subject = Subject(model, utterance, setting, artefacts)
+    report = measure_roofline(subject, terminal, options.again, options.rounds, trace)
+    data, lines = report.to_json(), _shown(report)
+    if options.compare and setting.techniques:
+        terminal.begin()
+        before = measure_roofline(Subject(model, utterance, setting.baseline), terminal, rounds=options.rounds)
+        data["baseline"] = before.to_json()
+        lines += ["", "Without techniques, and with them:", *waterfall(before, report)]
+    _write_csv(csv, report)
+    lines += [f"Wrote {path}." for path in (trace, csv) if path is not None]
+    return Result(data, "\n".join(lines))
+
+
+def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:
+    """What each component took before and takes after, all phases together."""
+    one, two = before.by_component(), after.by_component()
+    rows = [
+        {
+            "component": TITLES[name],
+            "before, ms": _milliseconds(one.get(name)),
+            "after, ms": _milliseconds(two.get(name)),
+            "change, ms": _milliseconds(two.get(name, 0.0) - one.get(name, 0.0)),
+        }
+        for name in TITLES
+        if name in one or name in two
+    ]
+    ratio = before.measured / after.measured if after.measured else math.nan
+    total = f"Together {before.measured * 1e3:.1f} → {after.measured * 1e3:.1f} ms, {ratio:.2f} × as fast."
+    return [*table(rows), total]
+
+
+def _shown(report: RooflineReport) -> list[str]:
+    ceilings = report.ceilings
+    spoken = f" “{report.text}”" if report.text else ""
+    lines = [f"{report.title}:{spoken} {report.audio_seconds:.1f} s of audio.", f"{ceilings.device}; {ceilings.clock}."]
+    lines += [
+        f"Ceilings in {precision}: {ceilings.operations_of(precision) / 1e9:,.0f} GFLOP/s, "
+        f"{ceilings.bytes_of(precision) / 1e9:,.1f} GB/s, ridge at {ceilings.ridge(precision):.1f} FLOP/B."
+        for precision in ceilings.operations
+    ]
+    graphed = ceilings.graph_launch_seconds
+    within = "" if graphed is None else f"; within a CUDA graph {graphed * 1e6:.2f} µs"
+    lines.append(f"A launch takes {ceilings.launch_seconds * 1e6:.2f} µs{within}.")
+    for phase in report.phases:
+        lines += ["", _headline(phase), *table(_rows(report, phase))]
+    lines += ["", _summary(report), *report.notes]
+    return lines
+
+
+def _headline(phase: Phase) -> str:
+    measured = "" if phase.whole_seconds is None else f", {phase.whole_seconds * 1e3:.3g} ms each"
+    layers = ""
+    if phase.layer_launches:
+        fewest, most = min(phase.layer_launches), max(phase.layer_launches)
+        layers = f", {fewest} a layer" if fewest == most else f", {fewest} to {most} a layer"
+    graph = ", as a CUDA graph" if phase.graphed else ""
+    launches = f", {phase.launches:.0f} launches each{layers}{graph}"
+    return f"{phase.title}: {phase.forwards:g} × ({phase.shape}){measured}{launches}"
+
+
+def _rows(report: RooflineReport, phase: Phase) -> list[dict[str, object]]:
+    ceilings = report.ceilings
+    return [
+        {
+            "component": one.title,
+            "calls": round(one.calls, 1),
+            "MFLOP": _rounded(one.work.operations / 1e6),
+            "MB": _rounded(one.work.bytes / 1e6),
+            "launches": round(one.launches, 1),
+            "floor, ms": _milliseconds(one.floor(ceilings)),
+            "launching, ms": _milliseconds(one.calls * ceilings.launching(one.launches, phase.graphed)),
+            "measured, ms": _milliseconds(one.total_seconds),
+            "ratio": None if one.ratio(ceilings) is None else round(one.ratio(ceilings), 2),
+            "bound by": one.bound(ceilings, phase.graphed),
+            "in": one.precision,
+        }
+        for one in phase.rows()
+    ]
+
+
+def _summary(report: RooflineReport) -> str:
+    floor = f"The floor is {report.floor * 1e3:.1f} ms; {report.launches:,.0f} launches"
+    if not report.measured:
+        return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms by themselves."
+    bounds = ", ".join(f"{name} {share:.0%}" for name, share in shares(report).items() if share >= 0.005)
+    return (
+        f"{floor}. Measured: {report.measured * 1e3:.1f} ms, {report.measured / report.floor:.2f} times the floor. "
+        f"Bound by {bounds}."
+    )
+
+
+def _published() -> list[str]:
+    measured = published.MEASURED
+    rows = [
+        {"component": TITLES[name]}
+        | {f"measured in {precision}, ms": _milliseconds(values.get(name)) for precision, values in measured.items()}
+        for name in TITLES
+        if any(name in values for values in measured.values())
+    ]
+    return ["", "What the post measured, under a profiler (its attention includes the projections):", *table(rows)]
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else _rounded(seconds * 1e3)
+
+
+def _rounded(value: float) -> float:
+    """To four digits, so that columns stay narrow."""
+    return float(f"{value:.4g}")
+
+
+def _write_csv(path: Path | None, report: RooflineReport) -> None:
+    if path is None:
+        return
+    try:
+        files.write_atomically(path, report.to_csv().encode())
+    except OSError as error:
+        raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error
