@@ -18,7 +18,7 @@ from engine import files
 from engine.database import AUDIO, AUDIO_NAME, Database
 from engine.errors import LibraryError
 from engine.setting import Setting
-from engine.take import DecodingTrace, Measurements, Metrics, Take, Trace
+from engine.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace
 
 DATABASE = "takes.sqlite"
 
@@ -244,6 +244,8 @@ class Library(Database):
 
 
 _TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")
+_INNER = {"decoding": DecodingTrace, "demasking": DemaskingTrace}
+"""Parts of a trace that only takes of some families have."""
 
 
 def _summary(row: tuple) -> TakeSummary:
@@ -276,15 +278,16 @@ def _setting(text: str) -> Setting:
 
 def _trace_json(trace: Trace) -> dict:
     data = {name: getattr(trace, name) for name in _TRACE}
-    return data if trace.decoding is None else {**data, "decoding": trace.decoding.to_json()}
+    inner = {name: getattr(trace, name) for name in _INNER}
+    return data | {name: one.to_json() for name, one in inner.items() if one is not None}
 
 
 def _trace(text: str) -> Trace:
     data = json.loads(text)
     steps = tuple(tuple(chunk) for chunk in data["step_seconds"])
     computed = tuple(tuple(chunk) for chunk in data.get("computed", ()))
-    decoding = DecodingTrace.from_json(data["decoding"]) if "decoding" in data else None
-    return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]), computed=computed, decoding=decoding)
+    inner = {name: kind.from_json(data[name]) for name, kind in _INNER.items() if name in data}
+    return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]), computed=computed, **inner)
 
 
 def _json(data: object) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.sampling.demasking_schedule import Block
 from engine.setting import Setting
 
 
@@ -191,6 +192,72 @@ def _cycle(
 
 
 @dataclass(frozen=True)
+class DemaskedPassage:
+    """How the codes of one chunk came to be. All arrays are (codebooks, frames)."""
+
+    codes: np.ndarray = field(repr=False, compare=False)
+    """What was committed, int32."""
+    order: np.ndarray = field(repr=False, compare=False)
+    """The step, from 0, that committed each code, int16."""
+    probability: np.ndarray = field(repr=False, compare=False)
+    """Of each code when it was committed, after guidance, float32."""
+    steps: int
+    """How many steps there were."""
+    start: float
+    """When the first frame begins in the audio, in seconds; below 0 where silence was cut off at the beginning."""
+    blocks: tuple[Block, ...] = ()
+    """What was filled in one after another; a single one where the canvas was filled in as a whole."""
+
+    def known(self, step: int, mask: int) -> np.ndarray:
+        """The codes (codebooks, frames) as they stood behind ``step``, ``mask`` where none was committed yet."""
+        return np.where(self.order <= step, self.codes, mask)
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back. Probabilities are rounded."""
+        return {
+            "codes": self.codes.tolist(),
+            "order": self.order.tolist(),
+            "probability": np.round(self.probability.astype(np.float64), 4).tolist(),
+            "steps": self.steps,
+            "start": self.start,
+            "blocks": [[one.start, one.end, one.steps] for one in self.blocks],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping) -> DemaskedPassage:
+        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        codes, order = np.array(data["codes"], np.int32), np.array(data["order"], np.int16)
+        probability = np.array(data["probability"], np.float32)
+        if not codes.ndim == 2 or not codes.shape == order.shape == probability.shape:
+            raise ValueError(f"Codes {codes.shape}, steps {order.shape} and probabilities {probability.shape} differ.")
+        blocks = tuple(Block(*one) for one in data["blocks"])
+        return cls(codes, order, probability, int(data["steps"]), float(data["start"]), blocks)
+
+
+@dataclass(frozen=True)
+class DemaskingTrace:
+    """How the codes of a take came to be. Those of the prompt are not among them."""
+
+    frame_seconds: float
+    """How long one frame is heard."""
+    mask: int
+    """The code that stands for none."""
+    passages: tuple[DemaskedPassage, ...] = ()
+    """One entry per chunk of the text."""
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        passages = [one.to_json() for one in self.passages]
+        return {"frame_seconds": self.frame_seconds, "mask": self.mask, "passages": passages}
+
+    @classmethod
+    def from_json(cls, data: Mapping) -> DemaskingTrace:
+        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        passages = tuple(map(DemaskedPassage.from_json, data["passages"]))
+        return cls(float(data["frame_seconds"]), int(data["mask"]), passages)
+
+
+@dataclass(frozen=True)
 class Trace:
     """What was seen inside: one entry per chunk and step."""
 
@@ -202,7 +269,9 @@ class Trace:
     computed: tuple[tuple[float, ...], ...] = ()
     """How much of each backbone evaluation was computed, by operations: 1 where nothing was skipped."""
     decoding: DecodingTrace | None = None
-    """How the speech tokens came to be, where the model has tokens."""
+    """How the speech tokens came to be, where the model decodes one after another."""
+    demasking: DemaskingTrace | None = None
+    """How the codes came to be, where the model fills in masked ones."""
 
 
 @dataclass(frozen=True)

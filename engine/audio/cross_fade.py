@@ -68,6 +68,9 @@ class PassageJoiner:
     """Joins passages of which each comes in pieces: within a passage pieces follow each other as they are, and passages
     fade into each other."""
 
+    lead = 0
+    """By how many samples the sound of the last passage begins later than :meth:`begin` said."""
+
     def __init__(self, fade: int, shape: Fade = linear_fade) -> None:
         self._fader = CrossFader(fade, shape)
         self._beginning: list[np.ndarray] | None = None

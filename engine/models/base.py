@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from engine.techniques.ditreducio.subject import Subject
     from engine.techniques.ditreducio.table import Belonging, StrategyTable
 
-FLOW, LANGUAGE = "flow", "language"
-"""The families of models: from noise to speech in steps, and token by token."""
-FAMILY_TITLES = {FLOW: "Flow matching", LANGUAGE: "Speech language models"}
+FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
+"""The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
+in."""
+FAMILY_TITLES = {FLOW: "Flow matching", LANGUAGE: "Speech language models", MASKED: "Masked diffusion"}
+_WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
+"""What those do that do not go from noise to speech."""
 
 
 @dataclass(frozen=True)
@@ -326,7 +329,7 @@ def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
     :class:`SettingError` where it is of another family."""
     if model.info.family != FLOW:
         raise SettingError(
-            f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} decodes token by "
-            "token; load another model."
+            f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "
+            f"{_WAYS[model.info.family]}; load another model."
         )
     return cast("FlowModel", model)

@@ -22,7 +22,7 @@ residual stream, norms and scores stay float32 unless the precision is one of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -38,9 +38,7 @@ from engine.models.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.precision import DTYPES
 from engine.models.products import PackedProduct
 from engine.sampling.demasking import Guide
-
-ALL = "_all"
-"""Ends the names of precisions in which the whole network computes."""
+from engine.techniques.precision import ALL
 
 
 @dataclass(frozen=True)
@@ -62,6 +60,22 @@ class MaskedRequest:
     def prefix(self) -> int:
         """Rows before the canvas."""
         return len(self.text) + self.reference.shape[1]
+
+    def shortened(self, frames: int) -> MaskedRequest:
+        """The same with only the first ``frames`` of the canvas."""
+        positions, alone = self.positions, self.alone_positions
+        return replace(
+            self,
+            frames=frames,
+            positions=None if positions is None else positions[: self.prefix + frames],
+            alone_positions=None if alone is None else alone[:frames],
+        )
+
+    def operations(self, config: MaskedConfig, targets: int, guide: Guide) -> float:
+        """Operations of a step that scores ``targets`` frames (1 multiply-add = 2 operations); what the last and the
+        first layer leave out is not taken off."""
+        alone = config.operations(self.frames, 0) if guide is Guide.BOTH else 0.0
+        return config.operations(self.prefix + self.frames, targets) + alone
 
 
 @dataclass(frozen=True)
@@ -213,10 +227,11 @@ class MaskedRun:
 
     @torch.inference_mode()
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float) -> None:
-        self._network, self._guidance = network, guidance
+        self._network, self._request, self._guidance = network, request, guidance
+        self.operations = 0.0
+        """Of all steps so far; see :meth:`MaskedRequest.operations`."""
         self._prefix = torch.cat([network.text(request.text), network.audio(request.reference)])
         self._prefix_projected = network.project(self._prefix)
-        self._frames = request.frames
         rows, device = request.prefix + request.frames, network.device
         positions = torch.arange(rows, device=device) if request.positions is None else request.positions
         alone = torch.arange(request.frames, device=device)
@@ -234,6 +249,7 @@ class MaskedRun:
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
+        self.operations += self._request.operations(self._network.config, last - first, guide)
         if guide is Guide.BOTH:
             conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
             difference = conditional - alone
@@ -255,7 +271,7 @@ class MaskedRun:
 
     def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
         """The hidden states of the frames from ``first`` to ``last`` in each branch of ``rows``."""
-        canvas = self._network.audio(codes[:, : self._frames])
+        canvas = self._network.audio(codes[:, : self._request.frames])
         projected = self._network.project(canvas)
         again = len(rows.parts) - 1
         embedded = torch.cat([self._prefix, canvas, *[canvas] * again])
@@ -263,7 +279,7 @@ class MaskedRun:
             torch.cat([before, new, *[new] * again])
             for before, new in zip(self._prefix_projected, projected, strict=True)
         )
-        return self._network.forward(embedded, joined, rows, rows.wanted(first, last, self._frames))
+        return self._network.forward(embedded, joined, rows, rows.wanted(first, last, self._request.frames))
 
 
 def _rows(network: FusedMasked, parts: tuple[slice, ...], positions: Tensor) -> Rows:

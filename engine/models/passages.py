@@ -56,6 +56,27 @@ class LanguagePassages(Protocol):
     notes: tuple[str, ...]
 
 
+class MaskedPrompt(Protocol):
+    """A voice made ready for a masked model."""
+
+    notes: tuple[str, ...]
+
+
+class MaskedPassage(Protocol):
+    """One piece of text, ready for a masked model."""
+
+    text: str
+    frames: int
+    """Frames of its canvas, at least 1."""
+
+
+class MaskedPassages(Protocol):
+    """A whole text for a masked model, and what the user should know about it."""
+
+    passages: tuple[MaskedPassage, ...]
+    notes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Sampler:
     """All that is random about one passage, drawn beforehand, and what is done with it."""

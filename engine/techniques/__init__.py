@@ -9,12 +9,16 @@ from engine.errors import SettingError
 from engine.knobs import Values, checked
 from engine.setting import Difference, Engaged, Setting
 from engine.techniques import (
+    blockwise,
     ditreducio,
     error_curve,
+    fewer_steps,
     first_block,
     guidance_free,
     guidance_interval,
+    guidance_stride,
     precision,
+    sentencewise,
     spade,
     speculative,
     steps,
@@ -32,6 +36,10 @@ TECHNIQUES: tuple[Technique, ...] = (
     error_curve.TECHNIQUE,
     first_block.TECHNIQUE,
     guidance_interval.TECHNIQUE,
+    blockwise.TECHNIQUE,
+    sentencewise.TECHNIQUE,
+    fewer_steps.TECHNIQUE,
+    guidance_stride.TECHNIQUE,
     speculative.TECHNIQUE,
     spade.TECHNIQUE,
 )

@@ -2,7 +2,7 @@
 
 After Selective CFG for speech (arXiv 2509.19668), which changes how the text guides in later steps, and FlashRT
 (github.com/LiangSu8899/FlashRT), which guides OmniVoice at its first step only. Here k is free, and what comes after is
-the plain conditional velocity, with nothing added to make up for it.
+the plain conditional velocity (of masked models: the conditional scores), with nothing added to make up for it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ TECHNIQUE = Technique(
     title="Guidance on the first k steps (after Selective CFG / FlashRT)",
     summary="Guides the first steps only; from there on one branch runs instead of two (MegaTTS 3: three).",
     paper=Paper("Selective Classifier-free Guidance for Zero-shot Text-to-speech", "arXiv 2509.19668"),
-    families=("flow",),
+    families=("flow", "masked"),
     knobs=(
         Number(
             "steps",

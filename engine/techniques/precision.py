@@ -8,7 +8,9 @@ from engine.models.base import ModelInfo
 from engine.techniques.base import Paper, Technique
 
 NAME = "precision"
-PRECISIONS = ("float32", "bfloat16", "float16", "int8")
+ALL = "_all"
+"""Ends the names of precisions in which the whole network computes, and not only its products and attention."""
+PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{ALL}", f"float16{ALL}")
 
 
 def require_offered(info: ModelInfo, precision: str) -> None:
@@ -25,6 +27,8 @@ def describe(knobs: Values) -> str:
     precision = knobs["precision"]
     if precision == "float32":
         return "everything in float32"
+    if precision.endswith(ALL):
+        return f"the whole network in {precision.removesuffix(ALL)}; probabilities in float32"
     inputs = " with inputs quantised as they come" if precision == "int8" else ""
     return f"attention and feed-forward in {precision}{inputs}; state, norms, time vectors and output in float32"
 
@@ -34,15 +38,24 @@ TECHNIQUE = Technique(
     title="Precision",
     summary="Computes attention and feed-forward modules in fewer bits, where the device gains by it.",
     paper=Paper("Mixed Precision Training", "arXiv 1710.03740"),
-    families=("flow",),
+    families=("flow", "masked"),
     knobs=(
         Choice(
             "precision",
             "Precision",
-            "bfloat16 has float32's range with three digits, float16 more digits and less range; int8 has 256 values.",
+            "bfloat16 has float32's range with three digits, float16 more digits and less range; int8 has 256 values. "
+            "As a rule the residual stream, norms and output stay float32; where all of it is narrow, nothing is "
+            "converted in between (masked models on graphics cards).",
             default="bfloat16",
             values=PRECISIONS,
-            titles=("float32", "bfloat16", "float16", "int8 (dynamic, processors)"),
+            titles=(
+                "float32",
+                "bfloat16",
+                "float16",
+                "int8 (dynamic, processors)",
+                "bfloat16, all of it",
+                "float16, all of it",
+            ),
         ),
     ),
     describe=describe,

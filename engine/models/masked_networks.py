@@ -1,0 +1,43 @@
+"""A masked model's network in the precisions that are asked for, made when they are."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from engine.models.fused_masked import FusedMasked
+from engine.models.masked_network import MaskedNetwork
+
+MOST_KEPT = 2
+"""How many are kept beside the model's own."""
+
+
+class MaskedNetworks:
+    """Hands out the network that a synthesis runs, ready and warm."""
+
+    def __init__(self, plain: MaskedNetwork, precision: str, warm_up: Callable[[FusedMasked], None]) -> None:
+        """``plain`` is on the model's device; ``precision`` is the model's own."""
+        self.plain = plain
+        self._precision = precision
+        self.own = FusedMasked.of(plain, precision)
+        self._warm_up = warm_up
+        self._others: OrderedDict[str, FusedMasked] = OrderedDict()
+        """By precision; the one used last comes last."""
+
+    def __len__(self) -> int:
+        """How many there are at present."""
+        return 1 + len(self._others)
+
+    def of(self, precision: str, status: Callable[[str], None] = lambda text: None) -> FusedMasked:
+        """The network in ``precision``."""
+        if precision == self._precision:
+            return self.own
+        if precision not in self._others:
+            status(f"Preparing {precision} …")
+            made = FusedMasked.of(self.plain, precision)
+            self._warm_up(made)
+            self._others[precision] = made
+            while len(self._others) > MOST_KEPT:
+                self._others.popitem(last=False)
+        self._others.move_to_end(precision)
+        return self._others[precision]

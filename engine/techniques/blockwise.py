@@ -1,0 +1,145 @@
+"""Blockwise streaming of masked models: the canvas is filled in block by block from its beginning, and heard so.
+
+The whole canvas passes the network at every step, with everything behind the block still masked; only frames of the
+block may be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later
+ones take as many as the audio that is already there leaves time for, at most so many that playback never has to wait.
+
+Which codes are committed when is another process than upstream's, which fills in the first codebook of the whole clip
+before any deeper one; so what is said differs, and has to be judged. Looking ahead no further than some frames saves
+time in addition and is an approximation: the network sees a shorter clip than it speaks.
+
+Sources: pavanyellow/omnivoice-fast (blocks of 32 frames, 8 steps for the first, decoding of the whole prefix); what is
+decoded here is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.knobs import Number, Switch, Values
+from engine.techniques.base import Paper, Technique
+
+NAME = "blockwise"
+
+
+@dataclass(frozen=True)
+class Blockwise:
+    """How a canvas is divided and filled in."""
+
+    size: int
+    """Frames of a block, at most."""
+    first_size: int
+    """Frames of the very first block."""
+    first_steps: int
+    later_steps: int
+    """Steps of the blocks behind it; where ``adaptive``, at most."""
+    adaptive: bool
+    """Whether later blocks take only as many steps as playback leaves time for."""
+    look_ahead: int | None
+    """How many frames behind a block the network sees; ``None``: all."""
+
+    @classmethod
+    def of(cls, knobs: Values) -> Blockwise:
+        """What the technique's knobs come to."""
+        ahead = int(knobs["look_ahead"])
+        return cls(
+            int(knobs["block"]),
+            int(knobs["first_block"]),
+            int(knobs["first_steps"]),
+            int(knobs["later_steps"]),
+            bool(knobs["adaptive"]),
+            ahead or None,
+        )
+
+
+def describe(knobs: Values) -> str:
+    """How speech comes."""
+    plan = Blockwise.of(knobs)
+    later = f"up to {plan.later_steps}" if plan.adaptive else str(plan.later_steps)
+    ahead = "" if plan.look_ahead is None else f", looking {plan.look_ahead} frames ahead"
+    return (
+        f"{plan.first_size} frames in {plan.first_steps} steps first, then blocks of {plan.size} in {later} "
+        f"steps{ahead}"
+    )
+
+
+def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
+    """What a take under it is not."""
+    plan = Blockwise.of(knobs)
+    found = ["Spoken block by block: the order in which codes were filled in is another than on the whole canvas."]
+    if plan.look_ahead is not None:
+        found.append(
+            f"The network saw {plan.look_ahead} frames behind each block instead of all, which is an approximation."
+        )
+    if plan.adaptive:
+        found.append("Steps of later blocks follow measured times, so the same seed may speak otherwise another time.")
+    return tuple(found)
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Blockwise streaming",
+    summary="Fills in speech block by block and plays it meanwhile: heard sooner, computed more.",
+    paper=Paper("OmniVoice blockwise streaming", "github.com/pavanyellow/omnivoice-fast"),
+    families=("masked",),
+    knobs=(
+        Number(
+            "block",
+            "Block",
+            "Frames that are filled in together, once speech has begun (40 ms each).",
+            default=32,
+            unit="frames",
+            minimum=8,
+            maximum=250,
+            whole=True,
+        ),
+        Number(
+            "first_block",
+            "First block",
+            "Frames of the first block: fewer are heard sooner. The decoder needs some of the next block's frames "
+            "before the last of them can be heard.",
+            default=32,
+            unit="frames",
+            minimum=4,
+            maximum=250,
+            whole=True,
+        ),
+        Number(
+            "first_steps",
+            "Steps of the first block",
+            "Fewer are heard sooner and sound worse.",
+            default=8,
+            minimum=1,
+            maximum=64,
+            whole=True,
+        ),
+        Number(
+            "later_steps",
+            "Steps of later blocks",
+            "How many, or how many at most where they follow the time that is left.",
+            default=16,
+            minimum=1,
+            maximum=64,
+            whole=True,
+        ),
+        Switch(
+            "adaptive",
+            "Follow the time that is left",
+            "Gives later blocks only as many steps as fit before what was heard runs out.",
+            default=True,
+        ),
+        Number(
+            "look_ahead",
+            "Look ahead",
+            "How many masked frames behind a block the network is shown; 0 shows all, and anything else is faster and "
+            "an approximation.",
+            default=0,
+            unit="frames",
+            minimum=0,
+            maximum=500,
+            whole=True,
+        ),
+    ),
+    describe=describe,
+    remarks=remarks,
+)

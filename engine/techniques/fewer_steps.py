@@ -1,0 +1,47 @@
+"""Fewer demasking steps: the setting's own options stay what they are, so that its baseline keeps its steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.knobs import Values
+from engine.sampling.masked_options import MASKED_STEPS, SHIFT
+from engine.techniques.base import Paper, Technique
+
+NAME = "fewer_steps"
+FEWEST_ADVISED = 16
+"""What OmniVoice's authors advise where speed matters; at 8 its word error rate is reported to double."""
+
+
+def reshape(options: Values, knobs: Values) -> Values:
+    """The knobs take the place of the options of the same names."""
+    return options.replace(**knobs)
+
+
+def describe(knobs: Values) -> str:
+    """The steps in force."""
+    steps = knobs["steps"]
+    return f"{steps} step{'' if steps == 1 else 's'}, schedule {knobs['shift']:g}"
+
+
+def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
+    """What few steps cost."""
+    if knobs["steps"] >= FEWEST_ADVISED:
+        return ()
+    return (
+        f"OmniVoice's authors advise {FEWEST_ADVISED} steps or more; with 8 its word error rate was found at 6.5 % "
+        "instead of 3.4 % (omnivoice-fastpath).",
+    )
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Fewer steps",
+    summary="Fills in more codes at a time.",
+    paper=Paper("MaskGIT: Masked Generative Image Transformer", "arXiv 2202.04200"),
+    families=("masked",),
+    knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
+    reshape=reshape,
+    describe=describe,
+    remarks=remarks,
+)

@@ -1,0 +1,90 @@
+"""What a setting comes to on a loaded masked model; see :mod:`engine.techniques.engagement`. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.errors import SettingError
+from engine.knobs import Values, checked
+from engine.models.base import ModelInfo
+from engine.setting import Setting
+from engine.techniques import (
+    blockwise,
+    conflict,
+    guidance_interval,
+    guidance_stride,
+    knobs_of,
+    precision,
+    remarks,
+    require_family,
+    reshaped,
+)
+from engine.techniques.blockwise import Blockwise
+
+NO_GUIDANCE = "No guidance: the model speaks less clearly and less like the voice without it."
+
+
+@dataclass(frozen=True)
+class MaskedEngagement:
+    """What one synthesis is carried out with."""
+
+    options: Values
+    """The sampler options in force."""
+    reference: Values
+    """Those of the same setting without techniques: what savings are counted against."""
+    precision: str = "float32"
+    guided_steps: int | None = None
+    """How many steps of a canvas or block are guided, where not all are."""
+    guided_every: int = 1
+    """Of these every n-th is."""
+    reuses_guidance: bool = False
+    """Whether the effect of the last guided step stands for those in between."""
+    blocks: Blockwise | None = None
+    """How the canvas is filled in, where not as a whole."""
+    notes: tuple[str, ...] = ()
+    """What belongs on a take: sentences about where the result is not what it may be taken for."""
+
+
+def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
+    """Resolve ``setting`` on the loaded model that ``info`` describes.
+
+    Raises :class:`SettingError` that says why it cannot be used.
+    """
+    require_family(info, setting)
+    reference = checked(info.knobs, setting.options, info.title)
+    options = checked(info.knobs, reshaped(setting, reference), info.title)
+    reason = conflict(setting)
+    if reason:
+        raise SettingError(reason)
+    computed_in, fallen_back = _precision(info, setting)
+    stride = _knobs(setting, guidance_stride.NAME)
+    interval = _knobs(setting, guidance_interval.NAME)
+    blocks = _knobs(setting, blockwise.NAME)
+    notes = (*remarks(setting, options), *fallen_back, *([] if options["guidance"] else [NO_GUIDANCE]))
+    return MaskedEngagement(
+        options,
+        reference,
+        computed_in,
+        None if interval is None else int(interval["steps"]),
+        1 if stride is None else int(stride["every"]),
+        stride is not None and stride["between"] == guidance_stride.REUSE,
+        None if blocks is None else Blockwise.of(blocks),
+        notes,
+    )
+
+
+def _knobs(setting: Setting, name: str) -> Values | None:
+    entry = setting.engaged(name)
+    return None if entry is None else knobs_of(entry)
+
+
+def _precision(info: ModelInfo, setting: Setting) -> tuple[str, tuple[str, ...]]:
+    """What is computed in, and that it is not what was asked for, where the device does not have that."""
+    knobs = _knobs(setting, precision.NAME)
+    wanted = info.precision if knobs is None else str(knobs["precision"])
+    if wanted in info.precisions:
+        return wanted, ()
+    return info.precision, (
+        f"{info.device} does not compute in {wanted} to advantage, so {info.title} spoke in {info.precision}; there "
+        f"{'are' if len(info.precisions) > 1 else 'is'} {', '.join(info.precisions)}.",
+    )
