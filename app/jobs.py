@@ -25,6 +25,7 @@ class Kind(Enum):
     TRANSFER = "Measuring the transfer"
     TRAIN = "Training"
     LAYERS = "Measuring the layers"
+    ROOFLINE = "Measuring the roofline"
     EXPORT = "Exporting"
 
 
@@ -60,6 +61,7 @@ class Jobs(QObject):
         self._submit = submit
         self._last = 0
         self._running: dict[int, Job] = {}
+        self._held: list[Job] | None = None
 
     @property
     def running(self) -> tuple[Job, ...]:
@@ -80,14 +82,38 @@ class Jobs(QObject):
         self._last += 1
         job = Job(self._last, kind, command(self._last))
         self._running[job.number] = job
-        self._submit(job.command)
+        if self._held is None:
+            self._submit(job.command)
+        else:
+            self._held.append(job)
         self.began.emit(job)
         return job
+
+    def hold(self) -> None:
+        """Keep the engine quiet: jobs that are started from now on wait until :meth:`release`. What runs goes on."""
+        self._held = [] if self._held is None else self._held
+
+    def release(self) -> None:
+        """Let the engine begin what was started meanwhile."""
+        waiting, self._held = self._held or [], None
+        for job in waiting:
+            self._submit(job.command)
+
+    @property
+    def held(self) -> bool:
+        """Whether new jobs wait."""
+        return self._held is not None
 
     def cancel_all(self) -> None:
         """Ask the engine to cancel everything that has not ended, the newest first so that nothing waiting starts."""
         for job in reversed(self.running):
-            self._submit(Cancel(0, job.number))
+            if self._held is not None and job in self._held:
+                # The engine has never heard of it.
+                self._held.remove(job)
+                del self._running[job.number]
+                self.ended.emit(job, Outcome.CANCELLED, "")
+            else:
+                self._submit(Cancel(0, job.number))
 
     def handle(self, event: Event) -> None:
         """Take note of an event that ends a job; others are ignored."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.explore.figure import Figure
 from engine.knobs import NO_VALUES, Values
+from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo, OperationCounts, Utterance, Voice
 from engine.setting import Setting
 from engine.take import Take
@@ -215,6 +216,18 @@ class ComputeView(Command):
     setting: Setting
     knobs: Values = NO_VALUES
     record: CalibrationRecord | None = None
+
+
+@dataclass(frozen=True)
+class MeasureRoofline(Command):
+    """Measure every component of the loaded model under ``setting`` against this machine's ceilings, which are measured
+    first where they are not known, or ``again``. Where ``trace`` names a file, a Chrome trace is written there."""
+
+    utterance: Utterance
+    setting: Setting
+    artefacts: tuple[StrategyTable, ...] = ()
+    again: bool = False
+    trace: str = ""
 
 
 @dataclass(frozen=True)
@@ -419,6 +432,13 @@ class ViewComputed(Event):
     """A view's figure."""
 
     figure: Figure
+
+
+@dataclass(frozen=True)
+class RooflineMeasured(Event):
+    """What every component takes, and the least that it could."""
+
+    report: RooflineReport
 
 
 @dataclass(frozen=True)

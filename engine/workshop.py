@@ -39,9 +39,11 @@ from engine.messages import (
     LayersMeasured,
     LoadModel,
     MeasureImportance,
+    MeasureRoofline,
     MeasureTransfer,
     ModelLoaded,
     ProfileExported,
+    RooflineMeasured,
     Synthesise,
     TakeReady,
     TrainDraft,
@@ -116,6 +118,8 @@ class Workshop:
                 self._train_language_model(command, TrainingObserver(command.job, post, cancelled))
             case MeasureImportance():
                 self._measure_importance(command, MeasuringObserver(command.job, post, cancelled))
+            case MeasureRoofline():
+                self._measure_roofline(command, MeasuringObserver(command.job, post, cancelled))
             case ExportProfile():
                 self._export(command, JobObserver(command.job, post, cancelled))
 
@@ -360,6 +364,14 @@ class Workshop:
         record.write(folder / FILE)
         info = model.look_for_weights(observer.check)
         observer.post(LayersMeasured(command.job, record, str(folder / FILE), info))
+
+    def _measure_roofline(self, command: MeasureRoofline, observer: MeasuringObserver) -> None:
+        # Imported on use: torch's profiler takes its time.
+        from engine.measure.roofline.measuring import Subject, measure_roofline
+
+        subject = Subject(self._model_for(command.setting), command.utterance, command.setting, command.artefacts)
+        trace = Path(command.trace) if command.trace else None
+        observer.post(RooflineMeasured(command.job, measure_roofline(subject, observer, command.again, trace=trace)))
 
     def _is_loaded(self, model: str) -> bool:
         return self._model is not None and self._model.info.id == model

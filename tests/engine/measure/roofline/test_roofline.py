@@ -1,0 +1,345 @@
+"""Counts, ceilings, clock and reports of the roofline, and small models taken apart."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.errors import Cancelled, SettingError
+from engine.knobs import Values
+from engine.measure.roofline import benchmarks, counts
+from engine.measure.roofline import ceilings as store
+from engine.measure.roofline.ceilings import COMPUTE, LAUNCH, MEMORY, Ceilings
+from engine.measure.roofline.clock import Clock, Part, Stage
+from engine.measure.roofline.counts import Work
+from engine.measure.roofline.launches import counted, write_chrome_trace
+from engine.measure.roofline.measuring import Subject, measure_roofline
+from engine.measure.roofline.report import (
+    ATTENTION,
+    FEED_FORWARD,
+    HEAD,
+    NORMS,
+    PROJECTIONS,
+    REST,
+    TITLES,
+    Component,
+    Phase,
+    RooflineReport,
+    shares,
+)
+from engine.models.base import FLOW, Utterance
+from engine.models.catalogue import voice
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from tests.engine import small_language, small_speech, speaking
+from tests.engine.small_language import write_model
+
+CPU = torch.device("cpu")
+
+
+def ceilings(**changes: object) -> Ceilings:
+    made = Ceilings("a device", "seconds", {"float32": 1e11, "int8": 4e11}, {"float32": 1e10}, 1e-6, torch="2")
+    return replace(made, **changes)
+
+
+@pytest.fixture
+def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ceilings:
+    """Ceilings that are kept for this machine, so that no test has to measure them."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    blank = benchmarks._blank(CPU)
+    kept = replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6)
+    store.keep(kept)
+    return kept
+
+
+# --- Counts ---------------------------------------------------------------------------------------------------------
+def test_products_and_attention_are_counted_as_torch_counts_them():
+    rows, hidden, queries, keys, inner = 7, 24, 32, 16, 40
+    x = torch.randn(rows, hidden)
+    with FlopCounterMode(display=False) as counter:
+        F.linear(x, torch.randn(queries + 2 * keys, hidden))
+        F.linear(torch.randn(rows, queries), torch.randn(hidden, queries))
+    assert counts.projections(rows, hidden, queries, keys).operations == counter.get_total_flops()
+    with FlopCounterMode(display=False) as counter:
+        F.linear(F.silu(F.linear(x, torch.randn(2 * inner, hidden)))[:, :inner], torch.randn(hidden, inner))
+    assert counts.feed_forward(rows, hidden, inner, gated=True).operations == counter.get_total_flops()
+    query = torch.randn(2, 4, rows, 8)
+    with FlopCounterMode(display=False) as counter:
+        (query @ query.transpose(-1, -2)) @ query
+    assert counts.attention(2, rows, 32, 32).operations == counter.get_total_flops()
+
+
+def test_bytes_are_those_of_the_tensors():
+    work = counts.linear(7, 24, 32, width=4)
+    tensors = torch.randn(7, 24), torch.randn(24, 32), torch.randn(7, 32)
+    assert work.bytes == sum(one.numel() * one.element_size() for one in tensors)
+    assert counts.linear(7, 24, 32, width=4, weight_width=1).bytes == work.bytes - 3 * 24 * 32
+    # A token that sees 100 keys: its query, all keys and values, what comes of it.
+    assert counts.attention(1, 1, 32, 16, width=2, seen=100).bytes == 2 * (32 + 2 * 100 * 16 + 32)
+
+
+def test_operators_are_counted_without_views():
+    weight, x = torch.randn(6, 5), torch.randn(3, 5)
+    launched, work = counted(lambda: F.linear(x, weight).view(2, 9).transpose(0, 1).add_(1.0))
+    assert launched == 2
+    assert work.operations == 2 * 3 * 5 * 6
+    assert work.bytes == 4 * (3 * 5 + 6 * 5 + 3 * 6) + 4 * 2 * 18
+
+
+def test_the_processors_own_attention_is_counted():
+    query = torch.randn(1, 2, 6, 8)
+    launched, work = counted(lambda: F.scaled_dot_product_attention(query, query, query))
+    assert launched == 1
+    assert work.operations == counts.attention(1, 6, 16, 16).operations
+
+
+# --- Ceilings -------------------------------------------------------------------------------------------------------
+def test_what_takes_longest_bounds():
+    known = ceilings()
+    assert known.bound(Work(1e9, 1e3), "float32", 1) == COMPUTE
+    assert known.bound(Work(1e3, 1e9), "float32", 1) == MEMORY
+    assert known.bound(Work(1e3, 1e3), "float32", 5) == LAUNCH
+    assert known.floor(Work(1e9, 1e9), "float32") == pytest.approx(0.1)
+    assert known.ridge("float32") == 10
+    # What was not measured in a precision is float32's.
+    assert known.seconds(Work(4e11, 1e10), "int8") == (1.0, 1.0)
+
+
+def test_graphs_launch_by_their_own_ceiling():
+    known = ceilings(graph_launch_seconds=1e-7)
+    assert known.launching(10) == pytest.approx(1e-5)
+    assert known.launching(10, graphed=True) == pytest.approx(1e-6)
+    assert ceilings().launching(10, graphed=True) == pytest.approx(1e-5)
+
+
+def test_ceilings_are_kept_per_device(monkeypatch, tmp_path):
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "new"))
+    one, other = ceilings(), ceilings(device="another", graph_launch_seconds=2e-7)
+    assert store.kept(one.key) is None
+    store.keep(one)
+    store.keep(other)
+    assert store.kept(one.key) == one and store.kept(other.key) == other
+    store.keep(replace(one, launch_seconds=3e-6))
+    assert store.kept(one.key).launch_seconds == 3e-6 and store.kept(other.key) == other
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"schema": 99}', '{"schema": 1, "ceilings": [{"device": 1}]}'])
+def test_a_damaged_file_counts_as_none(monkeypatch, tmp_path, content):
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    (tmp_path / store.FILE).write_text(content)
+    assert store.kept(ceilings().key) is None
+
+
+def test_ceilings_that_are_no_numbers_are_refused():
+    data = ceilings().to_json()
+    assert Ceilings.from_json(data) == ceilings()
+    with pytest.raises(ValueError, match="positive"):
+        Ceilings.from_json(data | {"launch_seconds": -1.0})
+    with pytest.raises(ValueError, match="float32"):
+        Ceilings.from_json(data | {"operations": {"int8": 1.0}})
+
+
+@pytest.mark.slow
+def test_this_machine_has_ceilings(monkeypatch):
+    monkeypatch.setitem(benchmarks.SIZES, "cpu", (256,))
+    monkeypatch.setitem(benchmarks.COPIED, "cpu", 2**22)
+    measured = benchmarks.measure(CPU)
+    assert measured.device and measured.threads == torch.get_num_threads()
+    assert measured.operations["float32"] > 1e8 and measured.bytes["float32"] > 1e8
+    assert 1e-8 < measured.launch_seconds < 1e-3
+    assert Ceilings.from_json(json.loads(json.dumps(measured.to_json()))) == measured
+
+
+# --- Clock ----------------------------------------------------------------------------------------------------------
+def busy(rows: int):
+    weight, x = torch.randn(256, 256), torch.randn(rows, 256)
+    return lambda: F.linear(x, weight)
+
+
+def test_a_stage_is_measured_part_by_part():
+    small, large = busy(64), busy(640)
+    layer = [(PROJECTIONS, small), (FEED_FORWARD, large)]
+    parts = Part(PROJECTIONS, Work(1, 1), 3), Part(FEED_FORWARD, None, 3, share=0.5, note="half")
+
+    def whole() -> None:
+        for _, run in layer * 3:
+            run()
+
+    ticks = []
+    clock = Clock(CPU, lambda: ticks.append(1), rounds=3)
+    stage = Stage("evaluation", "Evaluations", 4, parts, tuple(layer * 3), whole, layers=(small, large))
+    phase = clock.measure(stage)
+    first, second = phase.components
+    assert (first.calls, second.calls) == (12, 6)
+    assert first.work == Work(1, 1)
+    assert second.work.operations == 2 * 640 * 256 * 256 and second.note == "half"
+    assert (first.launches, phase.launches, phase.layer_launches) == (1, 6, (1, 1))
+    assert second.seconds > 0 and first.seconds > 0
+    assert phase.rest.name == REST and len(ticks) == clock.blocks([stage])
+    assert phase.seconds == pytest.approx(4 * phase.whole_seconds)
+    assert sum(one.total_seconds for one in phase.rows()) == pytest.approx(phase.seconds)
+
+
+def test_layers_may_be_what_is_missing_without_them():
+    one = busy(8)
+
+    def forward(layers: int) -> None:
+        for _ in range(2 * layers + 1):
+            one()
+
+    stage = Stage(
+        "decode",
+        "Passes",
+        1,
+        (Part(HEAD),),
+        ((HEAD, one),),
+        lambda: forward(3),
+        layers=(lambda: forward(2),) * 3,
+        without=True,
+    )
+    assert Clock(CPU, rounds=1).measure(stage).layer_launches == (2, 2, 2)
+
+
+def test_measuring_can_be_cancelled():
+    def tick() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        Clock(CPU, tick, rounds=1).measure(Stage("a", "A", 1, (Part(HEAD),), ((HEAD, busy(8)),)))
+
+
+# --- Reports --------------------------------------------------------------------------------------------------------
+def report() -> RooflineReport:
+    components = (
+        Component(ATTENTION, 8, Work(1e9, 1e3), "float32", 1, 0.02),
+        Component(NORMS, 8, Work(1e3, 1e7), "float32", 2, 0.001),
+    )
+    phases = (
+        Phase("evaluation", "Evaluations", 4, components, 0.05, 7, (3, 3)),
+        Phase("decoder", "Decoder", 1, (Component(HEAD, 1, Work(1e3, 1e3), "float32", 50, 0.004),), None, 50),
+    )
+    return RooflineReport("small", "Small", Setting("small"), ceilings(), phases, "Text.", "voice")
+
+
+def test_what_follows_from_a_measurement():
+    made = report()
+    assert made.measured == pytest.approx(4 * 0.05 + 0.004)
+    assert made.floor == pytest.approx(8 * 0.01 + 8 * 0.001 + 1e-7)
+    assert made.launches == 4 * 7 + 50
+    assert made.by_component() == pytest.approx({ATTENTION: 0.16, NORMS: 0.008, HEAD: 0.004, REST: 0.032})
+    bound = shares(made)
+    assert sum(bound.values()) == pytest.approx(1)
+    assert bound[COMPUTE] == pytest.approx(0.16 / 0.204) and bound[LAUNCH] == pytest.approx(0.004 / 0.204)
+    rest = made.phases[0].rest
+    assert rest.seconds == pytest.approx(0.05 - (0.16 + 0.008) / 4)
+    assert rest.launches == pytest.approx(7 - 2 * 3)
+    assert rest.bound(made.ceilings) == "" and rest.ratio(made.ceilings) is None
+
+
+def test_a_report_crosses_to_a_front_end_and_to_files():
+    made = report()
+    assert pickle.loads(pickle.dumps(made)) == made
+    data = json.loads(json.dumps(made.to_json(), allow_nan=False))
+    assert [one["component"] for one in data["components"]] == [ATTENTION, NORMS, REST, HEAD]
+    rows = [line for line in made.to_csv().splitlines() if not line.startswith("#")]
+    assert len(rows) == 1 + 4 and rows[1].startswith("evaluation,attention,float32,8,")
+
+
+# --- Models ---------------------------------------------------------------------------------------------------------
+def measured(model, setting: Setting, **more: object) -> RooflineReport:
+    subject = Subject(model, Utterance("One sentence.", small_speech.VOICE), setting)
+    return measure_roofline(subject, SilentObserver(), rounds=1, **more)
+
+
+def small_flow():
+    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+
+
+def test_a_flow_model_is_taken_apart(known_ceilings, tmp_path):
+    trace = tmp_path / "trace.json"
+    made = measured(small_flow(), small_speech.setting(4), trace=trace)
+    assert made.ceilings == known_ceilings
+    assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
+    evaluation = made.phases[1]
+    by_name = {one.name: one for one in evaluation.components}
+    frames, config = small_speech.PROMPT_FRAMES + 12, small_speech.CONFIG
+    assert evaluation.forwards == 4
+    assert by_name[ATTENTION].calls == 4 * small_speech.LAYERS
+    counted_too = small_flow()._backbone.operations(frames, guided=True)
+    both = by_name[ATTENTION].work.operations + by_name[PROJECTIONS].work.operations
+    assert both == counted_too.branches * counted_too.attention
+    assert by_name[FEED_FORWARD].work.operations == counted_too.branches * counted_too.feed_forward
+    assert by_name[PROJECTIONS].work == counts.projections(2 * frames, config.dim, 16, 16, 4, 4)
+    assert len(evaluation.layer_launches) == small_speech.LAYERS and min(evaluation.layer_launches) > 5
+    assert all(one.seconds is not None for one in evaluation.components)
+    events = json.loads(trace.read_bytes())["traceEvents"]
+    assert {"Evaluations", "Decoder"} <= {one["name"] for one in events}
+
+
+def test_what_is_skipped_is_not_counted(known_ceilings):
+    always = Engaged("first_block", Values(threshold=1.0))
+    plain = measured(small_flow(), small_speech.setting(6)).phases[1]
+    made = measured(small_flow(), small_speech.setting(6).with_technique(always)).phases[1]
+    calls = {one.name: one.calls for one in made.components}
+    assert calls[ATTENTION] < {one.name: one.calls for one in plain.components}[ATTENTION]
+    assert calls[HEAD] == 6
+    assert "are computed" in made.components[1].note
+
+
+def test_guided_and_unguided_evaluations_are_apart(known_ceilings):
+    half = Engaged("guidance_interval", Values(steps=2))
+    made = measured(small_flow(), small_speech.setting(6).with_technique(half))
+    guided, unguided = made.phases[1:3]
+    assert (guided.forwards, unguided.forwards) == (2, 4)
+    assert guided.components[1].work.operations == 2 * unguided.components[1].work.operations
+
+
+def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
+    model = speaking.load(write_model(tmp_path / "model"))
+    subject = Subject(model, Utterance(speaking.TEXT, voice("slt")), speaking.setting())
+    made = measure_roofline(subject, SilentObserver(), rounds=1)
+    assert [phase.name for phase in made.phases] == ["prefill", "decode", "decoder"]
+    decode = made.phases[1]
+    by_name = {one.name: one for one in decode.components}
+    assert list(by_name) == [name for name in TITLES if name in by_name]
+    transformer = model.own.tokens.transformer
+    context = int(decode.shape.rpartition(" ")[2]) - 1
+    layers = sum(by_name[name].work.operations for name in (PROJECTIONS, ATTENTION, FEED_FORWARD))
+    assert layers * small_language.LAYERS == transformer.operations(1, context)
+    assert by_name[HEAD].work.operations == 2 * model.own.tokens.head.numel()
+    assert len(decode.layer_launches) == small_language.LAYERS and min(decode.layer_launches) > 5
+
+
+def test_drafting_and_checking_are_apart(known_ceilings, tmp_path):
+    model = speaking.load(speaking.write_all(tmp_path / "model"))
+    chosen = speaking.setting(speaking.drafted(draft_length=3, adaptive=False))
+    made = measure_roofline(Subject(model, Utterance(speaking.TEXT, voice("slt")), chosen), SilentObserver(), rounds=1)
+    phases = {phase.name: phase for phase in made.phases}
+    assert phases["draft"].forwards > phases["decode"].forwards
+    assert len(phases["draft"].layer_launches) == 2 < len(phases["decode"].layer_launches)
+    assert phases["decode"].shape.startswith("4 tokens")
+
+
+def test_what_has_no_layers_is_refused(known_ceilings):
+    class Other:
+        def __init__(self) -> None:
+            self.info = replace(small_flow().info, family=FLOW, title="Other")
+
+        def make_ready(self, *arguments: object) -> None: ...
+
+    with pytest.raises(SettingError, match="Other cannot be taken apart"):
+        measured(Other(), small_speech.setting(2))
+
+
+def test_a_trace_that_cannot_be_written_says_so(tmp_path):
+    from engine.errors import PlainError
+
+    with pytest.raises(PlainError, match="could not be written"):
+        write_chrome_trace(lambda: None, tmp_path / "missing" / "trace.json", CPU)
