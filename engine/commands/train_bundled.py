@@ -16,9 +16,11 @@ SUMMARIES = {
     "megatts3-mini": "Make the bundled MegaTTS 3 from flite's speech, through a mel-codec.",
     "speech-tokenizer": "Make the tokenizer of the bundled language model from flite's speech.",
     "lm-mini": "Make the bundled speech language model from flite's speech, through a speech-tokenizer.",
+    "codec-mini": "Make the codec of the bundled masked-diffusion model from flite's speech.",
+    "omni-mini": "Make the bundled masked-diffusion model from flite's speech, through a codec-mini.",
 }
 """By the names of :data:`engine.training.bundled_training.RECIPES`, which imports torch."""
-THROUGH_A_CODEC = ("megatts3-mini", "lm-mini")
+THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini")
 
 
 def declare(parser: argparse.ArgumentParser, recipe: str) -> None:

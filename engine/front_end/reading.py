@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.front_end.alignment import Alignment, align
-from engine.front_end.chunking import chunks
+from engine.front_end.chunking import chunks, sentences
 from engine.front_end.durations import DurationTable
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PAUSE
@@ -45,20 +45,22 @@ class PhoneReader:
         self._read("ready")  # The lexicon is loaded with the model, so that no take pays for it.
 
     def pieces(
-        self, text: str, voice: str, speed: float, quick_start: bool
+        self, text: str, voice: str, speed: float, quick_start: bool, by_sentence: bool = False
     ) -> tuple[tuple[SpokenPiece, ...], tuple[str, ...]]:
         """``text`` in pieces, with the durations of ``voice``, and what the user should know. With ``quick_start`` the
-        first piece is shorter, so that it is heard sooner.
+        first piece is shorter, so that it is heard sooner; with ``by_sentence`` no piece has more than one sentence.
 
         Raises :class:`engine.errors.TextError`.
         """
         whole = self._phonemise(text)
-        found = chunks(
-            text,
-            lambda piece: self._total(piece, voice, speed),
-            PIECE_SECONDS,
-            FIRST_PIECE_SECONDS if quick_start else None,
-        )
+        first = FIRST_PIECE_SECONDS if quick_start else None
+        found = [
+            piece
+            for number, part in enumerate(sentences(text) if by_sentence else [text])
+            for piece in chunks(
+                part, lambda piece: self._total(piece, voice, speed), PIECE_SECONDS, None if number else first
+            )
+        ]
         spoken = [piece for piece in found if self._read(piece).phones]
         pieces = []
         for number, piece in enumerate(spoken):

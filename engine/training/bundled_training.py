@@ -15,7 +15,9 @@ from engine.device import choose
 from engine.errors import Cancelled, SettingError
 from engine.models.catalogue import harvard_sentences
 from engine.models.lm_mini.checkpoint import TOKENIZER
+from engine.models.omni_mini.checkpoint import CODEC
 from engine.paths import resource
+from engine.training.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.corpora import Corpus, prepare_corpus
 from engine.training.export import PROMPT
 from engine.training.f5_mini import F5Mini, F5Options
@@ -23,6 +25,7 @@ from engine.training.fine_tuning import Follower
 from engine.training.lm_mini import LmMini, LmMiniOptions
 from engine.training.mega_mini import MegaMini, MegaOptions
 from engine.training.mel_codec import MelCodecOptions, MelCodecRecipe
+from engine.training.omni_mini import OmniMini, OmniMiniOptions
 from engine.training.session import LOG, Budget, Recipe, Session
 from engine.training.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from engine.training.vocos_mini import VocosMini, VocosOptions
@@ -127,6 +130,15 @@ def _lm_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Reci
     return LmMini(corpus, tokenizer, job.work, device, LmMiniOptions(half_precision=job.half_precision))
 
 
+def _codec_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return CodecMiniRecipe(corpus, device, CodecMiniOptions(half_precision=job.half_precision))
+
+
+def _omni_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    codec = job.codec or resource("models", "omni-mini", CODEC)
+    return OmniMini(corpus, codec, job.work, device, OmniMiniOptions(half_precision=job.half_precision))
+
+
 RECIPES: Mapping[str, Make] = {
     "vocos-mini": _vocos_mini,
     "f5-mini": _f5_mini,
@@ -134,5 +146,7 @@ RECIPES: Mapping[str, Make] = {
     "megatts3-mini": _megatts3_mini,
     "speech-tokenizer": _speech_tokenizer,
     "lm-mini": _lm_mini,
+    "codec-mini": _codec_mini,
+    "omni-mini": _omni_mini,
 }
 """In the order in which they need each other."""

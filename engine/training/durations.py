@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from engine.front_end.durations import context_keys
 from engine.front_end.phones import PAUSE
@@ -35,3 +37,13 @@ def duration_table(clips: Iterable[Clip], phones: Iterable[str]) -> dict[str, fl
     frequent = {key: seconds for key, seconds in found.items() if len(seconds) >= FEWEST or "/" not in key}
     missing = {phone: every for phone in phones if phone not in found}
     return {key: round(sum(seconds) / len(seconds), 4) for key, seconds in sorted((frequent | missing).items())}
+
+
+def write_duration_tables(path: Path, clips: Sequence[Clip], phones: Iterable[str]) -> None:
+    """Write a ``durations.json`` with the table of every voice of ``clips``."""
+    phones = tuple(phones)
+    tables = {
+        voice: duration_table((clip for clip in clips if clip.voice == voice), phones)
+        for voice in sorted({clip.voice for clip in clips})
+    }
+    path.write_text(json.dumps({"about": ABOUT, "voices": tables}, indent=0) + "\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.dit import DiT
 from engine.training.corpora import Clip, Corpus, speak
-from engine.training.durations import ABOUT, duration_table
+from engine.training.durations import write_duration_tables
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."
 """What the voices that ship say; not among the training sentences."""
@@ -30,14 +30,8 @@ def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, 
     save_official(folder / "model.safetensors", model, step)
     (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
     (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
-    voices = sorted({clip.voice for clip in corpus.training})
-    tables = {
-        voice: duration_table((clip for clip in corpus.training if clip.voice == voice), vocabulary.phones)
-        for voice in voices
-    }
-    content = {"about": ABOUT, "voices": tables}
-    (folder / "durations.json").write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
-    for voice in voices:
+    write_duration_tables(folder / "durations.json", corpus.training, vocabulary.phones)
+    for voice in sorted({clip.voice for clip in corpus.training}):
         export_voice(folder / "voices", voice)
 
 

@@ -7,7 +7,6 @@ every voice comes with the phones of its recording and, as the official voices d
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec
 from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
-from engine.training.durations import ABOUT, duration_table
+from engine.training.durations import write_duration_tables
 from engine.training.export import export_voice
 
 PHONES = (PAUSE, *sorted(VOWELS | CONSONANTS))
@@ -37,14 +36,9 @@ def export_mega(folder: Path, model: MegaDiT, codec_folder: Path, corpus: Corpus
     (folder / WAVVAE).mkdir(parents=True, exist_ok=True)
     for name in (CONFIG_FILE, WEIGHT_FILE):
         (folder / WAVVAE / name).write_bytes((codec_folder / name).read_bytes())
-    voices = sorted({clip.voice for clip in corpus.training})
-    tables = {
-        voice: duration_table((clip for clip in corpus.training if clip.voice == voice), PHONES) for voice in voices
-    }
-    content = {"about": ABOUT, "voices": tables}
-    (folder / DURATIONS).write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
+    write_duration_tables(folder / DURATIONS, corpus.training, PHONES)
     (folder / VOICES).mkdir(exist_ok=True)
-    for voice in voices:
+    for voice in sorted({clip.voice for clip in corpus.training}):
         _export_voice(folder / VOICES, voice, codec)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,14 @@ from engine.models.causal import CausalConfig, CausalTransformer
 from engine.models.checkpoints import fingerprint
 from engine.models.lm_mini.checkpoint import CONFIG, DURATIONS, TOKENIZER, WEIGHTS
 from engine.models.lm_mini.layout import LAYOUT_FILE, Layout, token_phones
-from engine.models.lm_mini.speech_tokenizer import WEIGHT_FILE, SpeechTokenizer, TokenizerFolder
+from engine.models.lm_mini.speech_tokenizer import SpeechTokenizer, TokenizerFolder
+from engine.models.quantised_mel import WEIGHT_FILE
+from engine.models.training_layout import HuggingFaceNames
 from engine.techniques.spade.losses import cross_entropy
 from engine.training.corpora import Clip, Corpus
-from engine.training.durations import ABOUT, duration_table
+from engine.training.durations import write_duration_tables
 from engine.training.mel_excerpts import VOCABULARY
-from engine.training.spoken_tokens import SpokenTokens, TokenBatch, read_tokens, write_tokens
+from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe
 
@@ -44,8 +47,6 @@ ARCHITECTURE = CausalConfig(
     rope_theta=1e4,
 )
 LONGEST_POSITION = 4_096
-FRAMES = (60, 420)
-"""Mel frames of the clips that are used: shorter ones are hardly sentences, longer ones would fill a batch alone."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,12 @@ class LmMini(TokenRecipe):
         self.corpus, self.tokenizer = corpus, tokenizer
         model, _ = TokenizerFolder(tokenizer).read(device)
         kept = work / f"tokens-{fingerprint(tokenizer / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
-        data = TokenData(
-            clip_tokens(corpus.training, model, kept / "training.npz"),
-            clip_tokens(corpus.held_out, model, kept / "held-out.npz"),
-            f"flite, {corpus.seconds / 3600:.2f} h",
-        )
-        layout = layout_of(model.config.codes)
+        training, held_out = corpus_tokens(corpus, lambda clip: _tokens(clip, model), kept)
+        data = TokenData(training, held_out, f"flite, {corpus.seconds / 3600:.2f} h")
+        self.layout = layout_of(model.config.codes)
         torch.manual_seed(options.seed)
-        network = untrained(architecture, layout)
-        super().__init__(None, network, "random", data, layout, device, options)
+        network = untrained(architecture, self.layout)
+        super().__init__(None, network, "random", data, partial(collate, layout=self.layout), device, options)
 
     @property
     def retained(self) -> tuple[int, ...]:
@@ -112,12 +110,7 @@ class LmMini(TokenRecipe):
         write_atomically(folder / WEIGHTS, save(network.tensors(), {"format": "pt", "steps": str(self.steps)}))
         _write_json(folder / CONFIG, _described(network.transformer.config, layout))
         _write_json(folder / LAYOUT_FILE, _listed(layout))
-        voices = sorted({clip.voice for clip in self.corpus.training})
-        tables = {
-            voice: duration_table((clip for clip in self.corpus.training if clip.voice == voice), VOCABULARY.phones)
-            for voice in voices
-        }
-        _write_json(folder / DURATIONS, {"about": ABOUT, "voices": tables})
+        write_duration_tables(folder / DURATIONS, self.corpus.training, VOCABULARY.phones)
         if (folder / TOKENIZER).resolve() != self.tokenizer.resolve():
             shutil.copytree(self.tokenizer, folder / TOKENIZER, dirs_exist_ok=True)
 
@@ -137,15 +130,7 @@ def untrained(architecture: CausalConfig, layout: Layout) -> TokenNetwork:
         layer.mlp.down_proj.weight.zero_()
     table = 0.5 * torch.randn(layout.ids, architecture.hidden)
     head = torch.empty_like(table).uniform_(-1, 1) * architecture.hidden**-0.5
-    return TokenNetwork(transformer, table, head, layout.rows)
-
-
-def clip_tokens(clips: Sequence[Clip], tokenizer: SpeechTokenizer, kept: Path) -> tuple[SpokenTokens, ...]:
-    """All ``clips`` of usable length through ``tokenizer``; kept in the file ``kept``, which must belong to both."""
-    if not kept.exists():
-        usable = [clip for clip in clips if FRAMES[0] <= clip.frames <= FRAMES[1]]
-        write_tokens(kept, [_tokens(clip, tokenizer) for clip in usable])
-    return read_tokens(kept)
+    return TokenNetwork(transformer, table, head[layout.rows], HuggingFaceNames(layout.rows))
 
 
 @torch.inference_mode()

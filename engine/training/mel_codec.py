@@ -23,9 +23,6 @@ from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec,
 from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
 from engine.training.mel_excerpts import VOCABULARY, Excerpt, ExcerptOptions, ExcerptRecipe, spectral_losses
 
-LIFTED_FLOOR = (-7.5, -5.5)
-"""Log mel to which the quantisation noise of a 16-bit recording lifts silent bands, give or take."""
-
 
 @dataclass(frozen=True)
 class MelCodecOptions(ExcerptOptions):
@@ -34,7 +31,6 @@ class MelCodecOptions(ExcerptOptions):
     largest_noise: float = 0.4
     """Standard deviation of the noise on the latents, drawn for every item between zero and this."""
     lifted_share: float = 0.4
-    """Share of excerpts that the encoder sees with a lifted floor and the decoder is to give without."""
 
 
 class MelCodecRecipe(ExcerptRecipe[MelCodecOptions]):
@@ -75,17 +71,9 @@ class MelCodecRecipe(ExcerptRecipe[MelCodecOptions]):
 
     def _seen(self, excerpts: list[Excerpt]) -> tuple[Tensor, Tensor]:
         """What the encoder sees and the decoder is to give, both (B, frames, bands)."""
-        seen = []
-        for one in excerpts:
-            lifted = self._draw.random() < self.options.lifted_share
-            seen.append(torch.logaddexp(one.mel, self._floor(one.mel.shape)) if lifted else one.mel)
+        seen = [self._lifted(one.mel, self._floor()) for one in excerpts]
         wanted = [one.mel for one in excerpts]
         return torch.stack(seen).to(self.device), torch.stack(wanted).to(self.device)
-
-    def _floor(self, shape: tuple[int, ...]) -> Tensor:
-        """A noise floor as a mel, fluctuating as noise does."""
-        level = self._draw.uniform(*LIFTED_FLOOR)
-        return level + 0.25 * torch.randn(shape, generator=self._generator)
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:

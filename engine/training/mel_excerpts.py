@@ -26,6 +26,8 @@ from engine.training.session import require_finite
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
 SMALLEST_SCALE = 1.0
 """Bands above 8 kHz are all but constant in this corpus; their deviation must not become a tiny divisor."""
+LIFTED_FLOOR = (-7.5, -5.5)
+"""Log mel to which the quantisation noise of a 16-bit recording lifts silent bands, give or take."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class ExcerptOptions:
     """Weight of the error in the mel's change from frame to frame."""
     phone_weight: float = 0.1
     average_decay: float = 0.998
+    lifted_share: float = 0.0
+    """Share of excerpts that the encoder sees with a lifted floor and the decoder is to give without."""
     half_precision: bool = False
     seed: int = 1
 
@@ -84,6 +88,11 @@ class ExcerptRecipe(Generic[Options]):
         """``mel``, ``change`` and ``phone`` of a batch, as :func:`spectral_losses` and a classifier give them."""
         raise NotImplementedError
 
+    def total(self, losses: Mapping[str, Tensor]) -> Tensor:
+        """The loss to go down, of those of a batch."""
+        options = self.options
+        return losses["mel"] + options.change_weight * losses["change"] + options.phone_weight * losses["phone"]
+
     # --- The recipe ---------------------------------------------------------------------------------------------------
     @property
     def _parameters(self) -> list[nn.Parameter]:
@@ -103,7 +112,7 @@ class ExcerptRecipe(Generic[Options]):
             number, progress, options.warm_up, options.hold
         )
         losses = self.losses([self._excerpt() for _ in range(options.batch)])
-        total = losses["mel"] + options.change_weight * losses["change"] + options.phone_weight * losses["phone"]
+        total = self.total(losses)
         self._optimiser.zero_grad(set_to_none=True)
         total.backward()
         norm = nn.utils.clip_grad_norm_(self._parameters, 1.0)
@@ -119,6 +128,18 @@ class ExcerptRecipe(Generic[Options]):
         stretch = slice(start, start + self.options.frames)
         mel = torch.from_numpy(clip.mel[stretch].astype(np.float32))
         return Excerpt(clip, mel, torch.from_numpy(labels(clip.phones, clip.frames, VOCABULARY)[stretch]))
+
+    def _floor(self) -> float | None:
+        """A noise floor's level for an excerpt, log mel, or ``None`` for one that is to be seen as it is."""
+        if self._draw.random() >= self.options.lifted_share:
+            return None
+        return self._draw.uniform(*LIFTED_FLOOR)
+
+    def _lifted(self, mel: Tensor, floor: float | None) -> Tensor:
+        """``mel`` with a noise floor, fluctuating as noise does."""
+        if floor is None:
+            return mel
+        return torch.logaddexp(mel, floor + 0.25 * torch.randn(mel.shape, generator=self._generator))
 
     def _average_statistics(self) -> None:
         """The averaged model takes running statistics, which the average of parameters leaves out."""
