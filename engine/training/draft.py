@@ -19,12 +19,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine import files
-from engine.models.lm_mini.layout import Layout
 from engine.sampling.tokens import TokenSampler
 from engine.techniques.spade.losses import cross_entropy, divergence
 from engine.techniques.spade.pruning import layer_of
-from engine.training.spoken_tokens import TokenBatch
-from engine.training.token_network import BODY, HEAD, TokenNetwork
+from engine.training.spoken_tokens import Collate, TokenBatch
+from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
 
 PUBLISHED_LOWER, PUBLISHED_UPPER = 2, 6
@@ -57,7 +56,7 @@ class DraftRecipe(TokenRecipe):
         target: TokenNetwork,
         base: str,
         data: TokenData,
-        layout: Layout,
+        collate: Collate,
         device: torch.device,
         sampler: TokenSampler,
         options: DraftOptions = DraftOptions(),
@@ -73,8 +72,8 @@ class DraftRecipe(TokenRecipe):
             model.take(initial, self._retained)
         for layer in model.transformer.layers[: options.lower]:
             layer.requires_grad_(True)
-        model.head.requires_grad_(True)
-        super().__init__(target, model, base, data, layout, device, options)
+        model.head.weight.requires_grad_(True)
+        super().__init__(target, model, base, data, collate, device, options)
 
     @property
     def retained(self) -> tuple[int, ...]:
@@ -131,15 +130,15 @@ class DraftRecipe(TokenRecipe):
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
         """Only what was trained: the layers under the target's numbers, and the head."""
         network = self.average.module
-        places = dict(enumerate(self.retained))
+        names, places = network.names, dict(enumerate(self.retained))
         kept = {}
         for name, value in network.tensors().items():
             layer = layer_of(name)
-            if name == HEAD:
+            if name == names.head:
                 kept[name] = value
             elif layer is not None and places[layer] in self.trained:
-                inner = name.removeprefix(f"{BODY}layers.{layer}.")
-                kept[f"{BODY}layers.{places[layer]}.{inner}"] = value
+                inner = name.removeprefix(f"{names.layers}{layer}.")
+                kept[f"{names.layers}{places[layer]}.{inner}"] = value
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_atomically(path, save(kept, dict(metadata)))
 

@@ -13,31 +13,25 @@ import torch
 
 from engine import device as devices
 from engine import files
-from engine.audio.mel import MelFrontEnd
-from engine.errors import Cancelled, CheckpointError, TrainingError
+from engine.errors import Cancelled, TrainingError
 from engine.knobs import Values
 from engine.models import load_model
 from engine.models.base import Utterance
-from engine.models.catalogue import CatalogueEntry, entry, harvard_sentences, voices
-from engine.models.checkpoints import fingerprint, read_weights
-from engine.models.f5.prompts import PromptReader
+from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.checkpoints import read_weights
 from engine.models.language_weights import DRAFTS, STUDENTS, own_place, places
-from engine.models.lm_mini.checkpoint import LmMiniFolder
-from engine.models.lm_mini.front_end import LmMiniFrontEnd
-from engine.sampling.tokens import Nucleus
 from engine.setting import Setting
 from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from engine.training.draft import DraftOptions, DraftRecipe
 from engine.training.export import PROMPT
 from engine.training.fine_tuning import Follower
-from engine.training.recorded_tokens import record_tokens
-from engine.training.self_generated import speak_tokens
 from engine.training.sentences import training_sentences
 from engine.training.session import LOG, Budget, Milestone, Pace, Session
 from engine.training.spade import StudentOptions, StudentRecipe
-from engine.training.spoken_tokens import SpokenTokens, read_tokens, write_tokens
-from engine.training.token_network import TokenNetwork
+from engine.training.spoken_tokens import SpokenTokens, kept_tokens
+from engine.training.teacher import Teacher
+from engine.training.teachers import read_teacher
 from engine.training.token_recipe import TokenData, TokenRecipe
 
 PACE = Pace(log_steps=10, validation_steps=50, validates_first=True)
@@ -89,58 +83,13 @@ class LanguageTrained:
     summary: str
 
 
-@dataclass(frozen=True)
-class Teacher:
-    """The model to learn from, and how it reads."""
-
-    entry: CatalogueEntry
-    folder: LmMiniFolder
-    base: str
-    """SHA-256 of its checkpoint."""
-    network: TokenNetwork
-
-    @classmethod
-    def read(cls, model: str, folder: str, follower: Follower) -> Teacher:
-        """Raises :class:`TrainingError` for a model whose language model cannot be trained here, and
-        :class:`CheckpointError`."""
-        chosen = entry(model)
-        if chosen.loader != "lm_mini":
-            raise TrainingError(f"{chosen.title} cannot be trained here, only models laid out as LM mini.")
-        place = Path(folder) if folder else chosen.folder
-        if not place.is_dir():
-            raise CheckpointError(f"{chosen.title} is not in {place}; choose the folder that holds its checkpoint.")
-        lm_mini = LmMiniFolder(place, follower.check)
-        weights = read_weights(lm_mini.weights_path, follower.check)
-        network = TokenNetwork.read(lm_mini.config(), weights, lm_mini.layout().rows)
-        base = fingerprint(lm_mini.weights_path, follower.check)
-        return cls(chosen, lm_mini, base, network.eval().requires_grad_(False))
-
-    @property
-    def layers(self) -> int:
-        """How many it has."""
-        return self.network.transformer.config.layers
-
-    @property
-    def sampler(self) -> Nucleus:
-        """The one that it speaks by unless told otherwise."""
-        options = self.entry.options_with()
-        return Nucleus(float(options["temperature"]), int(options["top_k"]), float(options["top_p"]))
-
-    def front_end(self) -> LmMiniFrontEnd:
-        """How it reads texts and voices."""
-        tokenizer, means = self.folder.tokenizer(torch.device("cpu"))
-        reader = PromptReader(MelFrontEnd(), whole_frames=True)
-        vocabulary = self.folder.layout().vocabulary
-        return LmMiniFrontEnd(tokenizer, means, self.folder.durations(), vocabulary, reader, self.entry.title)
-
-
 def train_language(job: LanguageTraining, follower: Follower, pace: Pace = PACE) -> LanguageTrained:
     """Train, and export the result.
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
     follower.status(f"Reading {entry(job.model).title}")
-    teacher = Teacher.read(job.model, job.folder, follower)
+    teacher = read_teacher(job.model, job.folder, follower)
     torch.set_flush_denormal(True)
     data = gathered(job, teacher, follower)
     recipe = _recipe(job, teacher, data, follower)
@@ -174,7 +123,7 @@ def gathered(job: LanguageTraining, teacher: Teacher, follower: Follower) -> Tok
         origins.append(f"{len(own)} utterances that the model spoke itself")
     if job.manifest is not None:
         follower.status(f"Preparing the recordings of {job.manifest.name}")
-        recorded = record_tokens(job.manifest, teacher.folder, job.work / RECORDED, follower.progress)
+        recorded = teacher.record(job.manifest, job.work / RECORDED, follower)
         training += recorded[0]
         held_out += recorded[1]
         origins.append(f"{len(recorded[0])} recordings of {job.manifest.name}")
@@ -187,51 +136,40 @@ def gathered(job: LanguageTraining, teacher: Teacher, follower: Follower) -> Tok
 
 
 def _own_speech(job: LanguageTraining, teacher: Teacher, follower: Follower) -> tuple[SpokenTokens, ...]:
-    path = job.work / f"{teacher.base[:8]}-{job.sentences}-{OWN_SPEECH}"
-    if path.is_file():
-        return read_tokens(path)
-    speakers = voices()
-    count = job.sentences * len(speakers)
-    follower.status(f"{teacher.entry.title} speaks {count} sentences to learn from")
-    sentences = training_sentences(count, excluded=[PROMPT, *harvard_sentences()])
-    random.Random(job.options.seed).shuffle(sentences)
-    spoken = speak_tokens(
-        teacher.network,
-        teacher.folder.layout(),
-        teacher.front_end(),
-        speakers,
-        sentences,
-        teacher.sampler,
-        job.options.seed,
-        follower.progress,
-    )
-    try:
-        write_tokens(path, spoken)
-    except OSError as error:
-        raise TrainingError(f"{path} could not be written: {files.reason(error)}.") from error
-    return spoken
+    def speak() -> tuple[SpokenTokens, ...]:
+        speakers = voices(job.model, job.folder)
+        count = job.sentences * len(speakers)
+        follower.status(f"{teacher.entry.title} speaks {count} sentences to learn from")
+        sentences = training_sentences(count, excluded=[PROMPT, *harvard_sentences()])
+        random.Random(job.options.seed).shuffle(sentences)
+        return teacher.speak(sentences, speakers, job.options.seed, job.device, follower)
+
+    return kept_tokens(job.work / f"{teacher.base[:8]}-{job.sentences}-{OWN_SPEECH}", speak)
 
 
 def _recipe(job: LanguageTraining, teacher: Teacher, data: TokenData, follower: Follower) -> TokenRecipe:
-    device, layout = devices.choose(job.device), teacher.folder.layout()
+    device = devices.choose(job.device)
     if isinstance(job.options, DraftOptions):
         initial = None if job.initial is None else read_weights(job.initial, follower.check)
-        return DraftRecipe(teacher.network, teacher.base, data, layout, device, teacher.sampler, job.options, initial)
+        drafted = replace(job.options, temperature=teacher.temperature)
+        return DraftRecipe(
+            teacher.network, teacher.base, data, teacher.collate, device, teacher.sampler, drafted, initial
+        )
     options = job.options
     if not options.retained:
         options = replace(options, retained=_record(job, teacher, follower).retained(job.depth))
-    return StudentRecipe(teacher.network, teacher.base, data, layout, device, options)
+    return StudentRecipe(teacher.network, teacher.base, data, teacher.collate, device, options)
 
 
 def _record(job: LanguageTraining, teacher: Teacher, follower: Follower) -> ImportanceRecord:
     """The measurement of layers that is there, or else the cheap one, made now and kept."""
-    found = read_record(places(job.model, teacher.folder.root), teacher.base)
+    found = read_record(places(job.model, teacher.root), teacher.base)
     if found is not None:
         return found
     follower.status(f"Measuring how much each layer of {teacher.entry.title} matters")
     model = load_model(job.model, folder=job.folder, device=job.device, check=follower.check)
     sentences = training_sentences(MEASURED_SENTENCES, excluded=[PROMPT, *harvard_sentences()])
-    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in voices()]
+    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in voices(job.model, job.folder)]
     setting = Setting(job.model, teacher.entry.options_with(), seed=job.options.seed)
     record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), follower)
     record.write(own_place(job.model) / FILE)

@@ -18,10 +18,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine import files
-from engine.models.lm_mini.layout import Layout
 from engine.techniques.spade.losses import ALPHA, composite_loss, each_divergence, target_layers
 from engine.techniques.spade.pruning import require_layers
-from engine.training.spoken_tokens import TokenBatch
+from engine.training.spoken_tokens import Collate, TokenBatch
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
 
@@ -52,7 +51,7 @@ class StudentRecipe(TokenRecipe):
         teacher: TokenNetwork,
         base: str,
         data: TokenData,
-        layout: Layout,
+        collate: Collate,
         device: torch.device,
         options: StudentOptions,
     ) -> None:
@@ -62,7 +61,7 @@ class StudentRecipe(TokenRecipe):
         self._targets = target_layers(self._retained, layers)
         torch.manual_seed(options.seed)
         model = teacher.kept(self._retained).requires_grad_(True)
-        super().__init__(teacher, model, base, data, layout, device, options)
+        super().__init__(teacher, model, base, data, collate, device, options)
 
     @property
     def retained(self) -> tuple[int, ...]:

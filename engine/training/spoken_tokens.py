@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,17 +16,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine import files
 from engine.errors import TrainingError
 from engine.models.lm_mini.layout import Layout, positions
+from engine.models.training_layout import Row
 from engine.techniques.spade.losses import IGNORED
+from engine.training.corpora import Clip, Corpus
+
+FRAMES = (60, 420)
+"""Mel frames of the clips that are used: shorter ones are hardly sentences, longer ones would fill a batch alone."""
+
+
+NOTHING = np.zeros(0, np.int16)
 
 
 @dataclass(frozen=True)
 class SpokenTokens:
-    """One utterance: as many ``phones`` as ``codes``, both (n,) int16, side by side."""
+    """One utterance: what was said and the ``codes`` (n,) of it, (n, codebooks) where there are several."""
 
     voice: str
     phones: np.ndarray = field(repr=False)
+    """(n,), side by side with the codes; of models that find out for themselves where in the text they are, (m,) as
+    their adapter reads a text: its ids, or its bytes."""
     codes: np.ndarray = field(repr=False)
 
     @property
@@ -45,10 +56,23 @@ def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
         names=np.array(voices),
         voices=np.array([voices.index(one.voice) for one in utterances], np.int16),
         lengths=np.array([one.frames for one in utterances], np.int32),
-        phones=np.concatenate([one.phones for one in utterances]).astype(np.int16),
-        codes=np.concatenate([one.codes for one in utterances]).astype(np.int16),
+        text_lengths=np.array([len(one.phones) for one in utterances], np.int32),
+        phones=np.concatenate([one.phones for one in utterances]) if utterances else NOTHING,
+        codes=np.concatenate([one.codes for one in utterances]) if utterances else NOTHING,
     )
     unfinished.replace(path)
+
+
+def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple[SpokenTokens, ...]:
+    """What the file ``path`` holds; where there is none, what ``make`` makes and it will hold from now on. Raises
+    :class:`TrainingError`."""
+    if not path.is_file():
+        made = make()
+        try:
+            write_tokens(path, made)
+        except OSError as error:
+            raise TrainingError(f"{path} could not be written: {files.reason(error)}.") from error
+    return read_tokens(path)
 
 
 def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
@@ -57,16 +81,33 @@ def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
         with np.load(path) as file:
             names, voices, lengths = (file[name] for name in ("names", "voices", "lengths"))
             phones, codes = file["phones"], file["codes"]
+            text_lengths = file.get("text_lengths", lengths)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise TrainingError(
             f"The speech tokens in {path} cannot be read ({type(error).__name__}); delete the file, and they are made "
             "again."
         ) from error
-    ends = np.cumsum(lengths)
-    return tuple(
-        SpokenTokens(str(names[voice]), phones[end - count : end], codes[end - count : end])
-        for voice, count, end in zip(voices, lengths, ends, strict=True)
+    if not len(lengths):
+        return ()
+    texts, spoken = (
+        np.split(values, np.cumsum(counts)[:-1]) for values, counts in ((phones, text_lengths), (codes, lengths))
     )
+    return tuple(
+        SpokenTokens(str(names[voice]), text, one) for voice, text, one in zip(voices, texts, spoken, strict=True)
+    )
+
+
+def corpus_tokens(
+    corpus: Corpus, encode: Callable[[Clip], SpokenTokens], kept: Path
+) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
+    """All clips of usable length through ``encode``, those to train on and those held out; they are kept in the folder
+    ``kept``, which must belong to corpus and codec."""
+
+    def tokens(clips: Sequence[Clip], path: Path) -> tuple[SpokenTokens, ...]:
+        usable = (clip for clip in clips if FRAMES[0] <= clip.frames <= FRAMES[1])
+        return kept_tokens(path, lambda: [encode(clip) for clip in usable])
+
+    return tokens(corpus.training, kept / "training.npz"), tokens(corpus.held_out, kept / "held-out.npz")
 
 
 @dataclass(frozen=True)
@@ -79,28 +120,26 @@ class TokenBatch:
     """(T,) int64."""
     labels: Tensor
     """(B, T) int64: the row of the head that comes next, :data:`IGNORED` where nothing is predicted."""
+    heard: Tensor
+    """(B, T) bool: everything but the padding behind the speech."""
 
     def to(self, device: torch.device) -> TokenBatch:
         """The same on ``device``."""
-        return TokenBatch(self.ids.to(device), self.positions.to(device), self.labels.to(device))
+        return TokenBatch(*(one.to(device) for one in (self.ids, self.positions, self.labels, self.heard)))
 
     @property
     def predicting(self) -> Tensor:
         """(B, T) bool: where something is predicted."""
         return self.labels != IGNORED
 
-    @property
-    def heard(self) -> Tensor:
-        """(B, T) bool: everything but the padding behind the speech."""
-        speech = self.ids.shape[1] // 2
-        heard = self.predicting.clone()
-        heard[:, :speech] = True
-        return heard
+
+Collate = Callable[[Sequence[Sequence[SpokenTokens]]], TokenBatch]
+"""Lays out a batch whose items are one utterance, or some of one voice joined."""
 
 
 def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBatch:
-    """A batch whose items are one utterance, or some of one voice joined. Text is padded with ``end_of_text``, as in
-    the model's own training: speech begins in the same column everywhere."""
+    """A batch of phones and codes side by side. Text is padded with ``end_of_text``, as in the model's own training:
+    speech begins in the same column everywhere."""
     longest = max(sum(one.frames for one in item) for item in items) + 1
     ids = torch.full((len(items), 2 * longest), layout.end_of_text)
     labels = torch.full((len(items), 2 * longest), IGNORED)
@@ -112,16 +151,31 @@ def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBat
         ids[row, longest + 1 : longest + 1 + len(codes)] = codes + layout.first_code
         labels[row, longest : longest + len(codes)] = codes
         labels[row, longest + len(codes)] = layout.codes
-    return TokenBatch(ids, positions(longest, longest - 1), labels)
+    heard = labels != IGNORED
+    heard[:, :longest] = True
+    return TokenBatch(ids, positions(longest, longest - 1), labels, heard)
 
 
-def held_out_batches(utterances: Sequence[SpokenTokens], layout: Layout, count: int, size: int = 6) -> list[TokenBatch]:
-    """About ``count`` items, the same every time: an utterance after another one of its voice, which is how the model
-    speaks after a prompt."""
+def collate_rows(rows: Sequence[Row]) -> TokenBatch:
+    """A batch of sequences of any length, the shorter ones filled up at their end, which nothing before it sees."""
+    longest = max(len(row.ids) for row in rows)
+    ids, labels = (torch.full((len(rows), longest), value) for value in (0, IGNORED))
+    heard = torch.zeros(len(rows), longest, dtype=torch.bool)
+    for number, row in enumerate(rows):
+        length = len(row.ids)
+        ids[number, :length] = torch.tensor(row.ids)
+        labels[number, :length] = torch.tensor(row.labels)
+        heard[number, :length] = True
+    return TokenBatch(ids, torch.arange(longest), labels, heard)
+
+
+def held_out_items(utterances: Sequence[SpokenTokens], count: int, size: int = 6) -> list[list[list[SpokenTokens]]]:
+    """Batches of about ``count`` items, the same every time: an utterance after another one of its voice, which is how
+    models speak after a prompt."""
     draw = random.Random(3)
     items = []
     for one in utterances[:: max(1, len(utterances) // count)]:
         others = [other for other in utterances if other.voice == one.voice and other is not one]
         items.append([draw.choice(others), one] if others else [one])
     items.sort(key=lambda item: sum(one.frames for one in item))
-    return [collate(items[start : start + size], layout) for start in range(0, len(items), size)]
+    return [items[start : start + size] for start in range(0, len(items), size)]

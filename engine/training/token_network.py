@@ -1,5 +1,5 @@
 """A speech language model as it is trained: the whole embedding table, its layers, and the rows of the head that can be
-spoken. It reads and writes the official names of a Hugging Face checkpoint.
+spoken. It reads and writes a checkpoint's official names.
 """
 
 from __future__ import annotations
@@ -11,33 +11,40 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.causal import CausalConfig, CausalTransformer
+from engine.models.training_layout import Parts, TensorNames
 from engine.techniques.spade.losses import Seen
 from engine.training.spoken_tokens import TokenBatch
 
-EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."
-
 
 class TokenNetwork(nn.Module):
-    """Predicts the next code or the end; see :class:`engine.models.lm_mini.layout.Layout`."""
+    """Predicts the next code or the end, from sequences of one vocabulary."""
 
-    def __init__(self, transformer: CausalTransformer, embedding: Tensor, head: Tensor, rows: Tensor) -> None:
-        """``embedding`` (vocabulary, D) and ``head`` (vocabulary, D) are the official tables; ``rows`` (codes + 1,) of
-        the head are kept."""
+    def __init__(
+        self,
+        transformer: CausalTransformer,
+        embedding: Tensor,
+        head: Tensor,
+        names: TensorNames,
+        bias: Tensor | None = None,
+    ) -> None:
+        """``embedding`` is (vocabulary, D), ``head`` (codes + stops, D) and ``bias`` (codes + stops,); all are
+        copied."""
         super().__init__()
+        self.names = names
         self.transformer = transformer
         self.embedding = nn.Embedding.from_pretrained(embedding.clone(), freeze=False)
-        self.head = nn.Linear(head.shape[1], len(rows), bias=False)
-        self.head.weight = nn.Parameter(head[rows].clone())
-        self.register_buffer("rows", rows, persistent=False)
+        self.head = nn.Linear(head.shape[1], len(head), bias=bias is not None)
+        self.head.weight = nn.Parameter(head.clone())
+        if bias is not None:
+            self.head.bias = nn.Parameter(bias.clone())
 
     @classmethod
-    def read(cls, config: CausalConfig, tensors: Mapping[str, Tensor], rows: Tensor) -> TokenNetwork:
+    def read(cls, config: CausalConfig, tensors: Mapping[str, Tensor], names: TensorNames) -> TokenNetwork:
         """From the tensors of a checkpoint, in float32."""
-        tensors = {name: value.float() for name, value in tensors.items()}
+        parts = names.parts({name: value.float() for name, value in tensors.items()})
         transformer = CausalTransformer(config)
-        inner = {name.removeprefix(BODY): value for name, value in tensors.items() if name not in (EMBEDDING, HEAD)}
-        transformer.load_state_dict(inner)
-        return cls(transformer, tensors[EMBEDDING], tensors.get(HEAD, tensors[EMBEDDING]), rows)
+        transformer.load_state_dict(parts.transformer)
+        return cls(transformer, parts.embedding, parts.head, names, parts.bias)
 
     def kept(self, retained: Sequence[int]) -> TokenNetwork:
         """A copy with only these layers."""
@@ -71,17 +78,16 @@ class TokenNetwork(nn.Module):
         """Take over the layers and the head in ``tensors``, official names whose layers have the numbers that they have
         in ``retained``. Others are left out."""
         for place, layer in enumerate(retained):
-            prefix = f"{BODY}layers.{layer}."
+            prefix = f"{self.names.layers}{layer}."
             inner = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
             if inner:
                 self.transformer.layers[place].load_state_dict(inner)
-        if HEAD in tensors:
-            self.head.weight.copy_(tensors[HEAD][self.rows])
+        if self.names.head in tensors:
+            self.head.weight.copy_(self.names.spoken(tensors[self.names.head]))
 
     def tensors(self, dtype: torch.dtype = torch.float16) -> dict[str, Tensor]:
-        """By official names, as they are written. Rows of the head that cannot be spoken are zero."""
-        head = torch.zeros_like(self.embedding.weight)
-        head[self.rows] = self.head.weight.detach()
-        named = {BODY + name: value for name, value in self.transformer.state_dict().items()}
-        named |= {EMBEDDING: self.embedding.weight, HEAD: head}
+        """By official names, as they are written."""
+        bias = None if self.head.bias is None else self.head.bias.detach()
+        embedding, head = self.embedding.weight.detach(), self.head.weight.detach()
+        named = self.names.tensors(Parts(self.transformer.state_dict(), embedding, head, bias))
         return {name: value.detach().to(dtype).contiguous() for name, value in named.items()}

@@ -14,12 +14,11 @@ import torch
 from torch import Tensor
 
 from engine.errors import TrainingError
-from engine.models.lm_mini.layout import Layout
 from engine.training.f5_mini import BatchQueue
 from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
-from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, held_out_batches
+from engine.training.spoken_tokens import Collate, SpokenTokens, TokenBatch, held_out_items
 from engine.training.token_network import TokenNetwork
 
 LAYER_MATRICES = LayerMatrices("layers.")
@@ -67,14 +66,15 @@ class TokenRecipe:
         model: TokenNetwork,
         base: str,
         data: TokenData,
-        layout: Layout,
+        collate: Collate,
         device: torch.device,
         options: TokenOptions,
     ) -> None:
-        """``base`` is the fingerprint of the checkpoint that is started from, the teacher's."""
+        """``base`` is the fingerprint of the checkpoint that is started from, the teacher's; ``collate`` lays batches
+        out as the model reads them."""
         self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
         self.model = model.to(device)
-        self.base, self.data, self.layout, self.device, self.options = base, data, layout, device, options
+        self.base, self.data, self.collate, self.device, self.options = base, data, collate, device, options
         rates = Rates(options.matrix_rate, options.other_rate)
         self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, half_precision=options.half_precision)
         self.average = AveragedModel(self.model, options.average_decay)
@@ -120,7 +120,7 @@ class TokenRecipe:
         self._optimisers.start(scale)
         items = [[self.data.training[one] for one in item] for item in self._queue.next()]
         with self.autocast():
-            loss, terms = self.losses(collate(items, self.layout).to(self.device))
+            loss, terms = self.losses(self.collate(items).to(self.device))
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_([one for one in self.model.parameters() if one.requires_grad], 1.0)
         require_finite(float(loss.detach() + norm), "loss or its gradient", number)
@@ -144,7 +144,8 @@ class TokenRecipe:
 
     @cached_property
     def _validation_batches(self) -> list[TokenBatch]:
-        return held_out_batches(self.data.held_out, self.layout, self.options.validation_items)
+        batches = held_out_items(self.data.held_out, self.options.validation_items)
+        return [self.collate(items) for items in batches]
 
     def state(self) -> dict[str, Any]:
         return {

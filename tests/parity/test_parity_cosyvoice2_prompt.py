@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,9 +9,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from engine.models.causal import CausalConfig
-from engine.models.cosyvoice2.bistream import SPEECH_PART, TEXT_PART, bistream
-from engine.models.cosyvoice2.language_model import END, FILL, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
-from engine.models.cosyvoice2.training_rows import IGNORED, batch, can_take_turns, row_in_turns, whole_row
+from engine.models.cosyvoice2.language_model import END, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
+from engine.models.cosyvoice2.training_layout import CosyNames
+from engine.techniques.spade.losses import IGNORED
+from engine.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 
@@ -48,9 +47,8 @@ def ids(golden: dict[str, Tensor], name: str) -> tuple[int, ...]:
 def test_parity_cosyvoice2_lm_ids(fixture: Fixture) -> None:
     said, model = fixture.description["qwen2lm"], model_of(fixture)
     assert model.codes == said["speech_token_size"]
-    assert (model.codes + END, model.codes + FILL) == (said["eos"], said["fill"])
+    assert model.codes + END == said["eos"]
     assert list(model.tokens.stops) == said["stop_token_ids"] and len(model.tokens.stops) == STOPS
-    assert said["mix_ratio"] == [TEXT_PART, SPEECH_PART]
 
 
 @prompts
@@ -80,49 +78,27 @@ def test_parity_cosyvoice2_lm_names_and_shapes() -> None:
     assert official_shapes(config, 151936, 6561 + STOPS) == released("CosyVoice2_llm")
 
 
-class GreedyUntil:
-    """The likeliest id, but the end once ``length`` tokens are there: the fixture's sampler."""
-
-    def __init__(self, end: int, length: int) -> None:
-        self._end, self._length = end, length
-
-    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
-        chosen = logits[-1].argmax() if len(history) < self._length else torch.tensor(self._end)
-        return F.one_hot(chosen, logits.shape[-1]).float()[None]
-
-
 @prompts
-def test_parity_cosyvoice2_lm_bistream(fixture: Fixture) -> None:
+def test_parity_cosyvoice2_lm_training_rows(fixture: Fixture) -> None:
     golden, model = tensors(fixture), model_of(fixture)
-    model.tokens.bias += golden["bistream.llm_decoder_bias_delta"]
-    text, parts = list(ids(golden, "bistream.text")), []
-    for length in fixture.description["bistream"]["text_chunk_lengths"]:
-        parts.append(text[:length])
-        del text[:length]
-    prompt = PromptIds(ids(golden, "bistream.prompt_text"), ids(golden, "bistream.prompt_speech_token"))
-    sampler = GreedyUntil(model.codes + END, 66)
-    assert list(bistream(model, prompt, parts, sampler, lambda: 0.5)) == golden["bistream.tokens"].tolist()
-
-
-@prompts
-@pytest.mark.parametrize("layout", ["unistream", "bistream"])
-def test_parity_cosyvoice2_lm_training_rows(fixture: Fixture, layout: str) -> None:
-    golden, model = tensors(fixture), model_of(fixture)
+    names = CosyNames(len(model.text), len(model.marks))
     rows = []
     for number in range(len(golden["train.text_token"])):
         text, speech = (
             golden[f"train.{kind}_token"][number, : golden[f"train.{kind}_token_len"][number]].tolist()
             for kind in ("text", "speech")
         )
-        in_turns = layout == "bistream" and can_take_turns(text, speech)
-        rows.append((row_in_turns if in_turns else whole_row)(model, text, speech))
-    embedded, targets = batch(rows)
-    assert [len(row.targets) for row in rows] == golden[f"train.{layout}.lm_input_len"].tolist()
-    assert torch.equal(targets, golden[f"train.{layout}.lm_target"])
-    assert_close(embedded, golden[f"train.{layout}.lm_input"], EMBEDDED, "lm_input")
+        rows.append(names.row(text, speech, model.codes))
+    batch = collate_rows(rows)
+    assert [len(row.labels) for row in rows] == golden["train.unistream.lm_input_len"].tolist()
+    # Upstream marks what is not predicted, and embeddings behind the end of a row, by -1.
+    assert torch.equal(batch.labels.masked_fill(~batch.predicting, -1), golden["train.unistream.lm_target"])
+    embedded = F.embedding(batch.ids, torch.cat([model.text, model.marks, model.tokens.embedding]))
+    filled = torch.where(batch.heard[..., None], embedded, -1.0)
+    assert_close(filled, golden["train.unistream.lm_input"], EMBEDDED, "lm_input")
     with torch.inference_mode():
         logits = model.tokens.logits(model.tokens.transformer(embedded))
-    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
-    assert_close(loss[None], golden[f"train.{layout}.loss"], LOSS, "loss")
-    right = (logits.argmax(-1) == targets)[targets != IGNORED].float().mean()
-    assert_close(right[None], golden[f"train.{layout}.acc"], LOSS, "acc")
+    loss = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), ignore_index=IGNORED)
+    assert_close(loss[None], golden["train.unistream.loss"], LOSS, "loss")
+    right = (logits.argmax(-1) == batch.labels)[batch.predicting].float().mean()
+    assert_close(right[None], golden["train.unistream.acc"], LOSS, "acc")

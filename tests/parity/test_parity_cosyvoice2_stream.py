@@ -11,10 +11,10 @@ from engine.models.cosyvoice2.hift import AudioStream, Hift
 from engine.models.cosyvoice2.hift_source import NoNoise
 from engine.models.cosyvoice2.streaming import CosyDecoder, hurried
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
-from engine.models.cosyvoice2.upstream_streaming import UpstreamStream
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_cosyvoice2_flow import flow_config
 from tests.parity.test_parity_cosyvoice2_hift import build as build_vocoder
+from tests.parity.upstream_streaming import UpstreamStream
 
 TOLERANCE = 1e-4 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 1e-3
 """The vocoder sums up pitch to phases of ten thousand turns in float32, so that one more rounding anywhere before is

@@ -8,10 +8,11 @@ import functools
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from engine.models.causal import CausalConfig
 from engine.models.cosyvoice2.language_model import LanguageModel
-from engine.models.cosyvoice2.training_rows import whole_row
+from engine.models.cosyvoice2.training_layout import CosyNames
 from engine.techniques.spade.losses import (
     IGNORED,
     Seen,
@@ -25,6 +26,7 @@ from engine.techniques.spade.losses import (
     target_layers,
 )
 from engine.techniques.spade.pruning import most_important, pruned
+from engine.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
 
 TOLERANCE = 1e-5
@@ -95,17 +97,24 @@ def models(fixture: Fixture) -> tuple[LanguageModel, LanguageModel]:
     return model(dict(fixture.weights), len(retained)), model(dict(other.weights), layers)
 
 
+def sequence(fixture: Fixture, model: LanguageModel) -> tuple[Tensor, Tensor]:
+    """The fixture's sequence as ``model`` is trained on it, embedded, and the labels."""
+    names = CosyNames(len(model.text), len(model.marks))
+    batch = collate_rows([names.row(fixture["text"][0].tolist(), fixture["speech"][0].tolist(), model.codes)])
+    return embedding(batch.ids[0], torch.cat([model.text, model.marks, model.tokens.embedding])), batch.labels[0]
+
+
 def looked_at(fixture: Fixture, model: LanguageModel) -> tuple[Seen, Tensor]:
     """What ``model`` makes of the fixture's sequence, and the labels."""
-    row = whole_row(model, fixture["text"][0].tolist(), fixture["speech"][0].tolist())
+    embedded, labels = sequence(fixture, model)
     found: dict[str, dict[int, Tensor]] = {"output": {}, "attention": {}}
     hidden = model.tokens.transformer(
-        row.embedded[None], look=lambda layer, what, value: found[what].update({layer: value[0]}), attention=True
+        embedded[None], look=lambda layer, what, value: found[what].update({layer: value[0]}), attention=True
     )
     predicting = fixture["labels"][0] != IGNORED
-    assert row.targets[predicting].tolist() == fixture["labels"][0][predicting].tolist()
+    assert labels[predicting].tolist() == fixture["labels"][0][predicting].tolist()
     logits = model.tokens.logits(hidden[0])[predicting]
-    return Seen(logits, row.embedded, found["output"], found["attention"]), row.targets[predicting]
+    return Seen(logits, embedded, found["output"], found["attention"]), labels[predicting]
 
 
 @references
@@ -149,6 +158,6 @@ def test_parity_spade_removed_layers_are_renumbered(fixture: Fixture) -> None:
     weights.setdefault("llm.model.lm_head.weight", weights["llm.model.model.embed_tokens.weight"])
     config = CausalConfig.read({**other.description["qwen2_config"], "num_hidden_layers": len(retained)})
     smaller = LanguageModel.from_official(weights, config, "pruned")
-    row = whole_row(teacher, fixture["text"][0].tolist(), fixture["speech"][0].tolist())
-    expected = teacher.tokens.transformer(row.embedded[None], skip=left_out)
-    assert_close(smaller.tokens.transformer(row.embedded[None]), expected, TOLERANCE, "hidden states")
+    embedded, _ = sequence(fixture, teacher)
+    expected = teacher.tokens.transformer(embedded[None], skip=left_out)
+    assert_close(smaller.tokens.transformer(embedded[None]), expected, TOLERANCE, "hidden states")

@@ -84,7 +84,8 @@ class CosySpeech(LanguageSpeech):
         return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
 
     def _decoder(self, prompt: CosyPrompt, seed: int, options: Values) -> CosyDecoder:
-        return CosyDecoder(self._flow, self._vocoder, prompt.voice.acoustic, seed, float(options["speed"]))
+        speed, at_once = float(options["speed"]), not options["stream"]
+        return CosyDecoder(self._flow, self._vocoder, prompt.voice.acoustic, seed, speed, at_once)
 
 
 def network_of(model: LanguageModel) -> LanguageNetwork:

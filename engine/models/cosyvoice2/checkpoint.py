@@ -80,7 +80,7 @@ class OfficialFolder:
 
     def student(self, student: StudentWeights) -> LanguageModel:
         """The language model in a student's file, which has the names of ``llm.pt``; the tied head may be left out."""
-        weights = read_weights(Path(student.path), self.check)
+        weights = {name: value.float() for name, value in read_weights(Path(student.path), self.check).items()}
         return LanguageModel.from_official(weights, self._transformer(), student.path, tied=True).to(self.device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:

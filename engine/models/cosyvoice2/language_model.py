@@ -24,15 +24,15 @@ from engine.models.token_model import TokenModel
 from engine.sampling.autoregressive import Request
 
 STOPS = 3
-END, FILL = 0, 2
-"""Of the stop ids: what ends speech, and what calls for more text."""
+END = 0
+"""Of the stop ids, the one that ends speech in training."""
 START, TASK = 0, 1
 """Rows of the marks."""
-_TRANSFORMER = "llm.model.model."
-LAYERS = f"{_TRANSFORMER}layers."
-_TEXT, _MARKS, _SPEECH = f"{_TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
-HEAD, _BIAS = "llm_decoder.weight", "llm_decoder.bias"
-_TEXT_HEAD = "llm.model.lm_head.weight"
+TRANSFORMER = "llm.model.model."
+LAYERS = f"{TRANSFORMER}layers."
+TEXT, MARKS, SPEECH = f"{TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
+HEAD, BIAS = "llm_decoder.weight", "llm_decoder.bias"
+TEXT_HEAD = "llm.model.lm_head.weight"
 """Tied to the text's table in the release, and never needed: speech has a head of its own."""
 
 
@@ -70,15 +70,15 @@ class LanguageModel:
         """
         weights = dict(weights)
         config = replace(config, layers=_layers(weights, where))
-        rows, ids = (_rows(weights, name, where) for name in (_SPEECH, _TEXT))
+        rows, ids = (_rows(weights, name, where) for name in (SPEECH, TEXT))
         expected = official_shapes(config, ids, rows)
-        if tied and _TEXT_HEAD not in weights:
-            del expected[_TEXT_HEAD]
+        if tied and TEXT_HEAD not in weights:
+            del expected[TEXT_HEAD]
         check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
-        weights.pop(_TEXT_HEAD, None)
+        weights.pop(TEXT_HEAD, None)
         require_numbers(weights, where)
-        text, marks, speech, head, bias = (weights.pop(name) for name in (_TEXT, _MARKS, _SPEECH, HEAD, _BIAS))
-        layers = {name.removeprefix(_TRANSFORMER): value for name, value in weights.items()}
+        text, marks, speech, head, bias = (weights.pop(name) for name in (TEXT, MARKS, SPEECH, HEAD, BIAS))
+        layers = {name.removeprefix(TRANSFORMER): value for name, value in weights.items()}
         with without_weights():
             transformer = CausalTransformer(config)
         transformer.load_state_dict(layers, strict=True, assign=True)
@@ -134,20 +134,20 @@ def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, t
     """Names and shapes of all tensors in ``llm.pt``, with so many rows of ``text`` and ``speech``, stops included."""
     with without_weights():
         layers = CausalTransformer(config).state_dict()
-    return {f"{_TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
-        _TEXT: (text, config.hidden),
-        _TEXT_HEAD: (text, config.hidden),
-        _MARKS: (2, config.hidden),
-        _SPEECH: (speech, config.hidden),
+    return {f"{TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
+        TEXT: (text, config.hidden),
+        TEXT_HEAD: (text, config.hidden),
+        MARKS: (2, config.hidden),
+        SPEECH: (speech, config.hidden),
         HEAD: (speech, config.hidden),
-        _BIAS: (speech,),
+        BIAS: (speech,),
     }
 
 
 def _layers(weights: Mapping[str, Tensor], where: str) -> int:
     numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(LAYERS)}(\d+)\.", name))}
     if not numbers:
-        raise CheckpointError(f"{where} holds no layers under {_TRANSFORMER}; it is no language model of CosyVoice 2.")
+        raise CheckpointError(f"{where} holds no layers under {TRANSFORMER}; it is no language model of CosyVoice 2.")
     return len(numbers)
 
 

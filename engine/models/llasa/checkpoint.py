@@ -112,9 +112,14 @@ class LlasaFolder:
         return LanguageNetwork(tokens.eval().requires_grad_(False), {TEXTS: texts})
 
     def _spoken(self, table: Tensor) -> Tensor:
-        """The rows of codes and, last, of the token that ends speech: local ids in their order."""
+        """The rows of an official table that :attr:`spoken_rows` are."""
+        return table[self.spoken_rows.to(table.device)]
+
+    @property
+    def spoken_rows(self) -> Tensor:
+        """The ids of codes and, last, of the token that ends speech, (codes + 1,): local ids in their order."""
         first, codes = self.tokenizer.first_code, self.tokenizer.codes
-        return torch.cat([table[first : first + codes], table[self.tokenizer.end, None]])
+        return torch.tensor([*range(first, first + codes), self.tokenizer.end])
 
 
 def optimised(network: LanguageNetwork) -> LanguageNetwork:

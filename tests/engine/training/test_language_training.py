@@ -19,10 +19,12 @@ from engine.observers import SilentObserver
 from engine.techniques.language_engagement import engage
 from engine.techniques.spade.pruning import layer_of
 from engine.training.draft import DraftOptions, DraftRecipe, retained_layers
-from engine.training.language_training import LanguageTraining, Teacher, train_language
+from engine.training.language_training import LanguageTraining, train_language
+from engine.training.lm_mini_teacher import LmMiniTeacher
 from engine.training.session import CHECKPOINT, Budget, Milestone, Pace
 from engine.training.spade import StudentOptions, StudentRecipe
-from engine.training.spoken_tokens import SpokenTokens, collate, write_tokens
+from engine.training.spoken_tokens import SpokenTokens, write_tokens
+from engine.training.teachers import read_teacher
 from engine.training.token_recipe import TokenData
 from tests.engine.small_language import CODES, LAYERS, PHONES, write_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow
@@ -60,8 +62,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def teacher(root: Path) -> Teacher:
-    return Teacher.read("lm-mini", str(root), Follower())
+def teacher(root: Path) -> LmMiniTeacher:
+    return read_teacher("lm-mini", str(root), Follower())
 
 
 @pytest.fixture
@@ -79,15 +81,16 @@ def _one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     torch.set_flush_denormal(False)
 
 
-def draft_recipe(teacher: Teacher, data: TokenData, initial: dict | None = None, **options: object) -> DraftRecipe:
+def draft_recipe(
+    teacher: LmMiniTeacher, data: TokenData, initial: dict | None = None, **options: object
+) -> DraftRecipe:
     chosen = DraftOptions(positions=300, warm_up=1, average_decay=0.5, lower=1, upper=1, **options)
-    layout = teacher.folder.layout()
-    return DraftRecipe(teacher.network, teacher.base, data, layout, CPU, teacher.sampler, chosen, initial)
+    return DraftRecipe(teacher.network, teacher.base, data, teacher.collate, CPU, teacher.sampler, chosen, initial)
 
 
-def student_recipe(teacher: Teacher, data: TokenData, **options: object) -> StudentRecipe:
+def student_recipe(teacher: LmMiniTeacher, data: TokenData, **options: object) -> StudentRecipe:
     chosen = StudentOptions(positions=300, warm_up=1, average_decay=0.5, retained=(0, 2), **options)
-    return StudentRecipe(teacher.network, teacher.base, data, teacher.folder.layout(), CPU, chosen)
+    return StudentRecipe(teacher.network, teacher.base, data, teacher.collate, CPU, chosen)
 
 
 def train(recipe: DraftRecipe | StudentRecipe, steps: int, first: int = 1) -> list[float]:
@@ -100,7 +103,7 @@ def test_the_published_draft_has_the_ends_of_the_target() -> None:
     assert retained_layers(12, 2, 0) == (0, 1)
 
 
-def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: Teacher, data: TokenData) -> None:
+def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: LmMiniTeacher, data: TokenData) -> None:
     recipe = draft_recipe(teacher, data)
     before = {name: value.clone() for name, value in recipe.model.state_dict().items()}
     validated = recipe.validate()
@@ -114,7 +117,7 @@ def test_a_draft_learns_in_its_lowest_layers_and_its_head_only(teacher: Teacher,
 
 
 def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
-    teacher: Teacher, data: TokenData, root: Path
+    teacher: LmMiniTeacher, data: TokenData, root: Path
 ) -> None:
     recipe = draft_recipe(teacher, data)
     train(recipe, 2)
@@ -132,7 +135,7 @@ def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
     speech = list(model.decodings(TEXT, voice("slt"), setting(drafted())))
     assert sum(len(cycle.tokens) for _, decoding in speech for cycle in decoding) > 10
     # What drafts is what was trained, to half precision.
-    batch = collate([[data.held_out[0]]], teacher.folder.layout())
+    batch = teacher.collate([[data.held_out[0]]])
     network = model._networks.of(engage(model.info, setting(drafted()))).draft
     embedded = torch.nn.functional.embedding(batch.ids, network.tables["text"])
     found = network.tokens.logits(network.tokens.transformer(embedded, None, batch.positions)[batch.predicting])
@@ -140,10 +143,12 @@ def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
     assert (found - expected).abs().max() < 0.02 * expected.abs().max()
 
 
-def test_a_student_starts_as_its_teacher_without_layers_and_comes_nearer(teacher: Teacher, data: TokenData) -> None:
+def test_a_student_starts_as_its_teacher_without_layers_and_comes_nearer(
+    teacher: LmMiniTeacher, data: TokenData
+) -> None:
     # What was spoken has nothing to do with a teacher that is noise: learn from the teacher alone.
     recipe = student_recipe(teacher, data, alpha=0.0, matrix_rate=1e-3, other_rate=1e-3)
-    batch = collate([[one] for one in data.held_out], teacher.folder.layout())
+    batch = teacher.collate([[one] for one in data.held_out])
     skipped = teacher.network(batch, skip=(1,)).logits
     assert torch.allclose(recipe.model(batch).logits, skipped, atol=1e-4)
     before = recipe.validate()["divergence"]
@@ -154,7 +159,7 @@ def test_a_student_starts_as_its_teacher_without_layers_and_comes_nearer(teacher
     assert all(parameter.grad is None for parameter in recipe.teacher.parameters())
 
 
-def test_attention_is_compared_now_and_then(teacher: Teacher, data: TokenData) -> None:
+def test_attention_is_compared_now_and_then(teacher: LmMiniTeacher, data: TokenData) -> None:
     recipe = student_recipe(teacher, data, attention_interval=3)
     terms = [recipe.step(number, 0.0)["attention"] for number in range(1, 7)]
     assert [bool(one) for one in terms] == [True, False, False, True, False, False]
@@ -162,7 +167,7 @@ def test_attention_is_compared_now_and_then(teacher: Teacher, data: TokenData) -
 
 @pytest.mark.parametrize("make", [draft_recipe, student_recipe])
 def test_going_on_from_a_checkpoint_gives_the_same_bits(
-    teacher: Teacher, data: TokenData, make: Callable[..., DraftRecipe | StudentRecipe]
+    teacher: LmMiniTeacher, data: TokenData, make: Callable[..., DraftRecipe | StudentRecipe]
 ) -> None:
     through = make(teacher, data)
     train(through, 4)
@@ -175,14 +180,15 @@ def test_going_on_from_a_checkpoint_gives_the_same_bits(
         assert torch.equal(second.model.state_dict()[name], value), name
 
 
-def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: Teacher, data: TokenData) -> None:
+def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: LmMiniTeacher, data: TokenData) -> None:
     state = student_recipe(teacher, data).state()
     other = StudentOptions(positions=300, retained=(0, 1))
-    recipe = StudentRecipe(teacher.network, teacher.base, data, teacher.folder.layout(), CPU, other)
+    recipe = StudentRecipe(teacher.network, teacher.base, data, teacher.collate, CPU, other)
     with pytest.raises(TrainingError, match="keeps other layers"):
         recipe.restore(state)
+    teacher.base = "other"
     with pytest.raises(TrainingError, match="another checkpoint"):
-        student_recipe(replace(teacher, base="other"), data).restore(state)
+        student_recipe(teacher, data).restore(state)
 
 
 def job(
@@ -210,7 +216,9 @@ def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) 
     assert load(root).info.drafts[0].path == str(trained.checkpoint)
 
 
-def test_a_draft_starts_from_an_earlier_one(root: Path, tmp_path: Path, data: TokenData, teacher: Teacher) -> None:
+def test_a_draft_starts_from_an_earlier_one(
+    root: Path, tmp_path: Path, data: TokenData, teacher: LmMiniTeacher
+) -> None:
     earlier = draft_recipe(teacher, data)
     train(earlier, 3)
     earlier.save(tmp_path / "earlier.safetensors", earlier.metadata_after(0))
@@ -257,7 +265,7 @@ def test_stages_are_kept_beside_the_result(root: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"model": "f5-mini", "folder": ""}, TrainingError, "cannot be trained here"),
+        ({"model": "f5-mini", "folder": ""}, TrainingError, "decodes no tokens"),
         ({"folder": "/nowhere"}, PlainError, "nowhere"),
         ({"options": StudentOptions(retained=(0, 7))}, SettingError, "some of 0 to 2"),
         ({"options": StudentOptions(), "depth": 9}, SettingError, f"{LAYERS} layers"),

@@ -16,9 +16,9 @@ from engine.paths import resource
 from engine.sampling.tokens import Greedy
 from engine.setting import Setting
 from engine.techniques.spade.losses import IGNORED
-from engine.training.language_training import Teacher
 from engine.training.self_generated import speak_tokens
 from engine.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
+from engine.training.teachers import read_teacher
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
 
 SENTENCES = ("Rice is good.", "The box was thrown.")
@@ -27,7 +27,7 @@ SENTENCES = ("Rice is good.", "The box was thrown.")
 @pytest.mark.slow
 def test_it_speaks_together_as_it_does_alone() -> None:
     torch.set_num_threads(1)
-    teacher = Teacher.read("lm-mini", str(resource("models", "lm-mini")), SilentObserver())
+    teacher = read_teacher("lm-mini", str(resource("models", "lm-mini")), SilentObserver())
     speaker = voice("slt")
     with torch.inference_mode():
         together = speak_tokens(
@@ -49,7 +49,7 @@ def test_it_speaks_together_as_it_does_alone() -> None:
 
 
 def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
-    teacher = Teacher.read("lm-mini", str(write_model(tmp_path / "model")), SilentObserver())
+    teacher = read_teacher("lm-mini", str(write_model(tmp_path / "model")), SilentObserver())
     told: list[tuple[int, int]] = []
     spoken = speak_tokens(
         teacher.network,
@@ -81,7 +81,7 @@ def test_tokens_are_read_back_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_sequences_are_laid_out_as_the_model_reads_them(tmp_path: Path) -> None:
-    layout = Teacher.read("lm-mini", str(write_model(tmp_path / "model")), SilentObserver()).folder.layout()
+    layout = read_teacher("lm-mini", str(write_model(tmp_path / "model")), SilentObserver()).folder.layout()
     batch = collate([[utterance(3), utterance(2)], [utterance(4)]], layout)
     assert batch.positions.tolist() == [0, 1, 2, 3, 4, 5] * 2
     text, speech = batch.ids[:, :6], batch.ids[:, 6:]

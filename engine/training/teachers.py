@@ -1,0 +1,37 @@
+"""From a model of the catalogue to what drafts and students of it learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from engine.errors import CheckpointError, TrainingError
+from engine.models.catalogue import CatalogueEntry, entry
+from engine.training.cosyvoice2_teacher import CosyTeacher
+from engine.training.fine_tuning import Follower
+from engine.training.llasa_teacher import LlasaTeacher
+from engine.training.lm_mini_teacher import LmMiniTeacher
+from engine.training.teacher import Teacher
+
+TEACHERS: Mapping[str, Callable[[CatalogueEntry, Path, Follower], Teacher]] = {
+    "lm_mini": LmMiniTeacher,
+    "cosyvoice2": CosyTeacher,
+    "llasa": LlasaTeacher,
+}
+"""By what the catalogue calls ``loader``."""
+
+
+def read_teacher(model: str, folder: str, follower: Follower) -> Teacher:
+    """The ``model``, in ``folder`` if given.
+
+    Raises :class:`TrainingError` for a model that is no language model, and :class:`CheckpointError`.
+    """
+    chosen = entry(model)
+    if chosen.loader not in TEACHERS:
+        raise TrainingError(
+            f"{chosen.title} decodes no tokens: drafts and students are trained of speech language models."
+        )
+    place = Path(folder) if folder else chosen.folder
+    if not place.is_dir():
+        raise CheckpointError(f"{chosen.title} is not in {place}; choose the folder that holds its checkpoint.")
+    return TEACHERS[chosen.loader](chosen, place, follower)

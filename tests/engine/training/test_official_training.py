@@ -1,0 +1,261 @@
+"""Drafts and students of CosyVoice 2 and LLaSA, on small releases in the official layouts: by the code that trains the
+bundled model's, from the release's folder to a file that the release is decoded with."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from engine.errors import TrainingError
+from engine.files import wav
+from engine.knobs import Values
+from engine.models import catalogue, load_model
+from engine.models.base import Voice, whole
+from engine.models.checkpoints import read_weights
+from engine.models.language_weights import DRAFTS, STUDENTS
+from engine.models.llasa import adapter
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from engine.techniques.spade.losses import IGNORED
+from engine.techniques.spade.pruning import layer_of
+from engine.training import teachers
+from engine.training.draft import DraftOptions
+from engine.training.language_training import LanguageTraining, train_language
+from engine.training.llasa_teacher import LlasaTeacher
+from engine.training.session import Budget, Milestone, Pace
+from engine.training.spade import StudentOptions
+from engine.training.spoken_tokens import SpokenTokens
+from engine.training.teacher import OfficialTeacher
+from tests.engine.models.cosyvoice2 import small_release as cosy_release
+from tests.engine.models.llasa import small_release as llasa_release
+
+for package in ("onnx", "onnxruntime", "tokenizers", "transformers"):
+    pytest.importorskip(package)
+
+COSY, LLASA = "CosyVoice2-0.5B", "Llasa-1B"
+TEXTS = (
+    "It says this.",
+    "Rain comes tomorrow.",
+    "Go on.",
+    "Two of 3 are gone.",
+    "Nobody was there.",
+    "The end is near.",
+)
+QUICK = Pace(validation_steps=2, validates_first=True)
+both = pytest.mark.parametrize("model", [COSY, LLASA])
+
+
+class Follower(SilentObserver):
+    """Remembers validations and what it was told."""
+
+    def __init__(self) -> None:
+        self.seen: list[Milestone] = []
+        self.told: list[tuple[int, int]] = []
+
+    def milestone(self, milestone: Milestone) -> None:
+        self.seen.append(milestone)
+
+    def progress(self, done: int, total: int) -> None:
+        self.told.append((done, total))
+
+
+@dataclass(frozen=True)
+class Release:
+    """A small release, and recordings to learn from."""
+
+    model: str
+    root: Path
+    manifest: Path
+
+    def load(self):
+        return load_model(self.model, folder=str(self.root), device="cpu")
+
+    @property
+    def voice(self) -> Voice:
+        return Voice("own", "Own", str(self.manifest.parent / "0.wav"), TEXTS[0])
+
+
+def write_manifest(folder: Path) -> Path:
+    rows = []
+    for number in range(12):
+        noise = np.random.default_rng(number).standard_normal(16000 + 800 * number) * 0.1
+        (folder / f"{number}.wav").write_bytes(wav(noise.astype(np.float32), 16000))
+        rows.append((f"{number}.wav", TEXTS[number % len(TEXTS)], "one", "validation" if number < 4 else "train"))
+    with (folder / "manifest.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("audio", "text", "voice", "set"), *rows])
+    return folder / "manifest.csv"
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Release]:
+    folder = tmp_path_factory.mktemp("releases")
+    manifest = write_manifest(folder)
+    cosy_release.write_release(folder / COSY)
+    # One that has other things to say than the end.
+    torch.save(cosy_release.language_weights(end=0.0), folder / COSY / "llm.pt")
+    llasa_release.write_language_model(folder / LLASA)
+    llasa_release.write_converted_codec(folder / "xcodec2")
+    return lambda model: Release(model, folder / model, manifest)
+
+
+@pytest.fixture(autouse=True)
+def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    monkeypatch.setattr(adapter, "CONTEXT", 300)
+    # The small codec has more codes than the small language model.
+    hear = LlasaTeacher.hear
+    monkeypatch.setattr(
+        LlasaTeacher, "hear", lambda one, *given: [code % llasa_release.CODES for code in hear(one, *given)]
+    )
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(False)
+
+
+def teacher_of(release: Release) -> OfficialTeacher:
+    found = teachers.read_teacher(release.model, str(release.root), Follower())
+    assert isinstance(found, OfficialTeacher)
+    return found
+
+
+def train(
+    release: Release,
+    work: Path,
+    options: DraftOptions | StudentOptions,
+    follower: Follower | None = None,
+    **more: object,
+) -> Path:
+    chosen = {"sentences": 0, "manifest": release.manifest, "export": release.root.parent / "made" / work.name} | more
+    job = LanguageTraining(
+        release.model, work, options, Budget(steps=6), folder=str(release.root), device="cpu", **chosen
+    )
+    return train_language(job, follower or Follower(), QUICK).checkpoint
+
+
+@both
+def test_sequences_are_what_the_model_reads_when_it_speaks(releases: Callable[[str], Release], model: str) -> None:
+    release = releases(model)
+    teacher, codes = teacher_of(release), [5, 3, 8]
+    text = teacher.read("Go on.")
+    batch = teacher.collate([[SpokenTokens("one", text, np.array(codes))], [SpokenTokens("one", text, np.array([1]))]])
+    speech = release.load()
+    options = catalogue.entry(model).options_with(**({"mode": "cross_lingual"} if model == COSY else {"clone": False}))
+    prompt, passages = speech._prepare("Go on.", release.voice, options, lambda: None)
+    request = speech._request(speech.own, passages.passages[0], prompt, options)
+    length = request.embedded.shape[1]
+    found = functional.embedding(batch.ids[0], teacher.network.embedding.weight)
+    assert torch.equal(found[:length], request.embedded[0])
+    assert torch.equal(found[length:], speech.own.tokens.embed(codes))
+    # The code behind each place, then the end; the shorter sequence is filled up where nothing looks.
+    assert batch.labels[0].tolist() == [IGNORED] * (length - 1) + [*codes, teacher.codes]
+    assert batch.labels[1, length - 1 :].tolist() == [1, teacher.codes, IGNORED, IGNORED]
+    assert batch.heard.sum(1).tolist() == [length + 3, length + 1]
+    scores = teacher.network(batch).logits[:4]
+    expected = speech.own.tokens.logits(
+        speech.own.tokens.transformer(found[None], None, batch.positions)[0, length - 1 :]
+    )
+    torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-4)
+
+
+@both
+def test_joined_utterances_are_a_transcript_and_its_continuation(
+    releases: Callable[[str], Release], model: str
+) -> None:
+    teacher = teacher_of(releases(model))
+    first, second = (SpokenTokens("one", teacher.read(text), np.array([2, 4])) for text in ("Go on.", "It says this."))
+    batch = teacher.collate([[first, second]])
+    whole = {COSY: "Go on.It says this.", LLASA: "Go on. It says this."}[model]
+    alone = teacher.collate([[SpokenTokens("one", teacher.read(whole), np.array([2, 4, 2, 4]))]])
+    assert torch.equal(batch.ids, alone.ids) and torch.equal(batch.labels, alone.labels)
+
+
+@both
+@pytest.mark.slow
+def test_a_draft_is_trained_from_recordings_and_drafts(
+    releases: Callable[[str], Release], model: str, tmp_path: Path
+) -> None:
+    release, follower = releases(model), Follower()
+    options = DraftOptions(positions=300, warm_up=1, lower=1, upper=1)
+    made = train(release, tmp_path / f"draft-{model}", options, follower)
+    assert made.parent.name == DRAFTS
+    assert {layer_of(name) for name in read_weights(made)} == {0, None}
+    validated = [one.validation["acceptance"] for one in follower.seen if one.validation]
+    assert all(0 < one < 1 for one in validated) and len(set(validated)) > 1
+    assert sorted(follower.told)[-1][1] == 12
+    place = release.root / DRAFTS
+    place.mkdir(exist_ok=True)
+    (place / made.name).write_bytes(made.read_bytes())
+    speech = release.load()
+    (draft,) = speech.info.drafts
+    assert (draft.retained, draft.trained, draft.head) == ((0, 2), (0,), True)
+    more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
+    setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
+    speculative = setting.with_technique(Engaged("speculative", Values(tolerance=0.0)))
+    said = whole(speech.synthesise("Go on.", release.voice, speculative, (), SilentObserver()))
+    assert any(cycle.drafted for cycle in said.trace.decoding.cycles) and said.measurements.tokens > 0
+
+
+@both
+@pytest.mark.slow
+def test_a_student_is_trained_from_recordings_and_speaks(
+    releases: Callable[[str], Release], model: str, tmp_path: Path
+) -> None:
+    release, follower = releases(model), Follower()
+    # What was recorded has nothing to do with a teacher that is noise: learn from the teacher alone.
+    options = StudentOptions(retained=(0, 2), alpha=0.0, attention_interval=2, matrix_rate=1e-3, other_rate=1e-4)
+    made = train(release, tmp_path / f"student-{model}", options, follower)
+    assert made.parent.name == STUDENTS
+    divergences = [one.validation["divergence"] for one in follower.seen if one.validation]
+    assert divergences[-1] < divergences[0]
+    place = release.root / STUDENTS
+    place.mkdir(exist_ok=True)
+    (place / made.name).write_bytes(made.read_bytes())
+    speech = release.load()
+    (student,) = speech.info.students
+    assert student.retained == (0, 2) and student.recovered
+    more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
+    setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
+    shallow = setting.with_technique(Engaged("spade", Values(depth=2)))
+    said = whole(speech.synthesise("Go on.", release.voice, shallow, (), SilentObserver()))
+    assert said.measurements.tokens > 0 and said.measurements.ops_ratio < 1
+
+
+@pytest.mark.slow
+def test_what_the_model_speaks_itself_is_learnt_from(releases: Callable[[str], Release], tmp_path: Path) -> None:
+    cosy_release.write_release(tmp_path / COSY)
+    release = Release(COSY, tmp_path / COSY, releases(COSY).manifest)
+    teacher, follower = teacher_of(release), Follower()
+    spoken = teacher.speak(["Go on.", "It says this."], [release.voice], 0, "cpu", follower)
+    assert [one.phones.tolist() for one in spoken] == [
+        teacher.read(text).tolist() for text in ("Go on.", "It says this.")
+    ]
+    assert all(len(one.codes) >= 2 * len(one.phones) for one in spoken)  # CosyVoice's least length.
+    assert follower.told == [(0, 2), (1, 2), (2, 2)]
+
+
+@both
+def test_texts_without_a_word_are_named_before_any_work(
+    releases: Callable[[str], Release], model: str, tmp_path: Path
+) -> None:
+    release = releases(model)
+    broken = tmp_path / "broken.csv"
+    text = release.manifest.read_text().replace("Go on.", "…")
+    broken.write_text(
+        "\n".join(f"{release.manifest.parent}/{line}" if ".wav" in line else line for line in text.split("\n"))
+    )
+    with pytest.raises(TrainingError, match=r"(?s)line 4: .*line 10: "):
+        teacher_of(release).record(broken, tmp_path / "work", Follower())
+
+
+def test_models_without_tokens_are_refused() -> None:
+    with pytest.raises(TrainingError, match=r"F5 mini decodes no tokens"):
+        teachers.read_teacher("f5-mini", "", Follower())
