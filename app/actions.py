@@ -39,6 +39,7 @@ class Actions(QObject):
         self.set_a = make("Set selected take as &A", "Compare with this take as A", "Ctrl+1")
         self.set_b = make("Set selected take as &B", "Compare with this take as B", "Ctrl+2")
         self.swap = make("S&wap A and B", "Exchange A and B", "Ctrl+3")
+        self.listening_test = make("Listening &test…", "Find out blindly whether a difference can be heard", "Ctrl+L")
         self.save_wav = make("Save A and B as &WAV…", "Write both takes into a folder", "Ctrl+Shift+S")
         self.import_table = make("&Import official table…", "Read the official code's JSON file", "Ctrl+O")
         self.export_table = make("E&xport official table…", "Write the official code's JSON file", "Ctrl+Shift+O")

@@ -48,6 +48,8 @@ PLACES = (
     Place("training", "Training", Region.CENTRE),
     Place("decoding", "Decoding", Region.CENTRE),
     Place("layers", "Layers", Region.CENTRE),
+    Place("roofline", "Roofline", Region.CENTRE),
+    Place("lab", "Lab", Region.CENTRE),
 )
 """All panels, in the order of their shortcuts: Alt+1 to Alt+9, then Ctrl+Alt+1 and so on."""
 

@@ -50,7 +50,15 @@ class Menus:
         )
         _fill(
             bar.addMenu("&Compare"),
-            (actions.compare, actions.play, None, actions.set_a, actions.set_b, actions.swap),
+            (
+                actions.compare,
+                actions.play,
+                actions.listening_test,
+                None,
+                actions.set_a,
+                actions.set_b,
+                actions.swap,
+            ),
         )
         _fill(
             bar.addMenu("&Strategy"),

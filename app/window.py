@@ -22,6 +22,7 @@ from app.calibrations import CalibrationStore
 from app.desks.decoding import DecodingDesk
 from app.desks.desk import Desk
 from app.desks.guiding import GuideDesk
+from app.desks.lab import LabDesk
 from app.desks.layers import LayersDesk
 from app.desks.listening import ListeningDesk
 from app.desks.models import ModelDesk
@@ -131,6 +132,7 @@ class MainWindow(QMainWindow):
         for desk in (self.decoding, self.layers):
             desk.view_wanted.connect(self.views.open)
         self.profiles = ProfileDesk(self, state, action, notices)
+        self.lab = LabDesk(self, state, self.listening, action, docks, notices, theme, data_folder / "listening")
         self._desks: tuple[Desk, ...] = (
             self.models,
             self.synthesis,
@@ -141,6 +143,7 @@ class MainWindow(QMainWindow):
             self.training,
             self.decoding,
             self.layers,
+            self.lab,
             self.profiles,
             GuideDesk(self.guide, state, self.listening, self.profiles, action.calibrate),
         )
@@ -308,6 +311,7 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)
             return
         self.is_closed = True
+        self.lab.shut_down()
         self.listening.shut_down()
         self.close()
         self.closed.emit()

@@ -29,6 +29,7 @@ from engine.take import Take
 from engine.techniques import wording
 
 if TYPE_CHECKING:
+    from app.listening.player import Player
     from app.panels.listen import ListenPanel
 
 
@@ -37,6 +38,8 @@ class ListeningDesk(QObject):
 
     listened = Signal()
     """What is compared was listened to."""
+    takes_changed = Signal()
+    """The library has takes more or fewer."""
     heard_at = Signal(str, float)
     """Which side is heard, ``"A"`` or ``"B"``, and how many seconds from its beginning."""
 
@@ -68,6 +71,9 @@ class ListeningDesk(QObject):
         self.takes.b_chosen.connect(state.set_b)
         self.takes.rerun_wanted.connect(self._rerun)
         self.takes.problem.connect(notices.warn)
+        history = self.takes.table.model().sourceModel()
+        history.modelReset.connect(self.takes_changed)
+        history.rowsInserted.connect(lambda *_: self.takes_changed.emit())
         docks.put("takes", self.takes)
         actions.bind(actions.compare, self._compare)
         actions.bind(actions.play, self._play)
@@ -90,8 +96,9 @@ class ListeningDesk(QObject):
         sides = self._state.take_a, self._state.take_b
         some = any(take is not None for take in sides)
         actions = self._actions
-        actions.compare.setEnabled(some and self.listen is not None)
-        actions.play.setEnabled(some and self.listen is not None)
+        can_play = some and self.listen is not None and not self.listen.lent
+        actions.compare.setEnabled(can_play)
+        actions.play.setEnabled(can_play)
         actions.swap.setEnabled(all(take is not None for take in sides))
         actions.save_wav.setEnabled(some)
 
@@ -232,6 +239,18 @@ class ListeningDesk(QObject):
     def _tell_audio_problem(self, sentence: str) -> None:
         if sentence:
             self._notices.note(sentence, Level.WARNING)
+
+    # --- Listening tests --------------------------------------------------------------------------------------------
+    def lend(self) -> Player:
+        """The player, which is a listening test's until :meth:`take_back`."""
+        player = self.listen.lend()
+        self.refresh()
+        return player
+
+    def take_back(self) -> None:
+        """The listening test is over."""
+        self.listen.take_back()
+        self.refresh()
 
     # --- While a take is made ---------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:

@@ -68,6 +68,8 @@ class ListenPanel(QWidget):
         self._problem: str | None = None
         self._probing = False
         self._looked = False
+        self._lent = False
+        self._late: Analysis | None = None
         self._analyser = Analyser(player.prepare, self)
         self._analyser.done.connect(self._take_over)
         self._analyser.failed.connect(self._give_up)
@@ -124,6 +126,31 @@ class ListenPanel(QWidget):
             self._device_problem.allow_retry(False)
             self._analyser.run(probe, lambda sound: self._probe_done.emit(sound))
 
+    def lend(self) -> Player:
+        """Hand the player to a listening test until :meth:`take_back`; this panel leaves it alone meanwhile."""
+        self._lent = True
+        self._play_wanted = False
+        self.player.pause()
+        self.setEnabled(False)
+        return self.player
+
+    def take_back(self) -> None:
+        """The listening test is over: A and B come back."""
+        self._lent = False
+        self.player.clear_loop()
+        self.player.fade_out_and_in(False)
+        self.setEnabled(True)
+        late, self._late = self._late, None
+        if late is None:
+            self._load()
+        else:
+            self._take_over(late)
+
+    @property
+    def lent(self) -> bool:
+        """Whether a listening test has the player."""
+        return self._lent
+
     # --- Streams ----------------------------------------------------------------------------------------------------
     def begin_stream(self, rate: int) -> None:
         """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
@@ -149,7 +176,7 @@ class ListenPanel(QWidget):
     @Slot(str)
     def choose(self, side: str) -> None:
         """Hear side ``"A"`` or ``"B"``; nothing happens when it is empty."""
-        if self._takes[side] is not None and side != self._heard:
+        if self._takes[side] is not None and side != self._heard and not self._lent:
             self._load_if_pending()
             self._heard = side
             index = self._index(side)
@@ -166,6 +193,8 @@ class ListenPanel(QWidget):
     @Slot()
     def toggle_play(self) -> None:
         """Play or pause."""
+        if self._lent:
+            return
         if self.player.playing or self._play_wanted:
             self._play_wanted = False
             self.player.pause()
@@ -183,6 +212,8 @@ class ListenPanel(QWidget):
 
     def seek(self, seconds: float) -> None:
         """Go to a time."""
+        if self._lent:
+            return
         if not self.player.streaming:
             self._load_if_pending()
         self.player.seek(max(0.0, min(seconds, self._duration)))
@@ -190,6 +221,8 @@ class ListenPanel(QWidget):
 
     def hear_from(self, side: str, seconds: float) -> None:
         """Play side ``"A"`` or ``"B"`` from a time on."""
+        if self._lent:
+            return
         self.choose(side)
         self.seek(seconds)
         if not self.player.playing:
@@ -286,6 +319,9 @@ class ListenPanel(QWidget):
 
     @Slot(object)
     def _take_over(self, analysis: Analysis) -> None:
+        if self._lent:
+            self._late = analysis
+            return
         self._analysis = analysis
         self.plots.set_names(*(_name(take) for take in analysis.takes))
         for side, take in zip(SIDES, analysis.takes, strict=True):
@@ -341,7 +377,7 @@ class ListenPanel(QWidget):
 
     @Slot()
     def _apply_gains(self) -> None:
-        if not self._load_pending:
+        if not self._load_pending and not self._lent:
             self.player.set_gains(self._player_gains())
         self._show_gains()
         self._draw()
@@ -392,6 +428,8 @@ class ListenPanel(QWidget):
     @Slot()
     def _refresh(self) -> None:
         """Follow the player. Called 30 times a second."""
+        if self._lent:
+            return
         problem = self.player.problem
         if problem != self._problem and not self._probing:
             self._show_problem(problem)
@@ -463,7 +501,7 @@ class ListenPanel(QWidget):
         super().closeEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
-        if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
+        if event.type() is QEvent.Type.EnabledChange and not self.isEnabled() and not self._lent:
             self.player.pause()
         super().changeEvent(event)
 

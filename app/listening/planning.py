@@ -1,0 +1,147 @@
+"""Planning a listening test: what is compared with what on which sentences, how often, and what speaks against it.
+
+Free of Qt and of torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.listening import statistics
+from app.listening.abx import DEFAULT_TRIALS, AbxSession
+from app.listening.mushra import MushraSession
+from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
+from app.listening.session import Session
+from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
+from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, new_name
+
+TITLES: Mapping[str, str] = {
+    ABX: "ABX: is there any audible difference?",
+    CCR: "CMOS: which is better, and by how much?",
+    PREFERENCE: "Preference: which is better?",
+    MUSHRA: "MUSHRA: how far below the reference is each?",
+}
+assert tuple(TITLES) == METHODS
+EXPLANATIONS: Mapping[str, str] = {
+    ABX: "X is A or B, drawn anew each time. Say which. Two settings; the number of trials is fixed beforehand and "
+    "the score stays hidden until the end.",
+    CCR: "Pairs in balanced order; say how much better the second is than the first, from −3 to 3 (ITU-T P.800). A "
+    "tenth of the pairs comes again, swapped.",
+    PREFERENCE: "Pairs in balanced order; say which is better, or neither. A tenth of the pairs comes again, swapped.",
+    MUSHRA: "Rate every setting from 0 to 100 beside a hidden reference and two anchors (ITU-R BS.1534-3). The "
+    "reference is the unaccelerated output of the same model, not human speech.",
+}
+DEFAULT_LENGTH: Mapping[str, int] = {
+    ABX: DEFAULT_TRIALS,
+    CCR: FEWEST_SENTENCES,
+    PREFERENCE: FEWEST_SENTENCES,
+    MUSHRA: 8,
+}
+"""Trials, or pages."""
+LONGEST = 200
+_PEEKING_FROM, _PEEKING_TO = 5, 40
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A test before it begins."""
+
+    method: str
+    conditions: tuple[Condition, ...]
+    """The unaccelerated one first: A of pairs, the reference of MUSHRA."""
+    items: tuple[Item, ...]
+    length: int
+    """Trials; pages of MUSHRA, of which there are no more than items."""
+    listener: str = ""
+    """Who listens; ``""`` for somebody new."""
+
+    @property
+    def used(self) -> tuple[Item, ...]:
+        """The items that will be heard."""
+        return self.items[: self.length]
+
+    def why_not(self) -> str:
+        """Why the test cannot begin, as a sentence, or ``""``."""
+        count = len(self.conditions)
+        if self.method == MUSHRA:
+            plain = [one for one in self.conditions if not one.accelerated]
+            if len(plain) != 1:
+                return "Tick one unaccelerated setting, which is the reference, and those that are held against it."
+            if any(one.setting.model != plain[0].setting.model for one in self.conditions):
+                return "Tick settings of one model: the reference is that model's unaccelerated output."
+            if count < 2:
+                return "Tick at least one more setting: it is held against the reference."
+            if count + 2 > MOST_SLIDERS:
+                return f"Tick {MOST_SLIDERS - 2} settings at most: with the two anchors a page is full."
+        elif count != 2:
+            return f"Tick exactly two settings to compare; {count} are ticked."
+        if not self.items:
+            return (
+                "There is no sentence that all ticked settings have spoken in one voice from one seed. Speak one with "
+                "each of them, or compare A and B as they are."
+            )
+        return ""
+
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be known about the test before it begins, in sentences."""
+        made = []
+        sentences = len(self.used)
+        if self.method == ABX:
+            made.append(_abx_remark(self.length))
+        elif sentences < FEWEST_SENTENCES and self.method != MUSHRA:
+            made.append(
+                f"Only {_counted(sentences, 'sentence')}: what is found holds for little else. "
+                f"{FEWEST_SENTENCES} or more are better."
+            )
+        elif sentences < DEFAULT_LENGTH[MUSHRA] and self.method == MUSHRA:
+            made.append(
+                f"Only {_counted(sentences, 'page')}: one slip decides whether a listener passes post-screening."
+            )
+        return tuple(made)
+
+    def session(self, prepared: Sequence[PreparedItem]) -> Session:
+        """The session on the items that were made ready. Raises :class:`PlainError` where it cannot be."""
+        listener = self.listener or new_name()
+        if self.method == ABX:
+            return AbxSession(prepared, listener, self.length)
+        if self.method == MUSHRA:
+            return MushraSession(prepared, listener)
+        return PreferenceSession(prepared, listener, self.length, graded=self.method == CCR)
+
+
+def planned(method: str, ticked: Sequence[Condition], items: Sequence[Item], length: int, listener: str = "") -> Plan:
+    """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
+    order = sorted(range(len(ticked)), key=lambda place: ticked[place].accelerated)
+    return Plan(
+        method,
+        tuple(ticked[place] for place in order),
+        tuple(
+            replace(
+                one,
+                takes=tuple(one.takes[place] for place in order),
+                fingerprints=tuple(one.fingerprints[place] for place in order),
+            )
+            for one in items
+        ),
+        length,
+        listener,
+    )
+
+
+def _abx_remark(trials: int) -> str:
+    needed = statistics.needed(trials)
+    if needed is None:
+        return f"{_counted(trials, 'trial')} cannot show anything at the 5 % level; take at least 5."
+    rate = statistics.smallest_detectable(trials)
+    peeking = statistics.peeking_rate(_PEEKING_FROM, _PEEKING_TO)
+    return (
+        f"{needed} of {trials} must be right (guessing does that with p = {statistics.at_least(needed, trials):.3f}). "
+        f"Found with 80 % probability: listeners who are right in {rate:.0%} of the trials or more. The number stays "
+        f"fixed: whoever looks after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stops at the first good "
+        f"score is wrong in {peeking:.0%} instead of 5 %."
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,113 @@
+"""Results of listening tests in words: what was found, how sure it is, and what it does not say."""
+
+from __future__ import annotations
+
+from app.listening import statistics
+from app.listening.results import AbxResult, MushraResult, PreferenceResult, Result
+from app.listening.statistics import Interval
+
+
+def headline(result: Result) -> str:
+    """The finding in one sentence."""
+    if isinstance(result, AbxResult):
+        if result.heard:
+            return f"A difference was heard: {result.hits} of {result.trials} right, p = {probability(result.p)}."
+        return f"No difference was shown: {result.hits} of {result.trials} right, p = {probability(result.p)}."
+    if isinstance(result, PreferenceResult):
+        first, second = result.titles
+        if result.sign.p > statistics.LEVEL:
+            return f"No preference was shown between {first} and {second}, p = {probability(result.sign.p)}."
+        better = second if result.sign.better > result.sign.worse else first
+        return f"{better} was preferred, p = {probability(result.sign.p)}."
+    worse = [one.condition for one in result.differences if one.p <= statistics.LEVEL and one.difference.mean < 0]
+    if not result.summaries:
+        return "No listener passed post-screening, so there is no result."
+    if worse:
+        return f"Rated below the hidden reference: {', '.join(worse)}."
+    return "No setting was shown to be rated below the hidden reference."
+
+
+def details(result: Result) -> tuple[str, ...]:
+    """What else is to be known, a sentence each."""
+    if isinstance(result, AbxResult):
+        return _abx(result)
+    return _preference(result) if isinstance(result, PreferenceResult) else _mushra(result)
+
+
+def _abx(result: AbxResult) -> tuple[str, ...]:
+    made = [
+        f"A was {result.titles[0]}, B was {result.titles[1]}.",
+        f"Right in {interval(result.rate, '.0%')} of the trials{_of(result.listeners)}. "
+        + (f"{result.needed} were needed at the 5 % level." if result.needed is not None else ""),
+    ]
+    if not result.heard:
+        rate = result.smallest_detectable
+        made.append(
+            "That does not say that the two are identical. "
+            + (
+                f"A test of {result.trials} trials finds, with 80 % probability, listeners who are right in {rate:.0%} "
+                "of them or more; smaller differences escape it."
+                if rate is not None
+                else f"{result.trials} trials are too few to show anything."
+            )
+        )
+    return tuple(made)
+
+
+def _preference(result: PreferenceResult) -> tuple[str, ...]:
+    first, second = result.titles
+    name, scale = ("CMOS", "−3 to 3") if result.graded else ("Mean vote", "−1 to 1")
+    sign = result.sign
+    made = [
+        f"{name} of {second} against {first}: {interval(result.mean, '+.2f')} on a scale of {scale}"
+        f"{_of(result.listeners)}.",
+        f"{second} was better {sign.better} times, {first} {sign.worse} times; {sign.ties} ties take no part in the "
+        "sign test.",
+        f"Heard first won {result.first} times, heard second {result.second} times: "
+        + (
+            f"the order mattered (p = {probability(result.order_p)}), which balanced orders even out."
+            if result.order_p <= statistics.LEVEL
+            else f"no order bias was shown (p = {probability(result.order_p)})."
+        ),
+    ]
+    if result.repeats:
+        made.append(f"Of {result.repeats} swapped repeats, {result.consistent} did not contradict the first answer.")
+    return tuple(made)
+
+
+def _mushra(result: MushraResult) -> tuple[str, ...]:
+    made = [f"The reference was the unaccelerated output ({result.reference}), not human speech."]
+    for one in result.differences:
+        made.append(
+            f"{one.condition} against the hidden reference: {interval(one.difference, '+.1f')} points, "
+            f"p = {probability(one.p)} (Holm-adjusted)."
+        )
+    for one in result.screenings:
+        if one.excluded:
+            made.append(
+                f"Listener {one.listener} is left out by post-screening: the hidden reference was rated below "
+                f"{statistics.REFERENCE_FLOOR} in {one.reference_missed} and the 7 kHz anchor above "
+                f"{statistics.ANCHOR_CEILING} in {one.anchor_missed} of {one.items} pages; "
+                f"{statistics.SCREENED_SHARE:.0%} are allowed."
+            )
+    made.append(f"{result.pages} pages by {_listeners(len(result.screenings))}.")
+    return tuple(made)
+
+
+def interval(one: Interval, form: str) -> str:
+    """A mean with its interval, and n."""
+    mean, low, high = (format(value, form).replace("-", "−") for value in (one.mean, one.low, one.high))
+    return f"{mean} (95 % interval {low} to {high}, n = {one.n})"
+
+
+def probability(p: float) -> str:
+    """A p value; never 0."""
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
+
+
+def _of(listeners: int) -> str:
+    return "" if listeners == 1 else f", {_listeners(listeners)}"
+
+
+def _listeners(count: int) -> str:
+    return "one listener" if count == 1 else f"{count} listeners"
