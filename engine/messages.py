@@ -178,10 +178,11 @@ class TrainStudent(Command):
 
 
 @dataclass(frozen=True)
-class TrainLanguageModel(Command):
-    """Make the bundled language model, or its speech tokenizer (``recipe`` is ``lm-mini`` or ``speech-tokenizer``),
-    from nothing but what ``flite`` speaks; ``codec`` is the folder of the tokenizer to speak through where it is not
-    the bundled one. Budget, ``work`` and ``resume`` as in :class:`TrainGuidanceFree`."""
+class TrainBundledModel(Command):
+    """Make a bundled model or its codec from nothing but what ``flite`` speaks. ``recipe`` is one that ``paretone
+    train`` lists (``lm-mini``, ``speech-tokenizer``, ``omni-mini``, ``codec-mini``, …); ``codec`` is the folder of the
+    tokenizer or codec to speak through where it is not the bundled one. Budget, ``work`` and ``resume`` as in
+    :class:`TrainGuidanceFree`."""
 
     recipe: str
     work: str

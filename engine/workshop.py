@@ -46,10 +46,10 @@ from engine.messages import (
     RooflineMeasured,
     Synthesise,
     TakeReady,
+    TrainBundledModel,
     TrainDraft,
     TrainGuidanceFree,
     TrainingDone,
-    TrainLanguageModel,
     TrainStudent,
     TransferMeasured,
     UnloadModel,
@@ -114,8 +114,8 @@ class Workshop:
                 self._train_guidance_free(command, TrainingObserver(command.job, post, cancelled))
             case TrainDraft() | TrainStudent():
                 self._train_language(command, TrainingObserver(command.job, post, cancelled))
-            case TrainLanguageModel():
-                self._train_language_model(command, TrainingObserver(command.job, post, cancelled))
+            case TrainBundledModel():
+                self._train_bundled_model(command, TrainingObserver(command.job, post, cancelled))
             case MeasureImportance():
                 self._measure_importance(command, MeasuringObserver(command.job, post, cancelled))
             case MeasureRoofline():
@@ -327,7 +327,7 @@ class Workshop:
         )
 
     @staticmethod
-    def _train_language_model(command: TrainLanguageModel, observer: TrainingObserver) -> None:
+    def _train_bundled_model(command: TrainBundledModel, observer: TrainingObserver) -> None:
         from engine.training.bundled_training import BundledTraining, train_bundled
         from engine.training.session import Budget
 
