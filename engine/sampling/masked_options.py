@@ -66,8 +66,8 @@ CLASS_TEMPERATURE = Number(
     step=0.05,
 )
 
-SENTENCES = Switch(
-    "sentences",
+BY_SENTENCE = Switch(
+    "by_sentence",
     "Sentence by sentence",
     "Speaks every sentence for itself, so that the first is heard sooner; off fills in as much as the model can at "
     "once.",
@@ -81,6 +81,6 @@ DEMASKING_OPTIONS = (
     LAYER_PENALTY,
     POSITION_TEMPERATURE,
     CLASS_TEMPERATURE,
-    SENTENCES,
+    BY_SENTENCE,
 )
 """Those that :class:`engine.models.masked.MaskedSpeech` itself reads; every masked model has them."""
