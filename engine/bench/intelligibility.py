@@ -1,9 +1,9 @@
 """Word error rate of a bundled model: original speech, vocoder and tokenizer only, generated, with DiTReducio.
 
 The judge is an offline recogniser closed over the test sentences (see ``engine.measure.intelligibility``); its own
-errors on the original speech and on copies of it by the vocoder, and by the tokenizer where the model has one, stand in
-the same table. Flow models also speak under DiTReducio at three thresholds, with tables calibrated on one other
-sentence.
+errors on the original speech and on copies of it by the vocoder, and by the tokenizer or codec where the model has one,
+stand in the same table. Flow models also speak under DiTReducio at three thresholds, with tables calibrated on one
+other sentence; masked models in other numbers of steps.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.verdicts import Verdict, Way, verdicts
-from engine.models.base import LANGUAGE, SpeechModel, Utterance
+from engine.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from engine.models.catalogue import entry, harvard_sentences, voice, voices
 from engine.models.lm_mini.adapter import LmMiniSpeech
+from engine.models.omni_mini.adapter import OmniMiniSpeech
 from engine.models.vocos import Vocos
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
@@ -31,6 +32,7 @@ from engine.techniques.ditreducio.preparation import calibrate_model
 
 NAME = "intelligibility"
 THRESHOLDS = (0.05, 0.10, 0.20)
+OTHER_STEPS = (8, 32)
 DEFINITION = (
     "Share of words that the judge understood of the baseline (1 - word error rate), both voices together, beside its "
     "share on the original speech and on the vocoder's copy of it."
@@ -44,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thresholds", type=float, nargs="*", default=list(THRESHOLDS), help="thresholds δ (default: three)"
     )
+    parser.add_argument(
+        "--other-steps", type=int, nargs="*", default=list(OTHER_STEPS), help="of masked models (default: 8 32)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> Report:
@@ -55,9 +60,12 @@ def run(arguments: argparse.Namespace) -> Report:
     else:
         baseline = bundled.setting(arguments)
         plain = Way(f"baseline, {arguments.steps} steps", baseline)
-        ways = [plain, *(_accelerated(model, baseline, arguments.text, one) for one in arguments.thresholds)]
+        if model.info.family == MASKED:
+            ways = [plain, *(_in_steps(baseline, steps) for steps in arguments.other_steps)]
+        else:
+            ways = [plain, *(_accelerated(model, baseline, arguments.text, one) for one in arguments.thresholds)]
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
-    tokenizer = model.copied if isinstance(model, LmMiniSpeech) else None
+    tokenizer = model.copied if isinstance(model, LmMiniSpeech | OmniMiniSpeech) else None
     rows, baselines = [], {}
     sentences = harvard_sentences()[: arguments.sentences]
     for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say, tokenizer):
@@ -72,6 +80,10 @@ def run(arguments: argparse.Namespace) -> Report:
     )
     low, high = both.interval()
     return Report(NAME, 1 - both.rate, (1 - high, 1 - low), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _in_steps(baseline: Setting, steps: int) -> Way:
+    return Way(f"{steps} steps", replace(baseline, options=baseline.options.replace(steps=steps)))
 
 
 def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: float) -> Way:

@@ -11,8 +11,8 @@ A model derives from :class:`MaskedSpeech` and fills in what is its own:
   (what a passage takes over from the first one), ``_ready_voice`` (what of a voice is worth preparing before the clock
   runs).
 
-All masked models have the options :data:`engine.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is set,
-``_passages`` gives every sentence a passage of its own.
+All masked models have the options :data:`engine.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is
+set, ``_passages`` gives every sentence a passage of its own.
 
 ``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are
 all matrix and attention products, those of the head included, of all rows of all branches that a step computed; not the

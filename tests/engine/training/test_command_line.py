@@ -10,6 +10,7 @@ import torch
 from engine.cli import main as paretone
 from engine.commands import train_bundled
 from engine.models.lm_mini.checkpoint import LmMiniFolder
+from engine.models.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.vocos import Vocos
 from engine.paths import resource
 from engine.training import corpora
@@ -132,6 +133,25 @@ def test_a_tokenizer_and_the_language_model_over_its_tokens(
     assert made["steps"] == 1
     assert set(made["validation"]) == {"cross_entropy", "first", "among_ten"}
     assert LmMiniFolder(tmp_path / "made").network(torch.device("cpu")).tokens.codes == 1920
+
+
+@needs_flite
+@pytest.mark.slow
+def test_a_codec_and_the_masked_model_over_its_codes(
+    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    common = ["--sentences", "6", "--steps", "1", "--corpus", str(tmp_path / "corpus"), "--json"]
+    assert main(["codec-mini", "--work", str(tmp_path / "codec"), *common]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert set(made["validation"]) == {"mel", "phones", "codes"}
+    command = ["omni-mini", "--work", str(tmp_path / "run"), "--codec", made["folder"]]
+    assert main([*command, "--export", str(tmp_path / "made"), *common]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["steps"] == 1
+    assert set(made["validation"]) == {"cross_entropy", "first", "second"}
+    assert OmniMiniFolder(tmp_path / "made").network().config.codebooks == 8
+    assert main([*command, "--resume", "--sentences", "6", "--steps", "2", "--corpus", str(tmp_path / "corpus")]) == 0
+    assert "2 steps" in capsys.readouterr().out
 
 
 @needs_flite

@@ -1,0 +1,65 @@
+"""A masked model of a few thousand weights in the bundled one's layout, on disk; what it says is noise.
+
+Everything but its size is what the bundled model uses, voices and vocoder included.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
+from engine.models.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from engine.models.omni_mini.layout import Layout
+from engine.paths import resource
+
+LAYOUT = Layout(PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS))))
+CODEC = ResidualCodecConfig(codebooks=3, codes=12, numbers=6, width=8, inner_width=8, decoder_frame_layers=2)
+CONFIG = {
+    "model_type": "omnivoice",
+    "audio_vocab_size": CODEC.codes + 1,
+    "audio_mask_id": CODEC.codes,
+    "num_audio_codebook": CODEC.codebooks,
+    "llm_config": {
+        "model_type": "qwen3",
+        "vocab_size": LAYOUT.tokens,
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 8,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 10000.0,
+    },
+}
+
+
+def write_model(root: Path, seed: int = 0) -> Path:
+    """Write the model's folder to ``root``."""
+    (root / "codec").mkdir(parents=True)
+    torch.manual_seed(seed)
+    network = MaskedNetwork(MaskedConfig.read(CONFIG))
+    weights = {
+        name: value.half() if value.is_floating_point() else value for name, value in network.state_dict().items()
+    }
+    save_file(weights, root / "model.safetensors", {"format": "pt"})
+    (root / "config.json").write_text(json.dumps(CONFIG))
+    (root / "layout.json").write_text(json.dumps(LAYOUT.as_dict()))
+    write_codec(root / "codec", CODEC)
+    shutil.copyfile(resource("models", "lm-mini", "durations.json"), root / "durations.json")
+    return root
+
+
+def write_codec(root: Path, config: ResidualCodecConfig) -> None:
+    """Write a random codec of ``config`` to ``root``."""
+    codec = ResidualCodec(config)
+    codec.quantiser.codebooks.normal_()
+    save_file(codec.state_dict(), root / "model.safetensors")
+    voices = {name: [-2.0] * config.bands for name in ("slt", "rms")}
+    (root / "config.json").write_text(json.dumps({**config.as_dict(), "voices": voices}))
