@@ -22,12 +22,14 @@ from engine.models.causal import (
     CausalLayer,
     CausalTransformer,
     Look,
+    RootMeanSquareNorm,
     cache_for,
     check_retained,
     operations,
     rotary_frequencies,
 )
 from engine.models.half_products import Product, product
+from engine.models.quick_norm import QuickNorm
 from engine.sampling.cache import KeyValueCache
 
 POSITIONS = 4096
@@ -36,12 +38,12 @@ POSITIONS = 4096
 
 @dataclass(frozen=True)
 class FusedLayer:
-    """One layer: the weights of its norms, and its products."""
+    """One layer: its norms and its products."""
 
-    attention_norm: Tensor
+    attention_norm: QuickNorm
     queries_keys_values: Product
     output: Product
-    feed_forward_norm: Tensor
+    feed_forward_norm: QuickNorm
     gate_up: Product
     down: Product
 
@@ -56,13 +58,17 @@ class FusedLayer:
         if attention.config.biased:
             bias = torch.cat([*(_paired(one.bias, width) for one in turned), attention.v_proj.bias])
         return cls(
-            attention_norm=layer.input_layernorm.weight.detach().clone(),
+            attention_norm=_norm(layer.input_layernorm),
             queries_keys_values=product(weight, bias),
             output=product(attention.o_proj.weight.detach().clone()),
-            feed_forward_norm=layer.post_attention_layernorm.weight.detach().clone(),
+            feed_forward_norm=_norm(layer.post_attention_layernorm),
             gate_up=product(torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])),
             down=product(feed_forward.down_proj.weight.detach().clone()),
         )
+
+
+def _norm(norm: RootMeanSquareNorm) -> QuickNorm:
+    return QuickNorm(norm.weight.detach().clone(), norm.epsilon)
 
 
 def _paired(rows: Tensor, head_width: int) -> Tensor:
@@ -73,19 +79,19 @@ def _paired(rows: Tensor, head_width: int) -> Tensor:
 class FusedTransformer(nn.Module):
     """See the module. It has no parameters: nothing here can be trained or saved."""
 
-    def __init__(self, config: CausalConfig, layers: Sequence[FusedLayer], norm: Tensor) -> None:
+    def __init__(self, config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> None:
         super().__init__()
         self.config = config
         self._layers = tuple(layers)
         self._norm = norm
-        self._rotations = _rotations(config, POSITIONS, norm.device)
+        self._rotations = _rotations(config, POSITIONS, norm.weight.device)
         self._masks: dict[tuple[int, int], Tensor] = {}
 
     @classmethod
     @torch.no_grad()
     def of(cls, plain: CausalTransformer) -> FusedTransformer:
         """That of ``plain``, whose weights are copied."""
-        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], plain.norm.weight.detach().clone())
+        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], _norm(plain.norm))
 
     @torch.inference_mode()
     def forward(
@@ -106,13 +112,11 @@ class FusedTransformer(nn.Module):
         heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
         mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
         windows = None if cache is None else cache.windows(tokens)
-        norm = (hidden_width,)
         hidden = embedded.reshape(-1, hidden_width)
         for index, layer in enumerate(self._layers):
             if index in skip:
                 continue
-            normalised = F.rms_norm(hidden, norm, layer.attention_norm, config.epsilon)
-            projected = layer.queries_keys_values(normalised).view(batch, tokens, -1, width)
+            projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(batch, tokens, -1, width)
             turn(projected.narrow(2, 0, heads + key_heads), rotation)
             query, both = projected.split((heads, 2 * key_heads), dim=2)
             if windows is None:
@@ -128,14 +132,13 @@ class FusedTransformer(nn.Module):
             if heads != key_heads:
                 mixed = mixed.reshape(batch, heads, tokens, width)
             hidden = layer.output(mixed.transpose(1, 2).reshape(-1, heads * width)).add_(hidden)
-            normalised = F.rms_norm(hidden, norm, layer.feed_forward_norm, config.epsilon)
-            gate, up = layer.gate_up(normalised).chunk(2, dim=-1)
+            gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
             hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
             if look is not None:
                 look(index, "output", hidden.view_as(embedded))
         if cache is not None:
             cache.advance(tokens)
-        return F.rms_norm(hidden, norm, self._norm, config.epsilon).view_as(embedded)
+        return self._norm(hidden).view_as(embedded)
 
     @property
     def fused_layers(self) -> tuple[FusedLayer, ...]:
@@ -149,11 +152,11 @@ class FusedTransformer(nn.Module):
     def reach(self, positions: int) -> None:
         """Have rotations for positions below ``positions``."""
         if positions > len(self._rotations):
-            self._rotations = _rotations(self.config, positions, self._norm.device)
+            self._rotations = _rotations(self.config, positions, self._norm.weight.device)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """An empty cache for this transformer."""
-        return cache_for(self.config, capacity, self._norm, batch)
+        return cache_for(self.config, capacity, self._norm.weight, batch)
 
     def kept(self, retained: Sequence[int]) -> FusedTransformer:
         """One that has only the layers ``retained``, in ascending order, counted from 0; it shares their weights."""

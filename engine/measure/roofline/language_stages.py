@@ -146,12 +146,12 @@ def _pass(
     pieces: list[tuple[str, Run]] = []
     for layer, (place, key, value) in zip(layers, windows, strict=True):
         pieces += [
-            (NORMS, partial(F.rms_norm, rows, (config.hidden,), layer.attention_norm, config.epsilon)),
+            (NORMS, partial(layer.attention_norm, rows)),
             (PROJECTIONS, partial(project, layer, place)),
             (ATTENTION, partial(attend, key, value)),
             (PROJECTIONS, partial(layer.output, mixed)),
             (NORMS, partial(added.add_, rows)),
-            (NORMS, partial(F.rms_norm, rows, (config.hidden,), layer.feed_forward_norm, config.epsilon)),
+            (NORMS, partial(layer.feed_forward_norm, rows)),
             (FEED_FORWARD, partial(expand, layer)),
             (NORMS, partial(added.add_, rows)),
         ]
