@@ -63,5 +63,11 @@ class TrainingError(PlainError):
     exit_code = 9
 
 
+class StudyError(PlainError):
+    """A study that cannot be read, begun or gone on with."""
+
+    exit_code = 10
+
+
 class Cancelled(Exception):
     """Raised inside a job once its cancel token is set. Not an error: nothing is wrong."""

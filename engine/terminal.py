@@ -82,10 +82,12 @@ class Terminal:
         """A chance to stop."""
         self.check()
 
-    def progress(self, done: int, total: int) -> None:
-        """Show how much is done, in units of the job's own."""
+    def progress(self, done: int, total: int, left: float | None = None) -> None:
+        """Show how much is done, in units of the job's own; ``left`` are the seconds that it will take, where the job
+        knows better than the pace of the last ones."""
         self.check()
-        left = self._remaining.update(done, total)
+        estimate = self._remaining.update(done, total)
+        left = estimate if left is None else left
         share = done / total
         if not self._screen:
             if share >= self._share + LINES_SHARE or self._share < share == 1:

@@ -1,0 +1,204 @@
+"""``paretone study``: run a study, say how far it is, export what it found."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from engine.bench.report import table as table_lines
+from engine.commands import arguments
+from engine.commands.output import folder as made_folder
+from engine.commands.result import Result
+from engine.errors import Cancelled, StudyError
+from engine.measure.metrics import metric
+from engine.studies import results as found
+from engine.studies import study as studies
+from engine.studies.results import Results, SettingResult
+from engine.studies.search import answer
+from engine.studies.space import Search
+from engine.studies.store import Store, StoredTake
+from engine.terminal import Terminal
+
+NAME = "study"
+SUMMARY = "Run many settings on many sentences; say how far that is; export a report."
+EPILOGUE = (
+    "run does what is left of the study that FILE describes and keeps every finished take in a folder beside it, "
+    "FILE without its ending plus .study; Ctrl-C stops it, and the same command goes on from there. status prints what "
+    "was found so far; export writes report.html, results.csv, takes.csv and results.tex. For these two, the folder "
+    "will do."
+)
+ACTIONS = ("run", "status", "export")
+SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
+"""Metrics in the table besides those of judges."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.epilog = EPILOGUE
+    parser.add_argument("action", choices=ACTIONS, help="what to do")
+    parser.add_argument("study", metavar="FILE", help="the study (TOML or JSON), or the folder with its results")
+    parser.add_argument("--results", metavar="FOLDER", help="where the results lie (default: FILE.study)")
+    parser.add_argument("--out", metavar="FOLDER", help="of export: where to write (default: 'report' in the results)")
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run on the Ray cluster at ADDRESS; 'auto' for the one that this machine belongs to, 'local' for this "
+        "machine alone",
+    )
+    parser.add_argument(
+        "--workers", type=arguments.positive, help="on Ray: how many models to load (default: one for each GPU or core)"
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    """Do what the action says."""
+    if options.action == "run":
+        return _run(options, terminal)
+    results = found.read(_folder(options))
+    return _status(results) if options.action == "status" else _export(results, options)
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """Where the results lie."""
+    path = Path(options.study)
+    if options.results:
+        return Path(options.results)
+    return path if path.is_dir() else path.with_suffix(".study")
+
+
+# --- Running ----------------------------------------------------------------------------------------------------------
+class _Watcher:
+    """Shows a study in the terminal; see :class:`engine.studies.running.Follower`."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self.check = terminal.check
+        self.step = terminal.step
+        self.progressed = (0, 0)
+        self.made = 0
+
+    def status(self, text: str) -> None:
+        self._terminal.status(text)
+        self._terminal.begin()
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        self.progressed = done, total
+        self._terminal.progress(done, total, seconds_left)
+
+    def take(self, take: StoredTake) -> None:
+        self.made += 1
+
+    def pausing(self) -> bool:
+        return False
+
+
+def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
+    from engine.models import load_model
+    from engine.studies.running import Alone, run
+
+    if options.workers and not options.ray:
+        raise StudyError("--workers belongs to --ray: without a cluster, this process does everything.")
+    study = studies.read(options.study)
+    if options.ray:
+        from engine.studies.cluster import Cluster
+
+        crew = Cluster(options.ray, options.workers)
+    else:
+        crew = Alone(load_model)
+    watcher = _Watcher(terminal)
+    with Store(_folder(options)) as store:
+        store.begin(study, str(Path(options.study).resolve()))
+        try:
+            state = run(study, store, crew, watcher)
+        except Cancelled:
+            done, total = watcher.progressed
+            raise Cancelled(
+                f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to go on."
+            ) from None
+        results = found.results(store)
+    told = _status(results)
+    summary = {"state": state, "made": watcher.made, "workers": crew.log()}
+    lines = [f"{watcher.made} takes were made; the results are in {results.folder}.", *crew.log(), "", told.text]
+    return Result({**told.data, **summary}, "\n".join(lines))
+
+
+# --- Showing ----------------------------------------------------------------------------------------------------------
+def _status(results: Results) -> Result:
+    search = _search(results)
+    data = found.to_json(results)
+    lines = [results.title, ""]
+    if results.damage:
+        lines += [f"The study's file is damaged and can only be read: {results.damage}.", ""]
+    lines += table_lines([_row(one, results) for one in results.settings])
+    lines += ["", *_notes(results)]
+    if search is not None:
+        told = answer(search, results.trials)
+        lines += ["", *_answer_lines(search, results)]
+        data = {**data, "answer": [asdict(one) for one in told.trials]}
+    return Result(data, "\n".join(lines))
+
+
+def _row(one: SettingResult, results: Results) -> dict[str, object]:
+    from engine.studies.wording import setting_title
+
+    row: dict[str, object] = {"setting": setting_title(one), "takes": one.finished}
+    names = [name for name in SHOWN if any(name in other.figures for other in results.settings)]
+    names += [name for name in found.VERDICTS if any(name in other.figures for other in results.settings)]
+    for name in names:
+        figure = one.figures.get(name)
+        row[metric(name).label] = None if figure is None else f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
+    if one.problem:
+        row["problem"] = one.problem
+    return row
+
+
+def _notes(results: Results) -> list[str]:
+    lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
+    for name, figure in results.references.items():
+        lines.append(
+            f"{metric(name).title} of the same judge on the reference speech: {figure.value:.2%} "
+            f"({figure.low:.2%}–{figure.high:.2%}, {figure.n} recordings)."
+        )
+    if results.no_reference:
+        lines.append(f"No reference speech for the judge's own errors: {results.no_reference}")
+    lines += [f"Could not be made: {sentence}" for sentence in results.failures]
+    if len(results.machines) > 1:
+        lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
+    return lines
+
+
+def _search(results: Results) -> Search | None:
+    """What the study looks for, read from its own file."""
+    if "search" not in results.definition:
+        return None
+    from engine.models import catalogue
+    from engine.studies.space import search_of
+
+    return search_of(results.definition["search"], catalogue.entry(results.model))
+
+
+def _answer_lines(search: Search, results: Results) -> list[str]:
+    from engine.studies.wording import setting_title
+
+    told = answer(search, results.trials)
+    lines = [search.words, f"{told.complete} of {told.total} trials were evaluated, {told.kept} keep to it."]
+    for one in told.trials:
+        setting = results.setting(one.setting)
+        figures = ", ".join(
+            f"{metric(name).title} {value:.4g}"
+            for name, value in zip(search.objectives, one.outcome["values"], strict=True)
+        )
+        lines.append(f"Trial {one.number}: {setting_title(setting)}: {figures}.")
+    if not told.trials and told.complete:
+        lines.append("No trial keeps to it: widen the space, loosen a bound, or allow more trials.")
+    lines.append(f"It took {studies.duration(results.busy_seconds)} of computing.")
+    return lines
+
+
+def _export(results: Results, options: argparse.Namespace) -> Result:
+    from engine.studies.report import write_report
+
+    place = made_folder(options.out or str(results.folder / "report"))
+    written = write_report(results, place, _search(results))
+    return Result({"files": [str(path) for path in written]}, "\n".join(f"Wrote {path}" for path in written))

@@ -1,0 +1,81 @@
+"""Means, medians and rates with 95 % intervals, by bootstrap over clusters. Torch-free.
+
+Takes of one sentence are not independent findings: what is drawn again and again is sentences, not takes. Source: B.
+Efron and R. Tibshirani, "An Introduction to the Bootstrap", 1993, percentile intervals; A. C. Davison and D. V.
+Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8, on resampling clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+DRAWS = 1000
+Statistic = Literal["mean", "median", "rate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval; ``low`` and ``high`` are the value itself where there is one cluster only."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """How many takes it is from."""
+    clusters: int
+    """How many sentences these are of: what the interval is over."""
+
+
+def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
+    """One estimate for each column of (clusters, columns): the statistic over its clusters. ``n`` says from how many
+    takes each column is.
+
+    For a ``rate``, columns are complex: errors + 1j · words, and the figure is all errors over all words. The draws are
+    always the same ones, so equal columns have equal intervals.
+    """
+    clusters = len(columns)
+    values = _statistic(columns[None], statistic)[0]
+    if clusters == 1:
+        lows = highs = values
+    else:
+        lows, highs = np.percentile(_drawn(columns, statistic), (2.5, 97.5), axis=0)
+    parts = zip(values, lows, highs, n, strict=True)
+    return [Estimate(float(value), float(low), float(high), count, clusters) for value, low, high, count in parts]
+
+
+def _drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """(DRAWS, columns): the statistic over each draw of clusters."""
+    clusters = len(columns)
+    if statistic == "median":
+        # In blocks of columns, so that many of them take little memory.
+        width = max(1, 4_000_000 // (DRAWS * clusters))
+        blocks = (columns[:, start : start + width] for start in range(0, columns.shape[1], width))
+        return np.concatenate([np.median(block[_picks(clusters)], axis=1) for block in blocks], axis=1)
+    sums = _counts(clusters) @ columns
+    return sums.real / sums.imag if statistic == "rate" else sums / clusters
+
+
+def _statistic(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """Over the clusters of (…, clusters, columns)."""
+    if statistic == "median":
+        return np.median(columns, axis=1)
+    sums = columns.sum(1)
+    return sums.real / sums.imag if statistic == "rate" else sums / columns.shape[1]
+
+
+@lru_cache(maxsize=64)
+def _picks(clusters: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, clusters, (DRAWS, clusters))
+
+
+@lru_cache(maxsize=64)
+def _counts(clusters: int) -> np.ndarray:
+    """(DRAWS, clusters): how often each draw has each cluster."""
+    counts = np.zeros((DRAWS, clusters))
+    np.add.at(counts, (np.arange(DRAWS)[:, None], _picks(clusters)), 1.0)
+    return counts

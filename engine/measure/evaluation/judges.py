@@ -1,0 +1,138 @@
+"""Judges: what says how good a recording is. Torch-free; a judge imports what it needs when it is loaded.
+
+A judge is declared as a :class:`JudgeKind` and loaded once a worker. Adding one means adding its module and naming it
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from engine.errors import PlainError, SettingError
+from engine.measure.evaluation import similarity_files, utmos_files, whisper_files, words
+from engine.models.base import Voice
+from engine.paths import data_folder
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one judge says of one recording."""
+
+    judge: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """By name, for example ``edits`` and ``words``."""
+    heard: str = ""
+    """What it understood, of judges that understand."""
+
+
+class Judge(Protocol):
+    """A loaded judge."""
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """Judge mono ``samples`` (n,) at ``rate`` Hz, in which ``voice`` says ``text``. Raises :class:`PlainError`."""
+
+
+@dataclass(frozen=True)
+class JudgeKind:
+    """A judge as it is offered."""
+
+    name: str
+    title: str
+    metrics: tuple[str, ...]
+    """The metrics that follow from its figures; see :mod:`engine.measure.metrics`."""
+    packages: tuple[str, ...]
+    extra: str
+    """What installs these packages."""
+    files: tuple[str, ...]
+    """What has to lie in its folder; none for a judge that brings all."""
+    source: str
+    """Where its files come from, and under which licence."""
+    load: Callable[[Sequence[str], Path, str], Judge]
+    """From the sentences that will be judged, its folder and the device."""
+    needs_reference: bool = False
+    """Whether its figures mean something only beside those of the reference speech."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its files have to lie."""
+        return data_folder() / "judges" / self.name
+
+    def problem(self) -> str:
+        """Why it cannot be used here, as a sentence, or ``""``."""
+        missing = [name for name in self.packages if find_spec(name) is None]
+        if missing:
+            return (
+                f"{self.title} needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed; "
+                f"run: pip install 'paretone[{self.extra}]'"
+            )
+        absent = [name for name in self.files if not (self.folder / name).exists()]
+        if absent:
+            return f"{self.title} lacks {', '.join(absent)} in {self.folder}. {self.source}"
+        return ""
+
+    def ready(self, texts: Sequence[str], device: str = "cpu") -> Judge:
+        """The loaded judge. Raises :class:`PlainError` where it cannot be used."""
+        problem = self.problem()
+        if problem:
+            raise PlainError(problem)
+        return self.load(texts, self.folder, device)
+
+
+JUDGES: tuple[JudgeKind, ...] = (
+    JudgeKind(
+        "words",
+        "Word errors (pocketsphinx)",
+        ("word_error_rate",),
+        ("jiwer", "pocketsphinx"),
+        "evaluate",
+        (),
+        "",
+        lambda texts, folder, device: words.WordJudge(texts),
+        needs_reference=True,
+    ),
+    JudgeKind(
+        "whisper",
+        "Word errors (Whisper-large-v3)",
+        ("whisper_word_error_rate",),
+        ("jiwer", "transformers"),
+        "publish",
+        whisper_files.FILES,
+        whisper_files.SOURCE,
+        whisper_files.load,
+        needs_reference=True,
+    ),
+    JudgeKind(
+        "similarity",
+        "Speaker similarity (WavLM-large, SIM-o)",
+        ("speaker_similarity",),
+        ("transformers",),
+        "publish",
+        similarity_files.FILES,
+        similarity_files.SOURCE,
+        similarity_files.load,
+    ),
+    JudgeKind(
+        "utmos",
+        "Naturalness (UTMOS22 strong)",
+        ("utmos",),
+        ("transformers",),
+        "publish",
+        utmos_files.FILES,
+        utmos_files.SOURCE,
+        utmos_files.load,
+    ),
+)
+
+
+def judge_named(name: str) -> JudgeKind:
+    """The judge called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    for one in JUDGES:
+        if one.name == name:
+            return one
+    raise SettingError(f"There is no judge named {name!r}; known judges: {', '.join(one.name for one in JUDGES)}.")

@@ -1,0 +1,86 @@
+"""The lists of sentences that papers evaluate on, as they are published. Torch-free.
+
+* LibriSpeech-PC test-clean, cross-sentence: ``librispeech_pc_test_clean_cross_sentence.lst`` of the F5-TTS repository,
+  1127 lines of six fields between tabs: id, seconds and text of the prompt; id, seconds and text of what is to be said.
+  The recordings are LibriSpeech's, ``speaker/chapter/id.flac`` in a folder of their own.
+* Seed-TTS test-en: ``meta.lst`` of four or five fields between bars: id, text and recording of the prompt, what is to
+  be said, and maybe a recording of that, which else is ``wavs/id.wav`` beside the list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import StudyError
+from engine.models.base import Voice
+from engine.models.catalogue import OWN_VOICE
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sentence of a list."""
+
+    text: str
+    voice: Voice
+    """The prompt."""
+    recording: str
+    """Of a person saying the sentence, or ``""`` where there is none."""
+
+
+def read(path: Path, audio: Path | None = None) -> tuple[Row, ...]:
+    """The rows of the list at ``path``; ``audio`` is the folder of LibriSpeech's recordings.
+
+    Raises :class:`StudyError` that names the line at fault, or the first recording that is not there.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"The list {path} could not be read: {error}.") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        parts = line.strip("\n").split("\t")
+        if len(parts) == 6:
+            rows.append(_librispeech(parts, path, number, audio))
+        elif len(parts := line.strip().split("|")) in (4, 5):
+            rows.append(_seed_tts(parts, path))
+        else:
+            raise StudyError(
+                f"Line {number} of {path} has neither six fields between tabs (LibriSpeech-PC) nor four or five "
+                "between bars (Seed-TTS); choose the list as it was published."
+            )
+    if not rows:
+        raise StudyError(f"The list {path} is empty; choose the list as it was published.")
+    for row in rows:
+        if not Path(row.voice.audio).is_file():
+            raise StudyError(
+                f"The recording {row.voice.audio} of the list {path} is missing; check where its audio lies."
+            )
+    return tuple(rows)
+
+
+def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) -> Row:
+    if audio is None:
+        raise StudyError(f"{path} is a list of LibriSpeech; give the folder of test-clean as 'manifest_audio'.")
+    prompt, _, transcript, spoken, _, text = parts
+
+    def recording(name: str) -> str:
+        pieces = name.split("-")
+        if len(pieces) != 3:
+            raise StudyError(f"Line {number} of {path}: {name!r} is not speaker-chapter-number.")
+        return str(audio / pieces[0] / pieces[1] / f"{name}.flac")
+
+    return Row(text.strip(), _voice(recording(prompt), transcript), recording(spoken))
+
+
+def _seed_tts(parts: list[str], path: Path) -> Row:
+    name, transcript, prompt, text, *rest = parts
+    folder = path.parent
+    spoken = folder / (rest[0] if rest else f"wavs/{name}.wav")
+    return Row(text.strip(), _voice(str(folder / prompt), transcript), str(spoken) if spoken.is_file() else "")
+
+
+def _voice(recording: str, transcript: str) -> Voice:
+    return Voice(f"{OWN_VOICE}{recording}", Path(recording).stem, recording, transcript.strip())

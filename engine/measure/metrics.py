@@ -1,0 +1,182 @@
+"""The figures that takes and studies are compared by: what each one is called, means, and which way is better.
+Torch-free.
+
+A front end builds axes, columns and reports from these declarations, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.errors import SettingError
+from engine.measure.estimates import Statistic
+from engine.take import Measurements, Metrics
+
+LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure."""
+
+    name: str
+    title: str
+    definition: str
+    """What it is, in a sentence."""
+    better: str
+    """``LOWER``, ``HIGHER`` or ``NEITHER``."""
+    unit: str = ""
+    statistic: Statistic = "mean"
+    """What a study reports over its takes."""
+    of: Callable[[Measurements, Metrics, float | None], float | None] | None = None
+    """Its value for a single take, from measurements, metrics and log-mel distance; ``None`` for figures that only a
+    study has."""
+    relative: bool = False
+    """Whether it is measured beside the baseline, which has none itself."""
+
+    @property
+    def label(self) -> str:
+        """Title and unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+def _measured(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
+    return lambda measured, heard, distance: getattr(measured, name)
+
+
+def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
+    return lambda measured, heard, distance: getattr(heard, name)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "real_time_factor",
+        "RTF",
+        "Wall seconds of synthesis per second of new audio, prompt, load and warm-up excluded; of a study the median.",
+        LOWER,
+        statistic="median",
+        of=_measured("real_time_factor"),
+    ),
+    Metric(
+        "speed_up",
+        "Speed-up",
+        "Seconds of the baseline over its own, as the median of ratios of the same sentence, voice, seed and round on "
+        "one machine; CPU seconds of the process on a processor, seconds between events on a graphics card.",
+        HIGHER,
+        "times",
+        "median",
+        relative=True,
+    ),
+    Metric(
+        "first_audio_seconds",
+        "TTFA",
+        "Seconds from the request to the first audio that can be played; of a study the median.",
+        LOWER,
+        "s",
+        "median",
+        _measured("first_audio_seconds"),
+    ),
+    Metric(
+        "largest_gap_seconds",
+        "Longest wait",
+        "The longest wait from one piece of audio to the next.",
+        LOWER,
+        "s",
+        "median",
+        _measured("largest_gap_seconds"),
+    ),
+    Metric(
+        "ops_ratio",
+        "Ops ratio",
+        "Backbone operations over those of the same setting without techniques.",
+        LOWER,
+        of=_measured("ops_ratio"),
+    ),
+    Metric(
+        "peak_memory",
+        "Peak memory",
+        "The most memory in use during the synthesis: of the process on a processor, allocated on a graphics card.",
+        LOWER,
+        "MiB",
+        "median",
+        lambda measured, heard, distance: measured.peak_memory_bytes / 2**20 if measured.peak_memory_bytes else None,
+    ),
+    Metric(
+        "log_mel_distance",
+        "Log-mel distance",
+        "Mean absolute difference of the natural-log mel spectrogram to the baseline's from the same noise.",
+        LOWER,
+        "nat. log",
+        of=lambda measured, heard, distance: distance,
+        relative=True,
+    ),
+    Metric(
+        "mel_cepstral_distortion",
+        "Mel-cepstral distortion",
+        "Root mean square difference of the spectral envelopes (cosines 1 to 13 of the log-mel spectrum), mean over "
+        "the frames, to the baseline from the same noise.",
+        LOWER,
+        "dB",
+        of=_heard("mel_cepstral_distortion"),
+        relative=True,
+    ),
+    Metric(
+        "pitch_error",
+        "F0 error",
+        "Root mean square difference of the fundamental frequency to the baseline's, over frames voiced in both.",
+        LOWER,
+        "semitones",
+        of=_heard("pitch_error"),
+        relative=True,
+    ),
+    Metric(
+        "voicing_error",
+        "Voicing error",
+        "Share of frames that are voiced in either the take or its baseline, but not in both.",
+        LOWER,
+        of=_heard("voicing_error"),
+        relative=True,
+    ),
+    Metric(
+        "word_error_rate",
+        "Word error rate",
+        "Words that the judge got wrong (substituted, left out, put in) over words spoken; means something only beside "
+        "the same judge's rate on the reference speech.",
+        LOWER,
+        statistic="rate",
+    ),
+    Metric(
+        "whisper_word_error_rate",
+        "Word error rate (Whisper)",
+        "Mean over takes of each one's word error rate by Whisper-large-v3 with the text normalisation of Seed-TTS.",
+        LOWER,
+    ),
+    Metric(
+        "speaker_similarity",
+        "SIM-o",
+        "Cosine between the speaker embeddings (WavLM-large, fine-tuned for speaker verification) of the take and of "
+        "the voice's recording.",
+        HIGHER,
+    ),
+    Metric(
+        "utmos",
+        "UTMOS",
+        "Naturalness from 1 to 5 as UTMOS22 (strong learner) predicts it.",
+        HIGHER,
+    ),
+    Metric("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS", of=_heard("loudness")),
+    Metric("clipping", "Clipping", "Share of samples at full scale or beyond.", LOWER, of=_heard("clipping")),
+    Metric(
+        "silence", "Silence", "Share of frames 40 dB below the loudest one of the take.", NEITHER, of=_heard("silence")
+    ),
+    Metric("audio_seconds", "Length", "Seconds of new audio.", NEITHER, "s", of=_measured("audio_seconds")),
+)
+
+
+def metric(name: str) -> Metric:
+    """The metric called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    for one in METRICS:
+        if one.name == name:
+            return one
+    raise SettingError(f"There is no metric named {name!r}; known metrics: {', '.join(one.name for one in METRICS)}.")

@@ -1,0 +1,251 @@
+"""The order in which a study is done: what is left, what may begin, how long it will take. Torch-free.
+
+A block is one utterance with one seed in one round, under every setting: its takes run one after the other on one
+worker, the baseline first and the others in an order that changes from block to block, so that what slows the machine
+down meets all settings alike (see :mod:`engine.measure.timing`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from engine.measure.timing import running_order
+from engine.studies.study import BASELINE, Candidate, Cell, Spoken, Study, seeded
+from engine.studies.tasks import Prepare, Refer, Speak, Task
+from engine.techniques.ditreducio.table import StrategyTable
+
+ATTEMPTS = 3
+"""How often a task is handed out before it is given up, where workers die with it."""
+
+
+@dataclass(eq=False)
+class _Block:
+    """Takes that one worker does in a row."""
+
+    cells: deque[Cell] = field(default_factory=deque)
+    owner: object = None
+
+
+class Queue:
+    """Hands out tasks and takes note of what is done. ``finished`` are cells that need not be done again."""
+
+    def __init__(
+        self,
+        study: Study,
+        candidates: Iterable[Candidate],
+        finished: set[Cell],
+        tables: Mapping[str, StrategyTable],
+        referred: Iterable[str] = (),
+    ) -> None:
+        self._study = study
+        self._spoken: dict[str, Spoken] = {one.key: one for one in study.utterances}
+        self._candidates: dict[str, Candidate] = {}
+        self._tables = dict(tables)
+        self._done = set(finished)
+        self._blocks: list[_Block] = []
+        self._prepare: deque[Candidate] = deque()
+        known = set(referred)
+        self._refer = deque(one for one in study.utterances if study.judges and one.key not in known)
+        self._out: dict[object, Task] = {}
+        """What each worker is doing."""
+        self._attempts: dict[object, int] = defaultdict(int)
+        self._total = len(known) + len(self._refer) if study.judges else 0
+        self._finished = len(known) if study.judges else 0
+        self._pace = _Pace()
+        self.add(candidates)
+
+    # --- What is to be done -------------------------------------------------------------------------------------------
+    def add(self, candidates: Iterable[Candidate]) -> None:
+        """Put all cells of further settings in."""
+        new = [one for one in candidates if one.key not in self._candidates]
+        self._candidates |= {one.key: one for one in new}
+        for one in new:
+            if one.needs_table:
+                self._total += 1
+                if one.key in self._tables:
+                    self._finished += 1
+                elif not all(cell in self._done for cell in self._study.cells(one)):
+                    self._prepare.append(one)
+                else:
+                    self._finished += 1
+        baselines = [one.key for one in new if one.origin == BASELINE]
+        others = [one.key for one in new if one.origin != BASELINE]
+        study, number = self._study, len(self._blocks)
+        for turn in range(study.rounds):
+            for seed in study.seeds:
+                for spoken in study.utterances:
+                    # In the first round the others are measured beside the baseline, so that has to be there.
+                    order = running_order(others, number) if others else ()
+                    keys = (*baselines, *order) if turn == 0 else running_order((*baselines, *others), number)
+                    cells = [Cell(key, spoken.key, seed, turn) for key in keys]
+                    left = deque(cell for cell in cells if cell not in self._done)
+                    self._total += len(cells)
+                    self._finished += len(cells) - len(left)
+                    number += 1
+                    if left:
+                        self._blocks.append(_Block(left))
+
+    def drop(self, setting: str) -> None:
+        """Take out what is left of a setting that cannot be run."""
+        before = sum(len(block.cells) for block in self._blocks)
+        for block in self._blocks:
+            block.cells = deque(cell for cell in block.cells if cell.setting != setting)
+        self._total -= before - sum(len(block.cells) for block in self._blocks)
+        waiting = len(self._prepare)
+        self._prepare = deque(one for one in self._prepare if one.key != setting)
+        self._total -= waiting - len(self._prepare)
+
+    def next(self, worker: object) -> Task | None:
+        """What ``worker`` should do now; ``None`` where nothing can begin at present."""
+        task = self._next(worker)
+        if task is not None:
+            self._out[worker] = task
+        return task
+
+    def _next(self, worker: object) -> Task | None:
+        if self._refer:
+            return Refer(self._refer.popleft())
+        if self._prepare:
+            candidate = self._prepare.popleft()
+            setting = seeded(candidate, self._study.seeds[0])
+            return Prepare(candidate.key, setting, self._study.calibration)
+        self._blocks = [block for block in self._blocks if block.cells]
+        # The last resort is to help with another's longest block, so that nobody is idle while one is left.
+        for block in (
+            *(block for block in self._blocks if block.owner == worker),
+            *(block for block in self._blocks if block.owner is None),
+            *sorted(self._blocks, key=lambda block: -len(block.cells)),
+        ):
+            cell = self._ready(block)
+            if cell is not None:
+                block.cells.remove(cell)
+                block.owner = worker if block.owner is None else block.owner
+                return self._speak(cell)
+        return None
+
+    def _ready(self, block: _Block) -> Cell | None:
+        """The first cell of a block that may begin: its table is there, and the take that it is measured beside."""
+        for cell in block.cells:
+            candidate = self._candidates[cell.setting]
+            if candidate.needs_table and cell.setting not in self._tables:
+                continue
+            beside = Cell(candidate.baseline, cell.utterance, cell.seed)
+            if cell.round > 0 or cell == beside or beside in self._done or candidate.baseline not in self._candidates:
+                return cell
+        return None
+
+    def _speak(self, cell: Cell) -> Speak:
+        candidate = self._candidates[cell.setting]
+        table = self._tables.get(cell.setting)
+        setting = seeded(candidate, cell.seed, table.fingerprint if table else "")
+        return Speak(cell, setting, self._spoken[cell.utterance], (table,) if table else ())
+
+    # --- What has been done -------------------------------------------------------------------------------------------
+    def done(self, worker: object, seconds: float, table: StrategyTable | None = None) -> None:
+        """``worker`` has done its task, which took so long; ``table`` is what a calibration gave."""
+        task = self._out.pop(worker)
+        self._finished += 1
+        self._pace.note(task, seconds)
+        if isinstance(task, Prepare) and table is not None:
+            self._tables[task.key] = table
+        elif isinstance(task, Speak):
+            self._done.add(task.cell)
+
+    def gave_up(self, worker: object) -> None:
+        """``worker`` could not do its task, and nobody can."""
+        task = self._out.pop(worker)
+        self._finished += 1
+        if isinstance(task, Speak):
+            # What was to be measured beside it is made all the same.
+            self._done.add(task.cell)
+
+    def lost(self, worker: object) -> Task | None:
+        """``worker`` died. Its task goes to another; where several died with it, it is given up and returned."""
+        for block in self._blocks:
+            if block.owner == worker:
+                block.owner = None
+        task = self._out.pop(worker, None)
+        if task is None:
+            return None
+        name = _name(task)
+        self._attempts[name] += 1
+        if self._attempts[name] >= ATTEMPTS:
+            self._out[worker] = task
+            self.gave_up(worker)
+            return task
+        match task:
+            case Refer():
+                self._refer.appendleft(task.spoken)
+            case Prepare():
+                self._prepare.appendleft(self._candidates[task.key])
+            case Speak():
+                self._blocks.insert(0, _Block(deque([task.cell])))
+        return None
+
+    def complete(self, candidate: Candidate) -> bool:
+        """Whether every cell of a setting is done or given up."""
+        return all(cell in self._done for cell in self._study.cells(candidate))
+
+    @property
+    def left(self) -> bool:
+        """Whether anything is left, what workers are doing included."""
+        return bool(self._out or self._refer or self._prepare or any(block.cells for block in self._blocks))
+
+    @property
+    def busy(self) -> bool:
+        """Whether any worker is at work."""
+        return bool(self._out)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Tasks that are done, and all of them."""
+        return self._finished, self._total
+
+    def seconds_left(self, workers: int = 1) -> float | None:
+        """An estimate, once something was done."""
+        waiting: list[Task] = [*self._out.values(), *map(Refer, self._refer)]
+        cells = [cell for block in self._blocks for cell in block.cells]
+        return self._pace.estimate(waiting, cells, len(self._prepare), workers)
+
+
+def _name(task: Task) -> object:
+    """What is the same for a task that is handed out again."""
+    match task:
+        case Refer():
+            return task.spoken.key
+        case Prepare():
+            return task.key
+        case Speak():
+            return task.cell
+
+
+class _Pace:
+    """How long tasks take: calibrations alike, and takes by their setting as far as that is known."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._takes: dict[str, list[float]] = defaultdict(list)
+        self._others: dict[type, list[float]] = defaultdict(list)
+
+    def note(self, task: Task, seconds: float) -> None:
+        if isinstance(task, Speak):
+            self._takes[task.cell.setting].append(seconds)
+        else:
+            self._others[type(task)].append(seconds)
+
+    def estimate(self, tasks: list[Task], cells: list[Cell], calibrations: int, workers: int) -> float | None:
+        cells = cells + [task.cell for task in tasks if isinstance(task, Speak)]
+        if cells and not self._takes:
+            return None
+        usual = fmean(fmean(times) for times in self._takes.values()) if self._takes else 0.0
+        means = {key: fmean(times) for key, times in self._takes.items()}
+        seconds = sum(means.get(cell.setting, usual) for cell in cells)
+        for kind, count in ((Prepare, calibrations), (Refer, sum(isinstance(one, Refer) for one in tasks))):
+            if count and not self._others[kind]:
+                return None
+            seconds += count * fmean(self._others[kind]) if count else 0.0
+        return seconds / max(1, workers)

@@ -1,0 +1,260 @@
+"""Running a study: tasks go out to workers, what comes back is kept, one transaction for each. Torch-free.
+
+Stopping at any moment, by cancelling or by a crash, loses at most what workers were doing; running again goes on from
+there. Pausing lets them finish.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from engine.errors import SettingError, StudyError
+from engine.measure.against import compared
+from engine.measure.fidelity import log_mel_distance
+from engine.models.base import Observer, SpeechModel
+from engine.studies.queueing import Queue
+from engine.studies.search import Searcher
+from engine.studies.store import Store, StoredTake
+from engine.studies.study import Cell, Study
+from engine.studies.tasks import Equipment, Failed, Made, Outcome, Prepare, Prepared, Referred, Speak, Task, take_id
+from engine.take import Metrics
+
+FINISHED, PAUSED = "finished", "paused"
+
+
+class Follower(Protocol):
+    """Who watches a study. Every method may raise :class:`engine.errors.Cancelled`."""
+
+    def check(self) -> None:
+        """Called often."""
+
+    def status(self, text: str) -> None:
+        """Called when another part begins."""
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Called after every task."""
+
+    def take(self, take: StoredTake) -> None:
+        """Called for every finished take, which is kept by then."""
+
+    def pausing(self) -> bool:
+        """Whether no further tasks are to begin."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A worker died."""
+
+    why: str
+
+
+class Crew(Protocol):
+    """Workers, and their tasks."""
+
+    def begin(self, equipment: Equipment, observer: Observer) -> str:
+        """Make workers ready; the fingerprint of the weights that they have."""
+
+    def idle(self) -> list[object]:
+        """Workers that wait for a task."""
+
+    def start(self, worker: object, task: Task) -> None:
+        """Give a worker its task."""
+
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | Lost]]:
+        """What came back, once something has. Raises :class:`StudyError` where nobody is left to work."""
+
+    @property
+    def size(self) -> int:
+        """How many workers there are."""
+
+    def end(self) -> None:
+        """Let the workers go."""
+
+    def log(self) -> list[str]:
+        """What is to be said of the workers afterwards, in sentences."""
+
+
+class Alone:
+    """The one worker that is this process."""
+
+    def __init__(self, load: Callable[..., SpeechModel], model: SpeechModel | None = None) -> None:
+        self._load, self._model = load, model
+        self._performer = None
+        self._task: Task | None = None
+        self.size = 1
+
+    def begin(self, equipment: Equipment, observer: Observer) -> str:
+        # Imported here: only whoever runs a study needs torch.
+        from engine.studies.performing import Performer
+
+        self._performer = Performer(equipment, self._load, self._model)
+        return self._performer.equip(observer).info.fingerprint
+
+    def idle(self) -> list[object]:
+        return [] if self._task else ["here"]
+
+    def start(self, worker: object, task: Task) -> None:
+        self._task = task
+
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | Lost]]:
+        try:
+            return [("here", self._performer.carry_out(self._task, observer))]
+        finally:
+            self._task = None
+
+    def end(self) -> None:
+        self._performer = None
+
+    def log(self) -> list[str]:
+        return []
+
+
+def run(study: Study, store: Store, crew: Crew, follower: Follower) -> str:
+    """Do what is left of ``study``; ``FINISHED`` or ``PAUSED``.
+
+    Raises :class:`StudyError` where it cannot be run at all or is being run by another process, and
+    :class:`engine.errors.Cancelled`.
+    """
+    with alone_with(store.folder):
+        return _Run(study, store, crew, follower).run()
+
+
+class _Run:
+    """One run of a study."""
+
+    def __init__(self, study: Study, store: Store, crew: Crew, follower: Follower) -> None:
+        self._study, self._store, self._crew, self._follower = study, store, crew, follower
+        self._searcher = Searcher(study, store) if study.search else None
+
+    def run(self) -> str:
+        study, store = self._study, self._store
+        texts = tuple(dict.fromkeys(one.text for one in study.utterances))
+        equipment = Equipment(study.model, study.folder, study.variant, study.device, study.judges, texts)
+        try:
+            store.settle_checkpoint(self._crew.begin(equipment, self._follower))
+            self._queue = Queue(study, study.candidates, store.cells(), store.tables(), store.references())
+            self._candidates = {one.key: one for one in study.candidates}
+            self._follower.status("Making takes")
+            return self._loop()
+        finally:
+            self._crew.end()
+
+    def _loop(self) -> str:
+        while True:
+            self._follower.check()
+            pausing = self._follower.pausing()
+            if not pausing:
+                self._ask()
+                for worker in self._crew.idle():
+                    task = self._queue.next(worker)
+                    if task is not None:
+                        self._crew.start(worker, task)
+            if not self._queue.busy:
+                if pausing:
+                    return PAUSED
+                if self._queue.left:
+                    raise StudyError("The study cannot go on: what is left waits for takes that could not be made.")
+                if not self._asked_all():
+                    continue
+                return FINISHED
+            for worker, outcome in self._crew.wait(self._follower):
+                self._keep(worker, outcome)
+            self._tell()
+            self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._crew.size))
+
+    # --- Searching ----------------------------------------------------------------------------------------------------
+    def _ask(self) -> None:
+        """Have as many trials open as there are workers: more would be asked for without knowing of these."""
+        self._tell()
+        while self._searcher is not None and self._searcher.open < self._crew.size:
+            candidate = self._searcher.ask()
+            if candidate is None:
+                return
+            self._candidates[candidate.key] = candidate
+            self._queue.add([candidate])
+            # One whose takes are all there already is answered at once.
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._searcher is not None:
+            self._searcher.told(lambda key: self._queue.complete(self._candidates[key]))
+
+    def _asked_all(self) -> bool:
+        return self._searcher is None or (self._searcher.open == 0 and self._searcher.exhausted)
+
+    # --- Keeping ------------------------------------------------------------------------------------------------------
+    def _keep(self, worker: object, outcome: Outcome | Lost) -> None:
+        match outcome:
+            case Made():
+                self._keep_take(outcome)
+                self._queue.done(worker, outcome.busy_seconds)
+            case Prepared():
+                self._store.add_table(outcome)
+                self._queue.done(worker, outcome.seconds, outcome.table)
+            case Referred():
+                self._store.add_reference(outcome)
+                self._queue.done(worker, outcome.seconds)
+            case Failed():
+                self._queue.gave_up(worker)
+                self._keep_failure(outcome.task, outcome.sentence, outcome.whole_setting)
+            case Lost():
+                given_up = self._queue.lost(worker)
+                if given_up is not None:
+                    self._keep_failure(given_up, f"Several workers died with it; the last: {outcome.why}", False)
+
+    def _keep_take(self, made: Made) -> None:
+        candidate = self._candidates[made.task.cell.setting]
+        is_baseline = candidate.key == candidate.baseline
+        metrics, distance = made.take.metrics, None
+        if not is_baseline and made.task.cell.round == 0:
+            metrics, distance = self._beside(made, candidate.baseline)
+        kept = self._store.add_take(made, metrics, distance, keep_spectrogram=is_baseline)
+        if kept is not None:
+            self._follower.take(kept)
+
+    def _beside(self, made: Made, baseline: str) -> tuple[Metrics, float | None]:
+        """What a take is beside its baseline, as far as the two can be held against each other."""
+        cell, take = made.task.cell, made.take
+        beside = take_id(Cell(baseline, cell.utterance, cell.seed))
+        mel = self._store.spectrogram(beside)
+        if mel is None or take.trace.mel is None:
+            return take.metrics, None
+        try:
+            distance = log_mel_distance(mel, take.trace.mel)
+            sounds = (self._store.audio(beside), take.sample_rate), (take.samples, take.sample_rate)
+            return compared(take.metrics, (mel, take.trace.mel), sounds), distance
+        except SettingError:
+            return take.metrics, None
+
+    def _keep_failure(self, task: Task, sentence: str, whole_setting: bool) -> None:
+        if whole_setting and isinstance(task, Prepare | Speak):
+            key = task.key if isinstance(task, Prepare) else task.cell.setting
+            self._store.rule_out(key, sentence)
+            self._queue.drop(key)
+        elif isinstance(task, Speak):
+            self._store.add_failure(task.cell, sentence)
+        else:
+            raise StudyError(sentence)
+
+
+@contextmanager
+def alone_with(folder: Path) -> Iterator[None]:
+    """Hold the study in ``folder``, so that no other process runs it. A process that dies lets go of it by itself.
+
+    Raises :class:`StudyError` where another one holds it.
+    """
+    lock = sqlite3.connect(folder / "running.sqlite", timeout=0.0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        raise StudyError(f"The study in {folder} is being run by another process; wait for it, or stop it.") from error
+    try:
+        yield
+    finally:
+        lock.close()

@@ -1,0 +1,252 @@
+"""Looking for the best setting: Optuna asks for settings, the study's queue answers. Extra ``[search]``.
+
+Everything that Optuna knows is in the study's file: after a crash its memory is made anew from the finished trials
+there. Constraints are kept by its samplers as soft ones; the answer is chosen here, among the trials that keep all of
+them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from engine.errors import SettingError, StudyError
+from engine.knobs import Values, checked
+from engine.measure.metrics import metric
+from engine.models import catalogue
+from engine.studies.results import figures_of
+from engine.studies.space import Axis, Range, Search
+from engine.studies.store import COMPLETE, FAILED, RUNNING, Store, StoredTrial
+from engine.studies.study import SEARCH, Candidate, Study, assembled
+from engine.techniques import conflict
+
+if TYPE_CHECKING:
+    import optuna
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a search found."""
+
+    trials: tuple[StoredTrial, ...]
+    """The best one; the whole front where there are several objectives."""
+    kept: int
+    """How many trials keep all constraints."""
+    complete: int
+    """How many were evaluated."""
+    total: int
+
+
+class Searcher:
+    """One search within a study. Raises :class:`StudyError` where Optuna is not installed."""
+
+    def __init__(self, study: Study, store: Store) -> None:
+        try:
+            import optuna
+        except ImportError as error:
+            raise StudyError(
+                "A search needs optuna, which is not installed; run: pip install 'paretone[search]'"
+            ) from error
+        assert study.search is not None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._optuna = optuna
+        self._study, self._store, self._search = study, store, study.search
+        self._options = checked_options(study)
+        self._running: dict[str, tuple[StoredTrial, object]] = {}
+        """By the setting's key: trials that wait for their takes."""
+        self._memory = self._begun()
+        earlier = store.trials()
+        self._number = max((one.number for one in earlier), default=-1) + 1
+        for one in earlier:
+            if one.state == COMPLETE:
+                self._remember(one)
+        self._waiting = [one for one in earlier if one.state == RUNNING]
+        self._spent = sum(one.state != RUNNING for one in earlier)
+
+    def ask(self) -> Candidate | None:
+        """The next setting to try, or ``None`` where there are no more trials to be made."""
+        if self._waiting:
+            trial = self._waiting.pop(0)
+            stored = next(one for one in self._store.settings() if one.key == trial.setting)
+            self._running.setdefault(stored.key, (trial, self._asked_again(trial)))
+            return stored.candidate
+        while not self.exhausted:
+            trial = self._memory.ask()
+            params = {axis.name: self._suggest(trial, axis) for axis in self._axes_for(trial)}
+            try:
+                candidate = self._candidate(params)
+            except SettingError as error:
+                self._spend(trial, params, "", str(error))
+                continue
+            if candidate.key in self._running:
+                # Asked for twice at once: another worker's trial answers this one, too.
+                self._spend(trial, params, candidate.key, "the same setting is being tried already")
+                continue
+            stored = StoredTrial(self._take_number(), params, candidate.key, RUNNING)
+            self._store.add_setting(candidate)
+            self._store.put_trial(stored)
+            self._running[candidate.key] = stored, trial
+            return candidate
+        return None
+
+    def told(self, complete: Callable[[str], bool]) -> int:
+        """Tell Optuna of every trial all of whose takes are there (``complete`` says so of a setting's key); how many
+        those were."""
+        ready = [key for key in self._running if complete(key)]
+        for key in ready:
+            stored, trial = self._running.pop(key)
+            self._tell(stored, trial)
+        self._spent += len(ready)
+        return len(ready)
+
+    @property
+    def open(self) -> int:
+        """Trials that wait for their takes."""
+        return len(self._running)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more trials are to be made."""
+        return not self._waiting and self._spent + len(self._running) >= self._search.trials
+
+    # --- Optuna -------------------------------------------------------------------------------------------------------
+    def _begun(self) -> optuna.Study:
+        search, optuna = self._search, self._optuna
+        several = len(search.objectives) > 1
+        kind = search.sampler if search.sampler != "auto" else ("nsga2" if several and search.trials > 200 else "tpe")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Experimental arguments, which are pinned by version.
+            if kind == "nsga2":
+                sampler = optuna.samplers.NSGAIISampler(seed=search.seed)
+            elif kind == "random":
+                sampler = optuna.samplers.RandomSampler(seed=search.seed)
+            else:
+                sampler = optuna.samplers.TPESampler(
+                    seed=search.seed,
+                    multivariate=True,
+                    group=True,
+                    n_startup_trials=min(10, max(3, search.trials // 4)),
+                )
+            directions = ["maximize" if metric(name).better == "higher" else "minimize" for name in search.objectives]
+            return optuna.create_study(directions=directions, sampler=sampler)
+
+    def _axes_for(self, trial: optuna.trial.Trial) -> list[Axis | Range]:
+        """The axes that matter: those of techniques that are off do not. Axes that say so come first."""
+        switches = [axis for axis in self._search.axes if isinstance(axis, Axis) and "off" in axis.values]
+        others = [axis for axis in self._search.axes if axis not in switches]
+        off = {axis.technique for axis in switches if axis.is_off(self._suggest(trial, axis))}
+        return [*switches, *(axis for axis in others if not axis.technique or axis.technique not in off)]
+
+    @staticmethod
+    def _suggest(trial: optuna.trial.Trial, axis: Axis | Range) -> bool | int | float | str:
+        if isinstance(axis, Axis):
+            return trial.suggest_categorical(axis.name, list(axis.values))
+        if axis.whole:
+            return trial.suggest_int(axis.name, int(axis.low), int(axis.high), step=int(axis.step or 1), log=axis.log)
+        return trial.suggest_float(axis.name, axis.low, axis.high, step=axis.step, log=axis.log)
+
+    def _asked_again(self, trial: StoredTrial) -> optuna.trial.Trial:
+        """A trial that a crash interrupted, with the parameters that it had."""
+        self._memory.enqueue_trial(dict(trial.params))
+        asked = self._memory.ask()
+        self._axes_for(asked)
+        for axis in self._search.axes:
+            if axis.name in trial.params:
+                self._suggest(asked, axis)
+        return asked
+
+    def _remember(self, stored: StoredTrial) -> None:
+        """Make a finished trial known again."""
+        axes = {axis.name: axis for axis in self._search.axes}
+        if not set(stored.params) <= set(axes):
+            return  # The study's space was changed since.
+        distributions = {name: self._distribution(axes[name]) for name in stored.params}
+        try:
+            trial = self._optuna.trial.create_trial(
+                params=dict(stored.params),
+                distributions=distributions,
+                values=list(stored.outcome["values"]),
+                constraints=dict(stored.outcome["constraints"]) or None,
+            )
+        except ValueError:
+            return
+        self._memory.add_trial(trial)
+
+    def _distribution(self, axis: Axis | Range) -> object:
+        kinds = self._optuna.distributions
+        if isinstance(axis, Axis):
+            return kinds.CategoricalDistribution(list(axis.values))
+        if axis.whole:
+            return kinds.IntDistribution(int(axis.low), int(axis.high), axis.log, int(axis.step or 1))
+        return kinds.FloatDistribution(axis.low, axis.high, axis.log, axis.step)
+
+    def _tell(self, stored: StoredTrial, trial: optuna.trial.Trial) -> None:
+        figures = figures_of(self._store, [stored.setting])
+        mine = figures.get(stored.setting, {})
+        settings = {one.key: one for one in self._store.settings()}
+        theirs = figures.get(settings[stored.setting].baseline, {})
+        try:
+            values = [mine[name].value for name in self._search.objectives]
+            kept = {
+                one.words: one.excess(mine[one.metric].value, theirs[one.metric].value if one.relative else 0.0)
+                for one in self._search.constraints
+            }
+        except KeyError as error:
+            problem = settings[stored.setting].problem or f"{metric(error.args[0]).title} could not be measured"
+            self._memory.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+            self._store.put_trial(replace(stored, state=FAILED, outcome={"problem": problem}))
+            return
+        for name, excess in kept.items():
+            trial.set_constraint(name, excess)
+        self._memory.tell(trial, values)
+        outcome = {"values": values, "constraints": kept}
+        self._store.put_trial(replace(stored, state=COMPLETE, outcome=outcome))
+
+    def _spend(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
+        self._memory.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+        self._store.put_trial(StoredTrial(self._take_number(), params, key, FAILED, {"problem": problem}))
+        self._spent += 1
+
+    def _take_number(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    # --- Settings -----------------------------------------------------------------------------------------------------
+    def _candidate(self, params: Mapping[str, object]) -> Candidate:
+        axes = {axis.name: axis for axis in self._search.axes}
+        values = {_as_axis(axes[name]): value for name, value in params.items()}
+        setting = assembled(self._study.model, self._options, values)
+        reason = conflict(setting)
+        if reason:
+            raise SettingError(reason)
+        return Candidate(setting, SEARCH)
+
+
+def _as_axis(axis: Axis | Range) -> Axis:
+    return axis if isinstance(axis, Axis) else Axis(axis.technique, axis.knob, ())
+
+
+def checked_options(study: Study) -> Values:
+    """The options that a study's search starts from."""
+    entry = catalogue.entry(study.model)
+    given = study.definition.get("options", {})
+    return checked(entry.options, entry.options_with(**given), entry.title)
+
+
+def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:
+    """The best of the trials that keep all constraints; none where no trial does."""
+    from engine.studies.front import costs_of, front
+
+    complete = [one for one in trials if one.state == COMPLETE]
+    kept = [one for one in complete if all(excess <= 0 for excess in one.outcome["constraints"].values())]
+    if not kept:
+        return Answer((), 0, len(complete), len(trials))
+    import numpy as np
+
+    values = np.array([one.outcome["values"] for one in kept])
+    costs = costs_of(values, tuple(metric(name).better for name in search.objectives))
+    best = [one for one, on in zip(kept, front(costs), strict=True) if on]
+    unique = {one.setting: one for one in best}
+    return Answer(tuple(unique.values()), len(kept), len(complete), len(trials))

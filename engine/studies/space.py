@@ -1,0 +1,226 @@
+"""The axes of a grid and of a search: which options and knobs vary, and over what. Torch-free.
+
+A name is an option of the model (``guidance``) or a technique's knob (``steps.steps``, written as a nested table or in
+quotes). Among a technique's values ``"off"`` means without the technique; ``"on"`` under the name ``engaged`` stands
+for it as it is by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from engine.errors import StudyError
+from engine.knobs import Knob, Number
+from engine.measure.metrics import metric
+from engine.models.catalogue import CatalogueEntry
+from engine.studies.reading import Fields
+from engine.techniques import technique
+
+OFF, ON, ENGAGED = "off", "on", "engaged"
+SAMPLERS = ("auto", "tpe", "nsga2", "random")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One option or knob that varies over ``values``."""
+
+    technique: str
+    """Its name, or ``""`` for an option of the model."""
+    knob: str
+    """``""`` for the mere presence of the technique."""
+    values: tuple[bool | int | float | str, ...]
+
+    @property
+    def name(self) -> str:
+        """As it is written in a study."""
+        return f"{self.technique}.{self.knob or ENGAGED}" if self.technique else self.knob
+
+    def is_off(self, value: object) -> bool:
+        """Whether ``value`` means that the technique is not engaged."""
+        return bool(self.technique) and value == OFF
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number that a search varies between ``low`` and ``high``, in steps where ``step`` is given."""
+
+    technique: str
+    knob: str
+    low: float
+    high: float
+    step: float | None = None
+    log: bool = False
+    whole: bool = False
+
+    @property
+    def name(self) -> str:
+        """As it is written in a study."""
+        return f"{self.technique}.{self.knob}" if self.technique else self.knob
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What a setting has to keep to: a bound for a metric, or for its difference to the baseline."""
+
+    metric: str
+    bound: float
+    above: bool
+    """Whether the metric may not lie above the bound; else not below."""
+    relative: bool
+    """Whether the bound is a difference to the baseline."""
+
+    def excess(self, value: float, baseline: float) -> float:
+        """By how much ``value`` breaks it: at most 0 where it is kept."""
+        bound = baseline + self.bound if self.relative else self.bound
+        return value - bound if self.above else bound - value
+
+    @property
+    def words(self) -> str:
+        """As part of a sentence."""
+        title = metric(self.metric).title
+        side = "at most" if self.above else "at least"
+        if not self.relative:
+            return f"{title} {side} {self.bound:g}"
+        direction = "above" if self.bound >= 0 else "below"
+        return f"{title} {side} {abs(self.bound):g} {direction} the baseline's"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to look for, and where."""
+
+    trials: int
+    objectives: tuple[str, ...]
+    axes: tuple[Axis | Range, ...]
+    constraints: tuple[Constraint, ...] = ()
+    sampler: str = "auto"
+    seed: int = 0
+
+    @property
+    def words(self) -> str:
+        """What is looked for, as a sentence."""
+        goals = " and ".join(
+            f"{'the highest' if metric(name).better == 'higher' else 'the lowest'} {metric(name).title}"
+            for name in self.objectives
+        )
+        kept = f" whose {', '.join(one.words for one in self.constraints)}" if self.constraints else ""
+        return f"The setting with {goals}{kept}."
+
+
+def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[Axis, ...]:
+    """The axes of a grid. Raises :class:`StudyError`."""
+    found = []
+    if not given:
+        raise StudyError("grid is empty; name at least one option or knob to vary.")
+    for owner, name, values in _flat(given):
+        if not isinstance(values, list) or not values:
+            raise StudyError(f"grid.{_joined(owner, name)} must be a list of values, not {values!r}.")
+        found.append(_axis(owner, name, values, entry, "grid"))
+    return tuple(found)
+
+
+def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
+    """What a study looks for. Raises :class:`StudyError`."""
+    fields = Fields(given, "search.")
+    axes = tuple(_searched(*one, entry) for one in _flat(fields.table("space")))
+    if not axes:
+        raise StudyError("search.space is empty; name at least one option or knob to vary.")
+    objectives = fields.texts("objectives") or ("real_time_factor",)
+    for name in objectives:
+        if metric(name).better == "neither":
+            raise StudyError(f"search.objectives names {name!r}, of which neither more nor less is better.")
+    sampler = fields.text("sampler", "auto")
+    if sampler not in SAMPLERS:
+        raise StudyError(f"search.sampler must be one of {', '.join(SAMPLERS)}, not {sampler!r}.")
+    constraints = tuple(
+        _constraint(Fields(one, f"search.constraint[{index}].")) for index, one in enumerate(fields.list("constraint"))
+    )
+    search = Search(
+        fields.whole("trials", 40, minimum=1), objectives, axes, constraints, sampler, fields.whole("seed", 0)
+    )
+    fields.require_known()
+    return search
+
+
+def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> Axis | Range:
+    where = f"search.space.{_joined(owner, name)}"
+    if isinstance(values, list) and values:
+        return _axis(owner, name, values, entry, "search.space")
+    if not isinstance(values, Mapping):
+        raise StudyError(f"{where} must be a list of values, or low and high, not {values!r}.")
+    fields = Fields(values, f"{where}.")
+    knob = _knob(owner, name, entry, where)
+    low, high, step = fields.number("low"), fields.number("high"), fields.number("step")
+    log = fields.flag("log")
+    fields.require_known()
+    if not isinstance(knob, Number) or low is None or high is None or not low < high:
+        raise StudyError(f"{where} needs a number's low and high, the one below the other.")
+    if step is not None and (step <= 0 or log):
+        raise StudyError(f"{where}.step must be above 0, and does not go together with log.")
+    if log and low <= 0:
+        raise StudyError(f"{where}.low must be above 0 where log is true.")
+    for bound in (low, high):
+        knob.check(bound)
+    return Range(owner, name, low, high, step, log, knob.whole)
+
+
+def _axis(owner: str, name: str, values: list[object], entry: CatalogueEntry, where: str) -> Axis:
+    place = f"{where}.{_joined(owner, name)}"
+    if owner and name == ENGAGED:
+        technique(owner)
+        if not set(values) <= {OFF, ON}:
+            raise StudyError(f"{place} must be a list of 'on' and 'off', not {values!r}.")
+        found = tuple(values)
+        name = ""
+    else:
+        knob = _knob(owner, name, entry, place)
+        found = tuple(one if owner and one == OFF else knob.check(one) for one in values)
+    if len(set(found)) < len(found):
+        raise StudyError(f"{place} names a value twice.")
+    return Axis(owner, name, found)
+
+
+def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:
+    knobs = technique(owner).knobs if owner else entry.options
+    title = technique(owner).title if owner else entry.title
+    for knob in knobs:
+        if knob.name == name:
+            return knob
+    raise StudyError(
+        f"{where}: {title} has no {'knob' if owner else 'option'} named {name!r}; it has "
+        f"{', '.join(knob.name for knob in knobs)}."
+    )
+
+
+def _constraint(fields: Fields) -> Constraint:
+    name = metric(fields.text("metric")).name
+    kinds = {
+        "at_most": (True, False, 1.0),
+        "at_least": (False, False, 1.0),
+        "above_baseline": (True, True, 1.0),
+        "below_baseline": (False, True, -1.0),
+    }
+    given = [(kind, fields.number(kind)) for kind in kinds]
+    given = [(kind, bound) for kind, bound in given if bound is not None]
+    fields.require_known()
+    if len(given) != 1:
+        raise StudyError(f"a constraint on {name} needs exactly one of {', '.join(kinds)}.")
+    ((kind, bound),) = given
+    above, relative, sign = kinds[kind]
+    return Constraint(name, sign * bound, above, relative)
+
+
+def _flat(given: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
+    """(technique or ``""``, name, values) of each axis. A table is a technique's, unless it is a range's."""
+    for name, values in given.items():
+        if isinstance(values, Mapping) and not {"low", "high"} & set(values):
+            for knob, inner in values.items():
+                yield name, knob, inner
+        else:
+            owner, dot, knob = name.partition(".")
+            yield (owner, knob, values) if dot else ("", name, values)
+
+
+def _joined(owner: str, name: str) -> str:
+    return f"{owner}.{name}" if owner else name

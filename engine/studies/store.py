@@ -1,0 +1,441 @@
+"""A study's file: what is finished, in SQLite, with each take's audio beside it. Torch-free.
+
+Only what is finished is ever written: the audio first, then its row, within one write transaction. So every row has its
+file, none is half, and what a crash leaves behind is a file without a row, which the next opening removes. A cell is
+its own key: what arrives twice is kept once.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from engine import files
+from engine.database import AUDIO, Database
+from engine.errors import StudyError
+from engine.measure.evaluation.judges import Verdict
+from engine.setting import Setting
+from engine.studies.study import Candidate, Cell, Study
+from engine.studies.tasks import Made, Prepared, Referred
+from engine.take import Measurements, Metrics
+from engine.techniques.ditreducio.table import StrategyTable
+
+DATABASE = "study.sqlite"
+
+_MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE study (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        title TEXT NOT NULL,
+        model TEXT NOT NULL,
+        checkpoint TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        file TEXT NOT NULL,
+        created TEXT NOT NULL
+    );
+    CREATE TABLE settings (
+        key TEXT PRIMARY KEY,
+        place INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        baseline TEXT NOT NULL,
+        setting TEXT NOT NULL,
+        problem TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE TABLE tables (
+        setting TEXT PRIMARY KEY,
+        content TEXT NOT NULL,
+        seconds REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE takes (
+        setting TEXT NOT NULL,
+        utterance TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        round INTEGER NOT NULL,
+        take TEXT NOT NULL,
+        created TEXT NOT NULL,
+        text TEXT NOT NULL,
+        voice TEXT NOT NULL,
+        sample_rate INTEGER NOT NULL,
+        frames INTEGER NOT NULL,
+        measurements TEXT NOT NULL,
+        metrics TEXT NOT NULL,
+        log_mel_distance REAL,
+        clock_seconds REAL NOT NULL,
+        clock TEXT NOT NULL,
+        busy_seconds REAL NOT NULL,
+        verdicts TEXT NOT NULL,
+        notes TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        PRIMARY KEY (setting, utterance, seed, round)
+    ) WITHOUT ROWID;
+    CREATE TABLE spectrograms (
+        take TEXT PRIMARY KEY,
+        frames INTEGER NOT NULL,
+        content BLOB NOT NULL
+    );
+    CREATE TABLE refs (
+        utterance TEXT PRIMARY KEY,
+        verdicts TEXT NOT NULL,
+        why_not TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE failures (
+        setting TEXT NOT NULL,
+        utterance TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        round INTEGER NOT NULL,
+        sentence TEXT NOT NULL,
+        PRIMARY KEY (setting, utterance, seed, round)
+    ) WITHOUT ROWID;
+    CREATE TABLE trials (
+        number INTEGER PRIMARY KEY,
+        params TEXT NOT NULL,
+        setting TEXT NOT NULL,
+        state TEXT NOT NULL,
+        outcome TEXT NOT NULL
+    );
+    """,
+)
+
+
+@dataclass(frozen=True)
+class StoredSetting:
+    """A setting of a study."""
+
+    key: str
+    place: int
+    name: str
+    origin: str
+    baseline: str
+    setting: Setting
+    problem: str = ""
+    """Why it cannot be run, as a sentence, or ``""``."""
+
+    @property
+    def candidate(self) -> Candidate:
+        """The same as the study has it."""
+        return Candidate(self.setting, self.origin, self.name)
+
+
+@dataclass(frozen=True)
+class StoredTake:
+    """One finished take of a study, without its audio."""
+
+    cell: Cell
+    take: str
+    """Its id; later rounds have that of the first, whose audio is theirs."""
+    created: str
+    text: str
+    voice: str
+    sample_rate: int
+    frames: int
+    measurements: Measurements = field(repr=False)
+    metrics: Metrics = field(repr=False)
+    log_mel_distance: float | None
+    clock_seconds: float
+    clock: str
+    busy_seconds: float
+    verdicts: tuple[Verdict, ...] = field(repr=False)
+    notes: tuple[str, ...]
+    machine: str
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """One trial of a search. ``outcome`` is empty until it is complete."""
+
+    number: int
+    params: Mapping[str, object]
+    setting: str
+    state: str
+    """``running``, ``complete`` or ``failed``."""
+    outcome: Mapping[str, object] = field(default_factory=dict)
+
+
+RUNNING, COMPLETE, FAILED = "running", "complete", "failed"
+
+
+class StudyDamaged(StudyError):
+    """The study's file cannot be read at all; :meth:`Store.set_aside` makes room for a new one."""
+
+
+class Store(Database):
+    """What is known of one study, in one folder. Any thread may call it; calls take turns. Raises
+    :class:`StudyError`."""
+
+    title = "study"
+    contents = "the study"
+    file = DATABASE
+    application = 0x50535459
+    """"PSTY"."""
+    error = StudyError
+    damaged = StudyDamaged
+
+    def _migrations(self) -> tuple[str, ...]:
+        return _MIGRATIONS
+
+    def _kept(self) -> set[str]:
+        return {f"{name}.wav" for (name,) in self._connection.execute("SELECT DISTINCT take FROM takes")}
+
+    # --- What it is of ------------------------------------------------------------------------------------------------
+    def begin(self, study: Study, file: str = "") -> None:
+        """Take note of the definition. One that was changed since may add and leave out what it likes, but not be of
+        another model: raises :class:`StudyError`."""
+        known = self.about()
+        if known and known["model"] != study.model:
+            raise StudyError(
+                f"The study in {self.folder} is of the model {known['model']!r}, not of {study.model!r}; choose "
+                "another folder for its results."
+            )
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._problems("written"), self._writing():
+            self._connection.execute(
+                "INSERT INTO study VALUES (1, ?, ?, '', ?, ?, ?) ON CONFLICT (one) DO UPDATE SET title = "
+                "excluded.title, definition = excluded.definition, file = excluded.file",
+                (study.title, study.model, _json(study.to_json()), file, now),
+            )
+            self._add_settings(study.candidates)
+
+    def settle_checkpoint(self, fingerprint: str) -> None:
+        """Take note of the weights, once they are known. Raises :class:`StudyError` where the study was begun with
+        others: takes of both would be mixed."""
+        known = self.about()["checkpoint"]
+        if known and known != fingerprint:
+            raise StudyError(
+                f"The study in {self.folder} was begun with other weights ({known[:12]}) than are loaded "
+                f"({fingerprint[:12]}); choose another folder for its results."
+            )
+        if not known:
+            with self._problems("written"), self._writing():
+                self._connection.execute("UPDATE study SET checkpoint = ?", (fingerprint,))
+
+    def about(self) -> dict[str, object]:
+        """Title, model, checkpoint, definition, the file it was read from and when it was begun; empty for a new
+        one."""
+        rows = self._rows("SELECT title, model, checkpoint, definition, file, created FROM study")
+        if not rows:
+            return {}
+        with self._problems("read"):
+            title, model, checkpoint, definition, file, created = rows[0]
+            names = ("title", "model", "checkpoint", "definition", "file", "created")
+            return dict(zip(names, (title, model, checkpoint, json.loads(definition), file, created), strict=True))
+
+    def add_setting(self, candidate: Candidate) -> None:
+        """Take note of a setting that a search asks for."""
+        with self._problems("written"), self._writing():
+            self._add_settings([candidate])
+
+    def _add_settings(self, candidates: Iterable[Candidate]) -> None:
+        (place,) = self._connection.execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
+        for number, one in enumerate(candidates):
+            values = one.key, place + number, one.name, one.origin, one.baseline, _json(one.setting.to_json())
+            self._connection.execute(
+                "INSERT INTO settings (key, place, name, origin, baseline, setting) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET name = excluded.name WHERE excluded.name != ''",
+                values,
+            )
+
+    def settings(self) -> tuple[StoredSetting, ...]:
+        """All settings in the order in which they came."""
+        query = "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place"
+        rows = self._rows(query)
+        with self._problems("read"):
+            return tuple(StoredSetting(*row[:5], _setting(row[5]), row[6]) for row in rows)
+
+    def rule_out(self, setting: str, problem: str) -> None:
+        """Note that a setting cannot be run, and why; ``""`` for one that can after all."""
+        with self._problems("written"), self._writing():
+            self._connection.execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
+
+    # --- What is finished ---------------------------------------------------------------------------------------------
+    def add_take(
+        self, made: Made, metrics: Metrics, log_mel_distance: float | None, keep_spectrogram: bool
+    ) -> StoredTake | None:
+        """Keep a take: either all of it or, when this raises, nothing. ``None`` where it is there already."""
+        cell, take = made.task.cell, made.take
+        row = (
+            cell.setting,
+            cell.utterance,
+            cell.seed,
+            cell.round,
+            take.id,
+            take.created,
+            take.text,
+            take.voice,
+            take.sample_rate,
+            len(take.samples),
+            _json(asdict(take.measurements)),
+            _json(asdict(metrics)),
+            log_mel_distance,
+            made.clock_seconds,
+            made.clock,
+            made.busy_seconds,
+            _json([[one.judge, dict(one.figures), one.heard] for one in made.verdicts]),
+            _json(take.notes),
+            take.machine,
+        )
+        with self._problems("written"), self._writing():
+            if self._has(cell):
+                return None
+            path = self.audio_path(take.id)
+            written = cell.round == 0
+            try:
+                if written:
+                    files.write_atomically(path, files.wav(take.samples, take.sample_rate))
+                if keep_spectrogram and take.trace.mel is not None:
+                    mel = np.ascontiguousarray(take.trace.mel, "<f4")
+                    content = zlib.compress(mel.tobytes(), 1)
+                    self._connection.execute(
+                        "INSERT OR REPLACE INTO spectrograms VALUES (?, ?, ?)", (take.id, len(mel), content)
+                    )
+                self._connection.execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                self._connection.execute(
+                    "DELETE FROM failures WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?", row[:4]
+                )
+                # Committed here, so that a disk that is too full for the row takes the file away too.
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if written:
+                    path.unlink(missing_ok=True)
+                raise
+        return self.take(cell)
+
+    def _has(self, cell: Cell) -> bool:
+        query = "SELECT 1 FROM takes WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?"
+        return bool(self._rows(query, (cell.setting, cell.utterance, cell.seed, cell.round)))
+
+    def cells(self) -> set[Cell]:
+        """The cells that are finished."""
+        return {Cell(*row) for row in self._rows("SELECT setting, utterance, seed, round FROM takes")}
+
+    def takes(self) -> tuple[StoredTake, ...]:
+        """All finished takes."""
+        rows = self._rows(f"SELECT {_TAKE} FROM takes ORDER BY round, created")
+        with self._problems("read"):
+            return tuple(_take(row) for row in rows)
+
+    def take(self, cell: Cell) -> StoredTake | None:
+        """The take of ``cell``, or ``None`` where it is not finished."""
+        rows = self._rows(
+            f"SELECT {_TAKE} FROM takes WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
+            (cell.setting, cell.utterance, cell.seed, cell.round),
+        )
+        with self._problems("read"):
+            return _take(rows[0]) if rows else None
+
+    def spectrogram(self, take: str) -> np.ndarray | None:
+        """Log-mel frames (frames, bands) of a baseline's take, or ``None`` where they are not kept."""
+        rows = self._rows("SELECT frames, content FROM spectrograms WHERE take = ?", (take,))
+        if not rows:
+            return None
+        with self._problems("read"):
+            try:
+                return np.frombuffer(zlib.decompress(rows[0][1]), "<f4").reshape(rows[0][0], -1)
+            except zlib.error as error:
+                raise ValueError(f"the spectrogram of {take} is broken: {error}") from error
+
+    def audio_path(self, take: str) -> Path:
+        """Where the audio of the take ``take`` lies."""
+        return self.folder / AUDIO / f"{take}.wav"
+
+    def audio(self, take: str) -> np.ndarray:
+        """The samples of the take ``take``, float32, (n,)."""
+        import soundfile  # Imported here: it takes longer than a window may.
+
+        path = self.audio_path(take)
+        try:
+            samples, _ = soundfile.read(path, dtype="float32")
+        except (OSError, RuntimeError) as error:
+            raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
+        return samples
+
+    # --- What else comes of it ----------------------------------------------------------------------------------------
+    def add_table(self, prepared: Prepared) -> None:
+        """Keep a setting's strategy table."""
+        content = _json(prepared.table.to_json())
+        with self._problems("written"), self._writing():
+            self._connection.execute(
+                "INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds)
+            )
+
+    def tables(self) -> dict[str, StrategyTable]:
+        """The strategy tables by the keys of their settings."""
+        rows = self._rows("SELECT setting, content FROM tables")
+        with self._problems("read"):
+            return {key: StrategyTable.from_json(json.loads(content), "strategy table") for key, content in rows}
+
+    def add_reference(self, referred: Referred) -> None:
+        """Keep what the judges heard in the reference speech of an utterance."""
+        verdicts = _json([[one.judge, dict(one.figures), one.heard] for one in referred.verdicts])
+        with self._problems("written"), self._writing():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO refs VALUES (?, ?, ?)", (referred.task.spoken.key, verdicts, referred.why_not)
+            )
+
+    def references(self) -> dict[str, tuple[tuple[Verdict, ...], str]]:
+        """By utterance: what the judges heard in the reference speech, and why there is none."""
+        rows = self._rows("SELECT utterance, verdicts, why_not FROM refs")
+        with self._problems("read"):
+            return {key: (_verdicts(verdicts), why_not) for key, verdicts, why_not in rows}
+
+    def add_failure(self, cell: Cell, sentence: str) -> None:
+        """Note that a take could not be made, and why. The next run tries it again."""
+        values = cell.setting, cell.utterance, cell.seed, cell.round, sentence
+        with self._problems("written"), self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
+
+    def failures(self) -> dict[Cell, str]:
+        """Why takes could not be made."""
+        rows = self._rows("SELECT setting, utterance, seed, round, sentence FROM failures")
+        return {Cell(*row[:4]): row[4] for row in rows}
+
+    def put_trial(self, trial: StoredTrial) -> None:
+        """Keep a search's trial, in place of what was known of it."""
+        values = trial.number, _json(dict(trial.params)), trial.setting, trial.state, _json(dict(trial.outcome))
+        with self._problems("written"), self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
+
+    def trials(self) -> tuple[StoredTrial, ...]:
+        """The trials of the search, in order."""
+        rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
+        with self._problems("read"):
+            return tuple(StoredTrial(row[0], json.loads(row[1]), *row[2:4], json.loads(row[4])) for row in rows)
+
+
+_TAKE = (
+    "setting, utterance, seed, round, take, created, text, voice, sample_rate, frames, measurements, metrics, "
+    "log_mel_distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine"
+)
+
+
+def _take(row: tuple) -> StoredTake:
+    return StoredTake(
+        Cell(*row[:4]),
+        *row[4:10],
+        Measurements(**json.loads(row[10])),
+        Metrics(**json.loads(row[11])),
+        *row[12:16],
+        _verdicts(row[16]),
+        tuple(json.loads(row[17])),
+        row[18],
+    )
+
+
+def _verdicts(text: str) -> tuple[Verdict, ...]:
+    return tuple(Verdict(judge, figures, heard) for judge, figures, heard in json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _setting(text: str) -> Setting:
+    return Setting.from_json(json.loads(text))
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

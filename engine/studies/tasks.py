@@ -1,0 +1,107 @@
+"""What a study hands to whoever has a model, and what comes back. Torch-free and picklable: both may be on other
+machines."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import astuple, dataclass, field
+
+from engine.measure.evaluation.judges import Verdict
+from engine.models.base import Utterance
+from engine.setting import Setting
+from engine.studies.study import Cell, Spoken
+from engine.take import Take
+from engine.techniques.ditreducio.table import StrategyTable
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What a worker needs to know before its first task."""
+
+    model: str
+    folder: str = ""
+    variant: str = ""
+    device: str = "auto"
+    judges: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    """All sentences of the study, over which the offline judge is closed."""
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Calibrate DiTReducio for the setting called ``key``."""
+
+    key: str
+    setting: Setting
+    utterances: tuple[Utterance, ...]
+
+
+@dataclass(frozen=True)
+class Refer:
+    """Let the judges hear the reference speech of an utterance."""
+
+    spoken: Spoken
+
+
+@dataclass(frozen=True)
+class Speak:
+    """Make one take."""
+
+    cell: Cell
+    setting: Setting
+    spoken: Spoken
+    tables: tuple[StrategyTable, ...] = ()
+
+
+Task = Prepare | Refer | Speak
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A calibration's strategy table."""
+
+    task: Prepare
+    table: StrategyTable
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Referred:
+    """What the judges heard in the reference speech; ``why_not`` says why there is none."""
+
+    task: Refer
+    verdicts: tuple[Verdict, ...]
+    seconds: float
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A finished take. In later rounds it has no samples: they are those of the first."""
+
+    task: Speak
+    take: Take
+    clock_seconds: float
+    """By ``clock``, which speed-ups are measured by."""
+    clock: str
+    busy_seconds: float
+    """Wall seconds that the worker was busy with it, warm-up and judges included."""
+    verdicts: tuple[Verdict, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task that could not be done, and why. ``whole_setting`` says that no task with this setting can."""
+
+    task: Task
+    sentence: str
+    seconds: float
+    whole_setting: bool = False
+
+
+Outcome = Prepared | Referred | Made | Failed
+
+
+def take_id(cell: Cell) -> str:
+    """The id of a cell's take: always the same, so that what is delivered twice is kept once."""
+    return hashlib.sha256("|".join(map(str, astuple(cell)[:3])).encode()).hexdigest()[:32]

@@ -1,0 +1,71 @@
+"""Studies of the small speech model, which speaks in milliseconds under the name of a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.errors import Cancelled
+from engine.models.f5.adapter import F5Speech
+from engine.studies.running import Alone, run
+from engine.studies.store import Store, StoredTake
+from engine.studies.study import Study, parse
+from tests.engine import small_speech
+
+GRID = {"steps": {"steps": ["off", 2, 3]}}
+SENTENCES = ["One sentence.", "Another one.", "And a third."]
+
+
+def study(**changes: object) -> Study:
+    """Three settings on three sentences, unless ``changes`` say otherwise; ``None`` takes a field out."""
+    given = {
+        "title": "Small",
+        "sentences": SENTENCES,
+        "options": {"steps": 4, "spacing": "uniform", "cross_fade": 0.0},
+        "grid": GRID,
+    }
+    merged = {name: value for name, value in {**given, **changes}.items() if value is not None}
+    return parse(merged)
+
+
+def load(
+    model: str, folder: str = "", variant: str = "", device: str = "cpu", **observer: Callable[..., None]
+) -> F5Speech:
+    """The small model, whatever is asked for."""
+    return small_speech.load(model, folder, variant, device, observer["status"], observer["check"])
+
+
+class Follower:
+    """Takes note of what a study says; cancels or pauses after so many takes."""
+
+    def __init__(self, cancel_after: int | None = None, pause_after: int | None = None) -> None:
+        self.takes: list[StoredTake] = []
+        self.advances: list[tuple[int, int, float | None]] = []
+        self._cancel_after, self._pause_after = cancel_after, pause_after
+
+    def check(self) -> None:
+        if self._cancel_after is not None and len(self.takes) >= self._cancel_after:
+            raise Cancelled
+
+    def status(self, text: str) -> None:
+        self.check()
+
+    def step(self, report: object) -> None:
+        self.check()
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        self.advances.append((done, total, seconds_left))
+
+    def take(self, take: StoredTake) -> None:
+        self.takes.append(take)
+
+    def pausing(self) -> bool:
+        return self._pause_after is not None and len(self.takes) >= self._pause_after
+
+
+def finished(folder: Path, chosen: Study | None = None, follower: Follower | None = None) -> str:
+    """Run a study in ``folder`` with the small model; how it ended."""
+    chosen = chosen or study()
+    with Store(folder) as store:
+        store.begin(chosen)
+        return run(chosen, store, Alone(load), follower or Follower())

@@ -1,0 +1,113 @@
+"""A study's file: damage, other versions, other programs, other definitions."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudyError
+from engine.library import Library
+from engine.studies import store as module
+from engine.studies.results import read
+from engine.studies.store import DATABASE, Store, StudyDamaged
+from tests.engine.studies.small import Follower, finished, study
+
+
+def test_what_a_crash_leaves_behind_is_removed(tmp_path: Path) -> None:
+    finished(tmp_path)
+    stray = tmp_path / "audio" / f"{'ab' * 16}.wav"
+    stray.write_bytes(b"half of a take")
+    with Store(tmp_path) as store:
+        assert not stray.exists()
+        assert len(list((tmp_path / "audio").iterdir())) == len(store.takes()) == 9
+
+
+def test_what_arrives_twice_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+    add = Store.add_take
+
+    def twice(self: Store, *arguments: object, **named: object) -> object:
+        first, second = add(self, *arguments, **named), add(self, *arguments, **named)
+        kept.append((first is not None, second is None))
+        return first
+
+    monkeypatch.setattr(Store, "add_take", twice)
+    finished(tmp_path)
+    assert kept == [(True, True)] * 9
+
+
+def test_a_definition_may_grow_but_not_change_its_model(tmp_path: Path) -> None:
+    finished(tmp_path)
+    follower = Follower()
+    finished(tmp_path, study(grid={"steps.steps": [2, 3, 5]}, title="Larger"), follower)
+    assert len(follower.takes) == 3
+    found = read(tmp_path)
+    assert found.title == "Larger"
+    assert len(found.settings) == 4
+    with Store(tmp_path) as store, pytest.raises(StudyError, match="is of the model 'f5-mini', not of 'megatts3-mini'"):
+        store.begin(study(model="megatts3-mini", options=None))
+
+
+def test_a_newer_study_is_left_alone(tmp_path: Path) -> None:
+    finished(tmp_path)
+    newer = len(module._MIGRATIONS) + 1
+    with sqlite3.connect(tmp_path / DATABASE) as direct:
+        direct.execute(f"PRAGMA user_version = {newer}")
+    direct.close()
+    with pytest.raises(StudyError, match=rf"The study in .* newer Paretone \(schema {newer}, this one knows"):
+        Store(tmp_path)
+
+
+def test_a_study_is_no_take_library(tmp_path: Path) -> None:
+    with Library(tmp_path):
+        pass
+    (tmp_path / "takes.sqlite").rename(tmp_path / DATABASE)
+    with pytest.raises(StudyError, match="belongs to another program"):
+        Store(tmp_path)
+    with pytest.raises(StudyError, match="There is no study in"):
+        read(tmp_path / "nowhere")
+
+
+def test_a_damaged_study_is_opened_for_reading_and_can_be_set_aside(tmp_path: Path) -> None:
+    finished(tmp_path, study(sentences=[f"Sentence {number}." for number in range(40)]))
+    with sqlite3.connect(tmp_path / DATABASE) as direct:
+        direct.execute("PRAGMA journal_mode = DELETE")
+        direct.execute("CREATE INDEX takes_by_text ON takes (text)")
+        (page,) = direct.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'takes_by_text'").fetchone()
+        (size,) = direct.execute("PRAGMA page_size").fetchone()
+    direct.close()
+    content = bytearray((tmp_path / DATABASE).read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    (tmp_path / DATABASE).write_bytes(content)
+    with Store(tmp_path) as damaged:
+        assert damaged.damage
+        assert len(damaged.takes()) == 120
+        with pytest.raises(StudyError, match="can only be read because it is damaged"):
+            damaged.begin(study())
+    assert read(tmp_path).damage
+    backup = Store.set_aside(tmp_path)
+    assert len(list((backup / "audio").iterdir())) == 120
+    assert len(read(backup).settings) == 3
+    with Store(tmp_path) as fresh:
+        assert fresh.takes() == ()
+
+
+def test_what_cannot_be_read_at_all_says_so(tmp_path: Path) -> None:
+    finished(tmp_path)
+    (tmp_path / DATABASE).write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StudyDamaged, match=r"The study in .* is damaged .* Set it aside"):
+        Store(tmp_path)
+
+
+def test_a_locked_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.database._PATIENCE_SECONDS", 0.05)
+    with Store(tmp_path) as store:
+        other = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StudyError, match="another program is writing to it"):
+            store.begin(study())
+        other.execute("ROLLBACK")
+        other.close()
+        store.begin(study())

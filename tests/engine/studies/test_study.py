@@ -1,0 +1,225 @@
+"""What a study's file means, and what is said of one that makes no sense."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudyError
+from engine.models.catalogue import harvard_sentences, sentences
+from engine.studies.study import BASELINE, GRID, LISTED, PAPER_SEEDS, Study, duration, parse, read
+from tests.engine.studies.small import SENTENCES, study
+
+
+def test_a_grid_is_every_combination_once_and_has_its_baselines_first() -> None:
+    found = parse(
+        {
+            "sentences": ["One."],
+            "grid": {"guidance": [1.0, 2.0], "steps": {"steps": ["off", 4, 7], "sway": [-1.0, 0.0]}},
+        }
+    )
+    # Without step pruning its sway makes no difference: 2 × (1 + 2 × 2).
+    assert len(found.candidates) == 10
+    assert [one.origin for one in found.candidates] == [BASELINE] * 2 + [GRID] * 8
+    assert {one.setting.options["guidance"] for one in found.candidates[:2]} == {1.0, 2.0}
+    assert all(one.baseline in {other.key for other in found.candidates[:2]} for one in found.candidates)
+    knobs = found.candidates[2].setting.engaged("steps").knobs
+    assert (knobs["steps"], knobs["sway"], knobs["spacing"]) == (4, -1.0, "epss")
+
+
+def test_several_grids_and_a_list_are_joined() -> None:
+    found = parse(
+        {
+            "sentences": ["One."],
+            "grid": [{"steps": {"steps": [4, 7]}}, {"steps.steps": [7, 8]}, {"guidance_interval.engaged": ["on"]}],
+            "setting": [
+                {"name": "fewest", "options": {"steps": 2}},
+                {"techniques": {"first_block": {"threshold": 0.2}}},
+            ],
+        }
+    )
+    origins = [one.origin for one in found.candidates]
+    # The setting of two steps is its own baseline.
+    assert origins.count(BASELINE) == 2
+    assert origins.count(LISTED) == 1
+    assert origins.count(GRID) == 4
+
+
+def test_combinations_that_techniques_rule_out_are_left_out_with_the_reason() -> None:
+    found = parse(
+        {
+            "sentences": ["One."],
+            "grid": {"ditreducio": {"threshold": ["off", 0.1]}, "first_block": {"threshold": ["off", 0.1]}},
+        }
+    )
+    assert len(found.candidates) == 3
+    ((_, reason),) = found.ruled_out
+    assert "DiTReducio" in reason
+
+
+def test_what_is_spoken() -> None:
+    found = parse({"voices": ["slt", "rms"], "count": 3, "grid": {"steps.steps": [4]}, "seeds": "paper", "rounds": 2})
+    assert [one.text for one in found.utterances] == [*harvard_sentences()[:3]] * 2
+    assert [one.voice.id for one in found.utterances] == ["slt"] * 3 + ["rms"] * 3
+    assert found.seeds == PAPER_SEEDS == (42, 3407, 666, 3954, 3962)
+    assert found.takes == 2 * 6 * 5 * 2 == sum(len(list(found.cells(one))) for one in found.candidates)
+    # Tables are calibrated on a sentence that is not judged.
+    assert found.calibration[0].text == sentences()[0] not in harvard_sentences()
+
+
+def test_a_file(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("One sentence.\n\nAnother.\n", encoding="utf-8")
+    path = tmp_path / "study.toml"
+    path.write_text('title = "Mine"\nsentences = "lines.txt"\n[grid]\nsteps.steps = [4]\n', encoding="utf-8")
+    found = read(path)
+    assert found.title == "Mine"
+    assert [one.text for one in found.utterances] == ["One sentence.", "Another."]
+    same = tmp_path / "study.json"
+    same.write_text(json.dumps(found.to_json()), encoding="utf-8")
+    assert read(same).candidates == found.candidates
+
+
+def test_a_recording_of_the_users_own(tmp_path: Path) -> None:
+    (tmp_path / "me.wav").write_bytes(b"")
+    data = {
+        "voices": [{"audio": "me.wav", "transcript": "It is me."}],
+        "sentences": ["One."],
+        "grid": {"steps.steps": [4]},
+    }
+    (spoken,) = parse(data, beside=tmp_path).utterances
+    assert spoken.voice.id == f"own:{tmp_path / 'me.wav'}"
+    assert spoken.voice.transcript == "It is me."
+
+
+def test_spade_is_measured_by_leaving_layers_out() -> None:
+    found = parse({"model": "lm-mini", "sentences": ["One."], "leave_one_layer_out": True, "layers": 12})
+    assert len(found.candidates) == 13
+    assert found.candidates[4].name == "without layer 4"
+    assert found.candidates[4].setting.engaged("spade").knobs["layers"] == "0,1,2,4,5,6,7,8,9,10,11"
+
+
+def test_a_search_is_read() -> None:
+    found = study(
+        grid=None,
+        search={
+            "trials": 12,
+            "objectives": ["real_time_factor", "log_mel_distance"],
+            "space": {
+                "steps.steps": {"low": 2, "high": 8},
+                "ditreducio": {"threshold": {"low": 0.01, "high": 0.3, "log": True}},
+            },
+            "constraint": [
+                {"metric": "word_error_rate", "above_baseline": 0.01},
+                {"metric": "speaker_similarity", "below_baseline": 0.02},
+            ],
+        },
+    )
+    words, similarity = found.search.constraints
+    assert words.excess(0.05, 0.03) == pytest.approx(0.01)
+    assert words.excess(0.04, 0.03) == pytest.approx(0.0)
+    assert similarity.excess(0.57, 0.60) == pytest.approx(0.01)
+    assert similarity.excess(0.59, 0.60) < 0
+    assert found.search.words == (
+        "The setting with the lowest RTF and the lowest Log-mel distance whose Word error rate at most 0.01 above the "
+        "baseline's, SIM-o at least 0.02 below the baseline's."
+    )
+    assert found.takes == 13 * 3
+    assert [one.origin for one in found.candidates] == [BASELINE]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"grid": {"stepz.steps": [4]}}, "There is no technique named 'stepz'; known techniques: ditreducio"),
+        ({"grid": {"steps.stepz": [4]}}, "grid.steps.stepz: Step pruning has no knob named 'stepz'; it has steps"),
+        ({"grid": {"stepz": [4]}}, "grid.stepz: F5 mini has no option named 'stepz'; it has steps"),
+        ({"grid": {"steps.steps": [4, 4]}}, "grid.steps.steps names a value twice"),
+        ({"grid": {"steps.steps": []}}, "grid.steps.steps must be a list of values"),
+        ({"grid": {"steps.steps": [0]}}, "must lie between 1 and 128"),
+        ({"grid": {}}, "grid is empty"),
+        ({"grid": {"spade.depth": [4]}}, "SPADE.* is not for models like F5 mini"),
+        ({"grid": {"steps.engaged": ["maybe"]}}, "must be a list of 'on' and 'off'"),
+        ({"grid": None}, "nothing to compare"),
+        ({"setting": [{"techniques": {"nothing": {}}}]}, "There is no technique named 'nothing'"),
+        ({"setting": [{"techniqes": {}}]}, r"setting\[0\]\.techniqes is an unknown field; known ones: name, options"),
+        ({"setting": [3]}, r"setting\[0\] must be a table of fields, not 3"),
+        ({"voices": ["nobody"]}, "There is no voice named 'nobody'; known voices: slt, rms"),
+        ({"voices": [{"audio": "nowhere.wav"}]}, "there is no recording nowhere.wav"),
+        ({"model": "F6"}, "There is no model named 'F6'"),
+        ({"judges": ["ear"]}, "There is no judge named 'ear'; known judges: words, whisper"),
+        ({"seeds": []}, "seeds must be whole numbers from 0"),
+        ({"seeds": [1, 1]}, "seeds names one twice"),
+        ({"seeds": [True]}, "True is none"),
+        ({"rounds": 0}, "rounds must be at least 1, not 0"),
+        ({"sentences": ["One.", "One."]}, "to be spoken twice by one voice"),
+        ({"sentences": [" "]}, "sentences has none, or an empty one"),
+        ({"sentences": "nowhere.txt"}, "no file with one sentence a line"),
+        ({"colour": "red"}, "colour is an unknown field"),
+        ({"options": {"stepz": 3}}, "F5 mini has no knob named 'stepz'"),
+        ({"title": 5}, "title must be a text, not 5"),
+        ({"search": {"space": {}}}, "search.space is empty"),
+        ({"search": {"space": {"steps.steps": {"low": 8, "high": 2}}}}, "the one below the other"),
+        ({"search": {"space": {"steps.steps": {"low": 0, "high": 2}}}}, "must lie between 1 and 128"),
+        ({"search": {"space": {"steps.steps": [4]}, "objectives": ["beauty"]}}, "There is no metric named 'beauty'"),
+        ({"search": {"space": {"steps.steps": [4]}, "objectives": ["loudness"]}}, "neither more nor less is better"),
+        ({"search": {"space": {"steps.steps": [4]}, "sampler": "luck"}}, "search.sampler must be one of auto"),
+        (
+            {"search": {"space": {"steps.steps": [4]}, "constraint": [{"metric": "clipping"}]}},
+            "needs exactly one of at_most",
+        ),
+        ({"manifest": "list.lst"}, "manifest has sentences and voices of its own"),
+    ],
+)
+def test_a_study_that_makes_no_sense(changes: dict, sentence: str) -> None:
+    with pytest.raises(StudyError, match=f"^study: .*{sentence}"):
+        study(**changes)
+
+
+def test_ten_million_combinations_are_counted_and_not_made() -> None:
+    axes = {
+        "guidance": [one / 10 for one in range(10)],
+        "speed": [1 + one / 10 for one in range(10)],
+        "steps": {"steps": [*range(1, 101)], "sway": [-one / 10 for one in range(10)]},
+        "first_block": {"threshold": [one / 100 for one in range(100)]},
+    }
+    with pytest.raises(StudyError) as caught:
+        study(grid=axes, sentences=["One."])
+    assert str(caught.value) == (
+        "study: this would be 10,000,000 takes (10,000,000 settings × 1 utterance); at a second each they take 116 "
+        "days, and more than 20,000 are refused. Leave out values, search instead of trying all, or set 'limit' if it "
+        "is meant."
+    )
+    with pytest.raises(StudyError, match=r"7,500 takes \(50 settings × 30 utterances × 5 seeds\); .* 2\.1 hours"):
+        study(sentences="harvard", seeds="paper", limit=5000, grid={"steps.steps": [*range(1, 51)]})
+
+
+def test_files_that_are_no_studies(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"There is no study .*nowhere\.toml"):
+        read(tmp_path / "nowhere.toml")
+    (tmp_path / "broken.toml").write_text("title = ")
+    with pytest.raises(StudyError, match=r"broken\.toml is no study: it is no TOML"):
+        read(tmp_path / "broken.toml")
+    (tmp_path / "list.json").write_text("[1]")
+    with pytest.raises(StudyError, match=r"list\.json: a study must be a table of fields"):
+        read(tmp_path / "list.json")
+    (tmp_path / "large.toml").write_bytes(b"#" * (4 * 2**20 + 1))
+    with pytest.raises(StudyError, match="larger than any study"):
+        read(tmp_path / "large.toml")
+
+
+def test_durations() -> None:
+    assert [duration(one) for one in (5, 150, 8000, 300_000, 1e9)] == [
+        "5 seconds",
+        "2.5 minutes",
+        "2.2 hours",
+        "3.5 days",
+        "32 years",
+    ]
+
+
+def test_the_small_study() -> None:
+    found: Study = study()
+    assert [one.text for one in found.utterances] == SENTENCES
+    assert found.takes == 9
