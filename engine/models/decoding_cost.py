@@ -15,8 +15,11 @@ def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) ->
     return _pass(model, prompt, 0, 1) + sum(_pass(model, 1, prompt + done, 1) for done in range(given - 1))
 
 
-def spent_operations(target: TokenModel, draft: TokenModel | None, prompt: int, cycles: Sequence[Cycle]) -> float:
-    """Operations that ``cycles`` took: of the target over every token that it read, of the draft likewise."""
+def spent_operations(
+    target: TokenModel, draft: TokenModel | None, prompt: int, cycles: Sequence[Cycle], draft_prompt: int = 0
+) -> float:
+    """Operations that ``cycles`` took: of the target over the ``prompt`` elements and every token that it read, of the
+    draft likewise over its ``draft_prompt``."""
     spent, read, drafter_read, committed = 0.0, 0, 0, 0
     for cycle in cycles:
         # A stop id is never read; the element before the first new token always is.
@@ -24,13 +27,13 @@ def spent_operations(target: TokenModel, draft: TokenModel | None, prompt: int, 
         new = prompt + committed + len(drafted) - read
         spent += _pass(target, new, read, len(drafted) + 1)
         if draft is not None and cycle.drafted:
-            first = prompt + committed - drafter_read
-            spent += _pass(draft, first, drafter_read, 1)
-            spent += sum(_pass(draft, 1, prompt + committed + place, 1) for place in range(len(cycle.drafted) - 1))
-            drafter_read = prompt + committed + len(cycle.drafted) - 1
+            known = draft_prompt + committed
+            spent += _pass(draft, known - drafter_read, drafter_read, 1)
+            spent += sum(_pass(draft, 1, known + place, 1) for place in range(len(cycle.drafted) - 1))
+            drafter_read = known + len(cycle.drafted) - 1
         committed += len(cycle.tokens)
         read = min(prompt + committed - len(cycle.tokens) + len(drafted), prompt + committed - 1)
-        drafter_read = min(drafter_read, prompt + committed - 1)
+        drafter_read = min(drafter_read, draft_prompt + committed - 1)
     return spent
 
 

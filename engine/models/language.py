@@ -8,7 +8,7 @@ A model derives from :class:`LanguageSpeech` and fills in what is its own:
 * :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
 * :meth:`LanguageSpeech._warm_up`: everything once;
 * where its own way differs: ``_fade_seconds`` (how passages are joined), ``_ready_voice`` (what of a voice is worth
-  preparing before the clock runs).
+  preparing before the clock runs), ``_draft_prompt`` (how much of it a draft hears).
 
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
 Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
@@ -96,6 +96,8 @@ class LanguageWorkings:
     networks: Networks
     engagement: LanguageEngagement
     request: Request
+    draft_request: Request | None
+    """What the draft reads, where there is one."""
     sampler: TokenSampler
     decoding: Decoding
     """The loop, not yet begun."""
@@ -153,6 +155,11 @@ class LanguageSpeech(ABC):
     def _fade_seconds(self, options: Values) -> float:
         """Over how long passages fade into each other."""
         return float(options.get("cross_fade", 0.0))
+
+    def _draft_prompt(self, prompt: LanguagePrompt) -> LanguagePrompt:
+        """What of ``prompt`` a draft reads, and the model that drafts for it. A draft only proposes, so that any part
+        is as right as the whole: less is read sooner, and may be accepted more seldom."""
+        return prompt
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:  # noqa: B027 (most have nothing to prepare)
         """Prepare of ``voice`` what later syntheses find again."""
@@ -252,7 +259,8 @@ class LanguageSpeech(ABC):
         """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
         script = self._script(text, voice, setting, check)
         for passage in script.passages:
-            yield self._decoding(script, passage, check)
+            requests = self._requests(script, passage)
+            yield requests[0], self._decoding(script, passage, requests, check)
 
     def workings(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
@@ -260,13 +268,13 @@ class LanguageSpeech(ABC):
         """The first passage, to be taken apart. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, check)
         passage = script.passages[0]
-        request, decoding = self._decoding(script, passage, check)
+        requests = self._requests(script, passage)
         return LanguageWorkings(
             script.networks,
             script.engagement,
-            request,
+            *requests,
             self._token_sampler(passage, script.prompt, script.options),
-            decoding,
+            self._decoding(script, passage, requests, check),
             lambda: self._decoder(script.prompt, script.seed, script.options),
             len(script.passages),
         )
@@ -292,7 +300,8 @@ class LanguageSpeech(ABC):
         samples = 0
         began = time.perf_counter()
         with self._enough_memory(passage):
-            request, unguarded = self._decoding(script, passage, observer.check)
+            requests = self._requests(script, passage)
+            unguarded = self._decoding(script, passage, requests, observer.check)
         guard = RunawayGuard(self._token_rate, passage.expected)
         decoding = guarded(unguarded, guard)
         while (cycle := self._next(decoding, passage)) is not None:
@@ -316,7 +325,7 @@ class LanguageSpeech(ABC):
         samples += len(rest)
         yield rest
         target, draft = script.networks.target.tokens, script.networks.draft
-        prompt_tokens = request.embedded.shape[1]
+        prompt_tokens, draft_prompt_tokens = (0 if one is None else one.embedded.shape[1] for one in requests)
         return _Spoken(
             tuple(map(_kept, cycles)),
             self._problem(cycles, guard),
@@ -325,27 +334,38 @@ class LanguageSpeech(ABC):
             backbone_seconds,
             decoder_seconds,
             sum(len(cycle.drafted) for cycle in cycles),
-            spent_operations(target, draft.tokens if draft else None, prompt_tokens, cycles),
+            spent_operations(target, draft and draft.tokens, prompt_tokens, cycles, draft_prompt_tokens),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
             None if decoder.exact else decoder,
         )
 
     @torch.inference_mode()
+    def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
+        """What is continued by the model, and by what drafts for it."""
+        target, draft, options = script.networks.target, script.networks.draft, script.options
+        request = self._request(target, passage, script.prompt, options)
+        if draft is None:
+            return request, None
+        return request, self._request(draft, passage, self._draft_prompt(script.prompt), options)
+
     def _decoding(
-        self, script: _Script, passage: LanguagePassage, check: Callable[[], None]
-    ) -> tuple[Request, Decoding]:
-        """What continues the passage, and the loop that does."""
+        self,
+        script: _Script,
+        passage: LanguagePassage,
+        requests: tuple[Request, Request | None],
+        check: Callable[[], None],
+    ) -> Decoding:
+        """The loop that continues ``requests``."""
         networks, options, speculation = script.networks, script.options, script.engagement.speculation
-        request = self._request(networks.target, passage, script.prompt, options)
-        draft_request = networks.draft and self._request(networks.draft, passage, script.prompt, options)
+        request, draft_request = requests
         sampler, uniforms = self._token_sampler(passage, script.prompt, options), Uniforms(script.seed)
         for one in (networks.target, networks.draft):
             if one is not None:
                 one.tokens.transformer.reach(request.first_position + request.maximum)
         if speculation is None or networks.draft is None:
-            return request, decode(networks.target.tokens, request, sampler, uniforms, check)
+            return decode(networks.target.tokens, request, sampler, uniforms, check)
         length = speculation.draft_length
-        return request, speculate(
+        return speculate(
             networks.target.tokens,
             networks.draft.tokens,
             request,

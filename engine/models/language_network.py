@@ -134,9 +134,6 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
         layers[draft.retained.index(number)] = layer
     head = tokens.head if tensors.head is None else tensors.head.to(tokens.device, dtype)
     shallow = transformer.kept(draft.retained).replaced(layers)
-    drafted = TokenModel(shallow, tokens.embedding.detach(), head.detach(), _detached(tokens.bias), codes=tokens.codes)
-    return LanguageNetwork(drafted.requires_grad_(False), own.tables)
-
-
-def _detached(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.detach()
+    bias = None if tokens.bias is None else tokens.bias.detach()
+    drafted = TokenModel(shallow, tokens.embedding.detach(), head.detach(), bias, codes=tokens.codes)
+    return LanguageNetwork(drafted.optimised(), own.tables)

@@ -48,8 +48,9 @@ def speculate(
     check: Check = lambda: None,
     draft_request: Request | None = None,
 ) -> Decoding:
-    """Cycles of one to ``draft_length`` + 1 tokens, until a stop id or the greatest length. ``draft_request`` is the
-    same as ``request``, where the draft has tables of its own that its prompt is embedded with.
+    """Cycles of one to ``draft_length`` + 1 tokens, until a stop id or the greatest length. ``draft_request`` is what
+    the draft reads, where it has tables of its own that its prompt is embedded with, or reads less of it; everything
+    but prompt and positions is taken from ``request``.
 
     Random numbers are used in this order: one for each drafted token, one for each checked token, one for the token
     that the target adds. Raises what ``check`` raises.
@@ -68,8 +69,11 @@ def speculate(
         with torch.inference_mode():
             first = readers is None
             if readers is None:
-                behind = places(request, request.maximum)
-                readers = Reader(target, request, behind), Reader(draft, draft_request or request, behind)
+                draft_request = draft_request or request
+                readers = (
+                    Reader(target, request, places(request, request.maximum)),
+                    Reader(draft, draft_request, places(draft_request, request.maximum)),
+                )
                 for one in readers:
                     one.prefill()
             reader, drafter = readers

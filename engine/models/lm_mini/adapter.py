@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -29,6 +30,9 @@ SHORTEST = 0.5
 SPARE = 20
 """Tokens beyond the expected ones after which a passage is taken to have run away."""
 WARM_UP_TOKENS = 40
+DRAFT_PROMPT_SECONDS = 0.7
+"""How much of the voice's recording a draft hears, its end: from half a second on no more of its tokens are accepted
+for hearing more."""
 
 
 class LmMiniSpeech(LanguageSpeech):
@@ -93,6 +97,10 @@ class LmMiniSpeech(LanguageSpeech):
             minimum=round(SHORTEST * passage.expected),
             maximum=passage.expected + SPARE,
         )
+
+    def _draft_prompt(self, prompt: LmMiniPrompt) -> LmMiniPrompt:
+        tokens = round(DRAFT_PROMPT_SECONDS * self._token_rate)
+        return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
 
     def _token_sampler(self, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values) -> TokenSampler:
         if options["temperature"] == 0:

@@ -36,13 +36,15 @@ def test_operations_are_those_of_the_passes(tmp_path: Path, seed: int) -> None:
     model = load(write_all(tmp_path / "model"))
     script = model._script(TEXT, voice("slt"), setting(drafted(), seed=seed), lambda: None)
     target, draft = script.networks.target.tokens, script.networks.draft.tokens
-    request = model._request(script.networks.target, script.passages[0], script.prompt, script.options)
+    request, shorter = model._requests(script, script.passages[0])
+    assert shorter.embedded.shape[1] < request.embedded.shape[1]
     sampler = model._token_sampler(script.passages[0], script.prompt, script.options)
     counted: list[float] = []
     running = (counting(one, counted) for one in (target, draft))
-    cycles = list(speculate(*running, request, sampler, Uniforms(seed), 0.0, 3))
+    cycles = list(speculate(*running, request, sampler, Uniforms(seed), 0.0, 3, draft_request=shorter))
     prompt, tokens = request.embedded.shape[1], sum(len(cycle.tokens) for cycle in cycles)
     assert {cycle.fate for cycle in cycles} >= {"resampled", "bonus"}
-    assert spent_operations(target, draft, prompt, cycles) == pytest.approx(sum(counted), rel=1e-9)
+    spent = spent_operations(target, draft, prompt, cycles, shorter.embedded.shape[1])
+    assert spent == pytest.approx(sum(counted), rel=1e-9)
     whole = target.transformer.operations(prompt + tokens - 1) + 2 * tokens * target.head.numel()
     assert plain_operations(target, prompt, cycles) == pytest.approx(whole, rel=1e-9)

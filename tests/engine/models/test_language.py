@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from engine.errors import AudioError, Cancelled, DeviceError, PlainError, SettingError
 from engine.knobs import Values
 from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model, whole
 from engine.models.catalogue import voice
-from engine.models.lm_mini.adapter import SPARE, LmMiniSpeech
+from engine.models.half_products import available
+from engine.models.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from engine.models.token_decoder import streaming_difference
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
@@ -177,3 +179,26 @@ def test_what_only_flow_models_have_is_refused(model: LmMiniSpeech) -> None:
     with pytest.raises(SettingError, match="Calibrating is for models that go from noise to speech"):
         flow_model(model, "Calibrating")
     assert "is not for models like" in problem(model.info, setting(Engaged("ditreducio")))
+
+
+def test_a_draft_hears_the_end_of_the_recording(model: LmMiniSpeech) -> None:
+    script = model._script(TEXT, voice("slt"), setting(drafted()), lambda: None)
+    own, shorter = model._requests(script, script.passages[0])
+    heard = round(DRAFT_PROMPT_SECONDS * model.info.token_rate)
+    assert shorter.embedded.shape[1] == 2 * heard + script.passages[0].expected + 2
+    assert own.embedded.shape[1] == 2 * len(script.prompt.codes) + script.passages[0].expected + 2
+    # The same text, and the same speech up to where the new begins.
+    assert torch.equal(shorter.embedded[:, -heard:], own.embedded[:, -heard:])
+    text = slice(heard, heard + script.passages[0].expected)
+    before = len(script.prompt.codes) - heard
+    assert torch.equal(shorter.embedded[:, text], own.embedded[:, text.start + before : text.stop + before])
+    assert shorter.first_position == own.first_position - before
+    # Side by side with its phone stands every token still.
+    assert shorter.positions[text.start] == shorter.first_position - 1
+    assert model._requests(model._script(TEXT, voice("slt"), setting(), lambda: None), script.passages[0])[1] is None
+
+
+def test_a_draft_computes_as_its_target_does(model: LmMiniSpeech) -> None:
+    """Weights that are float16 numbers are read as such: otherwise drafting would cost more than it must."""
+    script = model._script(TEXT, voice("slt"), setting(drafted()), lambda: None)
+    assert script.networks.target.tokens.head_is_half == script.networks.draft.tokens.head_is_half == available()

@@ -93,6 +93,25 @@ def test_without_tolerance_tokens_are_the_targets(sampler: TokenSampler, length:
     assert distance(places_of(target, draft, request, sampler, cycles)) < CRITICAL
 
 
+def shorter(request: Request) -> Request:
+    """The end of the prompt, as if its beginning had never been."""
+    return replace(request, embedded=request.embedded[:, 2:], positions=request.positions[2:])
+
+
+def test_a_draft_that_reads_less_of_the_prompt_changes_nothing() -> None:
+    target, draft = pair()
+    request = request_of(target, maximum=MANY)
+    less = shorter(request)
+    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(11), draft_request=less))
+    assert cycles != list(speculate(target, draft, request, Nucleus(), Uniforms(11)))
+    assert distance(places_of(target, draft, request, Nucleus(), cycles)) < CRITICAL
+    request, less = replace(request, maximum=60), replace(less, maximum=60)
+    expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
+    found = list(speculate(target, draft, request, Greedy(), Uniforms(0), draft_request=less))
+    assert tokens_of(found) == expected
+    assert len(found) < len(expected)
+
+
 def test_stops_are_the_targets_too() -> None:
     """Many short requests, with a least length before which no stop can come."""
     model = small_model(stops=1, stop_score=2.5).optimised()
