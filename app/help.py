@@ -20,8 +20,9 @@ _PANEL_KEYS = """
 <tr><td>Decoding: hear from the token</td><td><b>Space</b></td></tr>
 <tr><td>Layers: choose a layer; keep or remove it</td><td><b>Left, Right; Space</b></td></tr>
 <tr><td>Layers: keep one layer more, one less</td><td><b>Up, Down</b></td></tr>
+<tr><td>Roofline: from component to component, in plot and table</td><td><b>Left, Right; Up, Down</b></td></tr>
 <tr><td>Views: from point to point, from panel to panel</td><td><b>Arrow keys; Page Up, Page Down</b></td></tr>
-<tr><td>Decoding, Layers, Strategy: copy as text</td><td><b>Ctrl+C</b></td></tr>
+<tr><td>Decoding, Layers, Roofline, Strategy: copy as text</td><td><b>Ctrl+C</b></td></tr>
 <tr><td>Listen: hear A, hear B, switch</td><td><b>A, B, X</b></td></tr>
 <tr><td>Listen: play or pause</td><td><b>Space</b></td></tr>
 <tr><td>Listen: back and forth; by smaller steps</td><td><b>Left, Right; with Shift</b></td></tr>
@@ -50,6 +51,8 @@ skipped, and Paretone lets you hear what that costs.</p>
 </ol>
 <p>Speech language models decode token by token: there, engage SSD, which drafts several tokens for each pass of the
 model, or SPADE, which leaves out layers. Decoding shows what became of every token, Layers which layers matter.</p>
+<p>Roofline measures what each component takes against the least that this machine needs for it, without techniques and
+with them: it tells whether arithmetic, memory or starting kernels is what there is to save.</p>
 <p>Drag δ in the Threshold panel: the table follows at once. A table that is only predicted says so and offers the
 calibration that confirms it.</p>"""
 

@@ -27,6 +27,7 @@ from app.desks.layers import LayersDesk
 from app.desks.listening import ListeningDesk
 from app.desks.models import ModelDesk
 from app.desks.profiles import ProfileDesk
+from app.desks.roofline import RooflineDesk
 from app.desks.strategy import StrategyDesk
 from app.desks.synthesis import SynthesisDesk
 from app.desks.training import TrainingDesk
@@ -128,6 +129,7 @@ class MainWindow(QMainWindow):
         self.models.setup.training_wanted.connect(self.training.propose)
         self.decoding = DecodingDesk(self, state, self.listening, theme)
         self.layers = LayersDesk(self, state, action, notices, theme)
+        self.roofline = RooflineDesk(self, state, action, notices, theme)
         self.layers.training_wanted.connect(self.training.propose_student)
         for desk in (self.decoding, self.layers):
             desk.view_wanted.connect(self.views.open)
@@ -143,6 +145,7 @@ class MainWindow(QMainWindow):
             self.training,
             self.decoding,
             self.layers,
+            self.roofline,
             self.lab,
             self.profiles,
             GuideDesk(self.guide, state, self.listening, self.profiles, action.calibrate),
@@ -154,6 +157,7 @@ class MainWindow(QMainWindow):
         bridge.progress.connect(self.status.show_progress)
         bridge.progress.connect(self.views.show_progress)
         bridge.progress.connect(self.layers.show_progress)
+        bridge.progress.connect(self.roofline.show_progress)
         bridge.telemetry.connect(self.synthesis.show_telemetry)
         bridge.trials.connect(self.strategy.show_trials)
         bridge.similarity.connect(self.strategy.show_similarity)
@@ -265,6 +269,7 @@ class MainWindow(QMainWindow):
         self.state.handle(event)
         self.training.follow(event)
         self.layers.follow(event)
+        self.roofline.follow(event)
         self.jobs.handle(event)
         self.models.follow(event, job)
 

@@ -30,9 +30,12 @@ from engine.sampling.autoregressive import Cycle, places
 from engine.sampling.tokens import TokenSampler, draw
 
 
-def language_stages(works: LanguageWorkings, token_rate: float) -> tuple[Stage, ...]:
-    """``works`` as stages. Decodes it once, to see how many passes it takes. Raises :class:`SettingError` for a
-    transformer that is not optimised for decoding, or where nothing was spoken."""
+def language_stages(works: LanguageWorkings, token_rate: float) -> tuple[tuple[Stage, ...], float]:
+    """``works`` as stages, and how many seconds its first passage will be heard.
+
+    Decodes it once, to see how many passes it takes. Raises :class:`SettingError` for a transformer that is not
+    optimised for decoding, or where nothing was spoken.
+    """
     cycles = list(works.decoding)
     tokens = [token for cycle in cycles for token in cycle.tokens]
     if not tokens:
@@ -58,7 +61,9 @@ def language_stages(works: LanguageWorkings, token_rate: float) -> tuple[Stage, 
         ),
     ]
     drafted = sum(len(one.drafted) for one in cycles)
-    if draft is not None and drafted:
+    if draft is not None and works.draft_request is not None and drafted:
+        middle = works.draft_request.embedded.shape[1] + len(tokens) // 2
+        positions = places(works.draft_request, middle)
         embedded = draft.tokens.embed(_some(tokens, 1))[None]
         choosing = _Choosing(works.sampler, tokens[: len(tokens) // 2], 1)
         shape = f"1 token behind {middle}"
@@ -77,7 +82,7 @@ def language_stages(works: LanguageWorkings, token_rate: float) -> tuple[Stage, 
             shape=f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece",
         )
     )
-    return tuple(stages)
+    return tuple(stages), seconds
 
 
 class _Choosing:

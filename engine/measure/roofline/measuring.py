@@ -103,10 +103,9 @@ def _taken_apart(subject: Subject, check: Callable[[], None]) -> _Parts:
         return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes)
     if isinstance(model, LanguageSpeech):
         works = model.workings(utterance.text, utterance.voice, subject.setting, check)
-        stages = language_stages(works, model.info.token_rate)
-        tokens = sum(one.forwards for one in stages if one.name == "decode")
+        stages, seconds = language_stages(works, model.info.token_rate)
         notes = (*works.engagement.notes, *_first_of(works.passages))
-        return _Parts(stages, works.request.embedded.device, tokens / model.info.token_rate, notes)
+        return _Parts(stages, works.request.embedded.device, seconds, notes)
     raise SettingError(f"{model.info.title} cannot be taken apart into components.")
 
 

@@ -1,0 +1,137 @@
+"""Rooflines that stand by themselves: both plots with their table as SVG or PNG, and all figures as CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator
+
+from app.panels.roofline_bars import Waterfall, milliseconds
+from app.panels.roofline_plot import SIDES, RooflinePlot
+from app.panels.roofline_table import COLUMNS, cells, head_of
+from app.theme import LIGHT, Colours
+from engine.errors import PlainError
+from engine.files import reason, write_atomically
+from engine.measure.roofline.report import RooflineReport
+
+ENDINGS = ("svg", "png", "csv")
+WIDTH, PLOT = 1200, 470
+LINE, MARGIN = 19, 14
+PIXELS_PER_UNIT = 2
+_SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
+"""Of the sheet's width, for each column of the table."""
+
+Reports = dict[str, RooflineReport | None]
+
+
+def write(reports: Reports, plot: RooflinePlot, bars: Waterfall, path: Path, colours: Colours = LIGHT) -> None:
+    """Write what the panel shows as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``. Raises
+    :class:`PlainError` for another ending, or when the file cannot be written."""
+    kinds = {
+        ".svg": lambda: _svg(reports, plot, bars, colours),
+        ".png": lambda: _png(reports, plot, bars, colours),
+        ".csv": lambda: table(reports).encode(),
+    }
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise PlainError(f"{path.name} ends in none of {', '.join(kinds)}; choose one of these endings.")
+    try:
+        write_atomically(path, kind())
+    except OSError as error:
+        raise PlainError(f"{path} could not be written ({reason(error)}); choose another folder.") from error
+
+
+def table(reports: Reports) -> str:
+    """All figures, A's and then B's, each behind lines that say what they are."""
+    return "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
+
+
+def _height(reports: Reports) -> int:
+    lines = sum(_lines(one) for one in reports.values() if one is not None)
+    return PLOT + (lines + 3) * LINE + 3 * MARGIN
+
+
+def _lines(report: RooflineReport) -> int:
+    return 2 + len(report.phases) + sum(len(phase.rows()) for phase in report.phases)
+
+
+def _paint(painter: QPainter, reports: Reports, plot: RooflinePlot, bars: Waterfall, colours: Colours) -> None:
+    whole = QRectF(0, 0, WIDTH, _height(reports))
+    painter.fillRect(whole, QColor(colours.base))
+    half = (WIDTH - 3 * MARGIN) / 2
+    plot.paint(painter, QRectF(MARGIN, MARGIN, half, PLOT), colours)
+    bars.paint(painter, QRectF(2 * MARGIN + half, MARGIN, half, PLOT), colours)
+    y = PLOT + 2.0 * MARGIN
+    plain, bold = QFont(plot.font()), QFont(plot.font())
+    plain.setPixelSize(12)
+    bold.setPixelSize(12)
+    bold.setBold(True)
+    for side in SIDES:
+        report = reports[side]
+        if report is None:
+            continue
+        painter.setFont(bold)
+        painter.setPen(QColor(colours.baseline if side == "A" else colours.accelerated))
+        words = (
+            f"{side}: {report.title}, {milliseconds(report.measured)}; the least possible {milliseconds(report.floor)}"
+        )
+        painter.drawText(QRectF(MARGIN, y, WIDTH, LINE), Qt.AlignmentFlag.AlignVCenter, words)
+        y += LINE
+        _row(painter, y, tuple(title for title, _ in COLUMNS), colours.muted)
+        y += LINE
+        for phase in report.phases:
+            painter.setFont(bold)
+            painter.setPen(QColor(colours.text))
+            painter.drawText(QRectF(MARGIN, y, WIDTH, LINE), Qt.AlignmentFlag.AlignVCenter, head_of(phase))
+            painter.setFont(plain)
+            y += LINE
+            for one in phase.rows():
+                _row(painter, y, cells(report, phase, one), colours.text)
+                y += LINE
+    report = next(one for one in reports.values() if one is not None)
+    painter.setFont(plain)
+    painter.setPen(QColor(colours.muted))
+    foot = f"“{report.text}” by {report.voice}. {report.ceilings.clock}. {report.machine}. {report.created[:10]}."
+    painter.drawText(QRectF(MARGIN, y + MARGIN / 2, WIDTH - 2 * MARGIN, 3 * LINE), Qt.TextFlag.TextWordWrap, foot)
+
+
+def _row(painter: QPainter, y: float, texts: tuple[str, ...], colour: str) -> None:
+    painter.setPen(QColor(colour))
+    x = float(MARGIN)
+    for number, (text, share) in enumerate(zip(texts, _SHARES, strict=True)):
+        side = Qt.AlignmentFlag.AlignLeft if number in (0, len(texts) - 1) else Qt.AlignmentFlag.AlignRight
+        indent = 14 if number in (0, len(texts) - 1) else 0
+        painter.drawText(
+            QRectF(x + indent, y, share * WIDTH - indent, LINE), side | Qt.AlignmentFlag.AlignVCenter, text
+        )
+        x += share * WIDTH
+
+
+def _svg(reports: Reports, plot: RooflinePlot, bars: Waterfall, colours: Colours) -> bytes:
+    content, buffer = QByteArray(), QBuffer()
+    buffer.setBuffer(content)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setViewBox(QRect(0, 0, WIDTH, _height(reports)))
+    generator.setSize(generator.viewBox().size())
+    generator.setTitle("Roofline")
+    generator.setDescription(bars.describe())
+    painter = QPainter(generator)
+    _paint(painter, reports, plot, bars, colours)
+    painter.end()
+    return bytes(content.data())
+
+
+def _png(reports: Reports, plot: RooflinePlot, bars: Waterfall, colours: Colours) -> bytes:
+    size = QRect(0, 0, WIDTH, _height(reports)).size()
+    image = QImage(size * PIXELS_PER_UNIT, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
+    _paint(painter, reports, plot, bars, colours)
+    painter.end()
+    content, buffer = QByteArray(), QBuffer()
+    buffer.setBuffer(content)
+    image.save(buffer, "PNG")
+    return bytes(content.data())

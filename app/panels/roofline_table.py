@@ -1,0 +1,158 @@
+"""The roofline's table: every component of every phase, with work, floor, measured time and what bounds it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+
+from engine.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport
+
+COLUMNS = (
+    ("Component", "A part of a forward pass, in all layers"),
+    ("Calls", "In the whole utterance; less than its layers and steps where some are skipped"),
+    ("MFLOP", "Millions of operations of one call; a multiply-add is two"),
+    ("MB", "What one call has to read and write at least: weights, inputs and outputs once"),
+    ("Launches", "Kernels that one call starts; on processors, operators that it calls"),
+    ("Floor, ms", "The least time of all calls: the longer of arithmetic and traffic at the measured ceilings"),
+    ("Measured, ms", "Of all calls"),
+    (
+        "× floor",
+        "Measured over least time. Below 1: its data stay in the processor's caches, which are faster than memory",
+    ),
+    ("Bound by", "What takes longest: arithmetic, traffic with memory, or starting kernels (calling operators)"),
+)
+_ROW = Qt.ItemDataRole.UserRole
+
+
+def head_of(phase: Phase) -> str:
+    """A phase in words."""
+    parts = [phase.shape]
+    if phase.whole_seconds is not None:
+        parts.append(f"{phase.whole_seconds * 1e3:.3g} ms each")
+    launches = f"{phase.launches:.0f} launches each"
+    if phase.layer_launches:
+        fewest, most = min(phase.layer_launches), max(phase.layer_launches)
+        launches += f" ({fewest} a layer)" if fewest == most else f" ({fewest} to {most} a layer)"
+    parts.append(launches)
+    if phase.graphed:
+        parts.append("as a CUDA graph")
+    return f"{phase.title}: {phase.forwards:g} × {'; '.join(parts)}"
+
+
+def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ...]:
+    """A row's texts, as :data:`COLUMNS`."""
+    known = report.ceilings
+    ratio, counted = one.ratio(known), bool(one.work.operations or one.work.bytes)
+    precision = f" ({one.precision})" if one.precision not in ("", "float32") else ""
+    return (
+        f"{one.title}{precision}",
+        f"{one.calls:.4g}",
+        f"{one.work.operations / 1e6:,.3g}" if counted else "–",
+        f"{one.work.bytes / 1e6:,.3g}" if counted else "–",
+        f"{one.launches:.3g}",
+        f"{one.floor(known) * 1e3:.3g}" if counted else "–",
+        "–" if one.total_seconds is None else f"{one.total_seconds * 1e3:.4g}",
+        "–" if ratio is None else f"{ratio:.2f}",
+        one.bound(known, phase.graphed) or "–",
+    )
+
+
+class RooflineTable(QTableWidget):
+    """One report. Ctrl+C copies it as text."""
+
+    row_chosen = Signal(int)
+    """The user chose a component, by its row among the report's components."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(0, len(COLUMNS), parent)
+        self._report: RooflineReport | None = None
+        self._lines: dict[int, int] = {}
+        """Where each component stands."""
+        self.setAccessibleName("Components")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
+        for number, (title, meaning) in enumerate(COLUMNS):
+            head = QTableWidgetItem(title)
+            head.setToolTip(meaning)
+            head.setTextAlignment(_aligned(number))
+            self.setHorizontalHeaderItem(number, head)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        self.currentCellChanged.connect(self._choose)
+
+    def show_report(self, report: RooflineReport | None) -> None:
+        """Show ``report``, or nothing."""
+        self._report = report
+        self.blockSignals(True)
+        self.clearSpans()
+        self.setRowCount(0)
+        self._lines.clear()
+        number = 0
+        bold = QFont(self.font())
+        bold.setBold(True)
+        for phase in () if report is None else report.phases:
+            line = self.rowCount()
+            self.insertRow(line)
+            head = QTableWidgetItem(head_of(phase))
+            head.setFont(bold)
+            head.setToolTip(head.text())
+            head.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            self.setItem(line, 0, head)
+            self.setSpan(line, 0, 1, len(COLUMNS))
+            for one in phase.rows():
+                line = self.rowCount()
+                self.insertRow(line)
+                for column, text in enumerate(cells(report, phase, one)):
+                    item = QTableWidgetItem(text if column else f"    {text}")
+                    item.setTextAlignment(_aligned(column))
+                    item.setData(_ROW, number)
+                    item.setToolTip(f"{MEANINGS[one.name]}." + (f" {one.note.capitalize()}." if one.note else ""))
+                    self.setItem(line, column, item)
+                self._lines[number] = line
+                number += 1
+        self.blockSignals(False)
+
+    def choose(self, row: int) -> None:
+        """Choose a component by its row among the report's."""
+        if row in self._lines:
+            self.blockSignals(True)
+            self.setCurrentCell(self._lines[row], 0)
+            self.blockSignals(False)
+
+    def as_text(self) -> str:
+        """The table as tab-separated text."""
+        lines = ["\t".join(title for title, _ in COLUMNS)]
+        for phase in () if self._report is None else self._report.phases:
+            lines.append(head_of(phase))
+            lines += ["\t".join(cells(self._report, phase, one)) for one in phase.rows()]
+        return "\n".join(lines)
+
+    def _choose(self, line: int) -> None:
+        row = next((row for row, one in self._lines.items() if one == line), None)
+        if row is not None:
+            self.row_chosen.emit(row)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.ShortcutOverride and event.matches(QKeySequence.StandardKey.Copy):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.as_text())
+        else:
+            super().keyPressEvent(event)
+
+
+def _aligned(column: int) -> Qt.AlignmentFlag:
+    left = column in (0, len(COLUMNS) - 1)
+    return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
