@@ -80,7 +80,7 @@ class LabSetup(QWidget):
         self.plan = _words("")
         self.plan.setAccessibleName("The test")
         self.remarks = _words("muted")
-        self.begin_button = QPushButton("&Begin the test")
+        self.begin_button = QPushButton("Be&gin the test")
         self.begin_button.setProperty("look", "primary")
         self.export_button = QPushButton("E&xport for webMUSHRA…")
         self.export_button.setToolTip("Write the whole test, sounds included, for listeners elsewhere")
