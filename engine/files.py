@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import struct
 import tempfile
@@ -35,6 +36,24 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.unlink(name)
         raise
     _sync_folder(path.parent)
+
+
+def kept_array(path: Path, kind: type[np.generic], dimensions: int) -> np.ndarray | None:
+    """An array that :func:`keep_array` wrote; ``None`` where there is none that can be read and is of this kind."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return array if array.ndim == dimensions and array.dtype == kind else None
+
+
+def keep_array(path: Path, array: np.ndarray) -> None:
+    """Keep what can be computed again: where it cannot be written, it will be."""
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.getvalue())
 
 
 def wav(samples: np.ndarray, sample_rate: int) -> bytes:

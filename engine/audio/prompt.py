@@ -117,8 +117,8 @@ def silent_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:
     return ranges
 
 
-def spoken_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:
-    """What lies between the pauses, in milliseconds, widened by up to a second of them on either side."""
+def spoken_ranges(track: Track, pauses: Pauses, kept: int = KEPT_SILENCE) -> list[tuple[int, int]]:
+    """What lies between the pauses, in milliseconds, widened by up to ``kept`` of them on either side."""
     silent = silent_ranges(track, pauses)
     if silent == [(0, len(track))]:
         return []
@@ -128,7 +128,7 @@ def spoken_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:
         spoken.pop()
     if spoken and spoken[0] == (0, 0):
         spoken.pop(0)
-    widened = [[start - KEPT_SILENCE, end + KEPT_SILENCE] for start, end in spoken]
+    widened = [[start - kept, end + kept] for start, end in spoken]
     for one, following in pairwise(widened):
         if following[0] < one[1]:
             one[1] = following[0] = (one[1] + following[0]) // 2
@@ -150,10 +150,10 @@ def _shortened(track: Track, pauses: Pauses) -> tuple[Track, bool]:
 def _trimmed(track: Track) -> Track:
     """Without the silence at the start, in steps of 10 ms, and at the end, in steps of one."""
     starts = np.arange(0, len(track), 10)
-    loud = _decibels(track.levels(starts, 10)) >= EDGE_LEVEL
+    loud = decibels(track.levels(starts, 10)) >= EDGE_LEVEL
     track = track.cut(int(starts[loud.argmax()]) if loud.any() else len(track), len(track))
     times = np.arange(len(track))
-    loud = np.flatnonzero(_decibels(track.levels(times, 1)) > EDGE_LEVEL)
+    loud = np.flatnonzero(decibels(track.levels(times, 1)) > EDGE_LEVEL)
     silent_at_end = len(track) - 1 - int(loud[-1]) if len(loud) else len(track)
     seconds = len(track.samples) / track.sample_rate
     for _ in range(silent_at_end):  # one by one, as the official code's rounding errors add up
@@ -161,5 +161,6 @@ def _trimmed(track: Track) -> Track:
     return track.cut(0, max(int(seconds * 1000), 0))
 
 
-def _decibels(levels: np.ndarray) -> np.ndarray:
+def decibels(levels: np.ndarray) -> np.ndarray:
+    """Of full scale, from what :meth:`Track.levels` gives."""
     return np.array([20 * math.log10(level / FULL_SCALE) if level else -math.inf for level in levels])

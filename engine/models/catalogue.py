@@ -17,6 +17,8 @@ from engine.models.lm_mini.voices import no_mean_mel
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from engine.models.megatts3.config import ENCODER, LATENTS, no_latents
 from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
+from engine.models.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
+from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from engine.paths import data_folder, resource
 
 NON_COMMERCIAL = "CC-BY-NC-4.0"
@@ -157,6 +159,19 @@ MODELS: tuple[CatalogueEntry, ...] = (
         own_recordings=False,
     ),
     CatalogueEntry(
+        "omni-mini",
+        "Omni mini",
+        "6 million parameters in OmniVoice's layout, two voices, English; ships with Paretone.",
+        "masked",
+        "Apache-2.0",
+        "omni-mini",
+        OMNI_MINI_OPTIONS,
+        default_options=Values(steps=16, position_temperature=0.0),
+        bundled=True,
+        vocoder="vocos-mini",
+        loader="omni_mini",
+    ),
+    CatalogueEntry(
         "CosyVoice2-0.5B",
         "CosyVoice 2",
         "506 million parameters on Qwen2; Chinese, English, Japanese, Korean; voice cloning, streaming.",
@@ -169,6 +184,16 @@ MODELS: tuple[CatalogueEntry, ...] = (
     _llasa("1B", "1.4 billion parameters, built with Llama 3.2, English and Chinese, voice cloning; 16 kHz."),
     _llasa("3B", "The same with 3.4 billion parameters; for a graphics card."),
     _llasa("8B", "The same with 8.6 billion parameters, built with Llama 3.1; for a large graphics card."),
+    CatalogueEntry(
+        "OmniVoice",
+        "OmniVoice",
+        "613 million parameters on Qwen3, 646 languages, voice cloning and description; all of a sentence at once.",
+        "masked",
+        NON_COMMERCIAL,
+        "OmniVoice",
+        OMNIVOICE_OPTIONS,
+        loader="omnivoice",
+    ),
 )
 
 

@@ -25,6 +25,7 @@ from engine.models.shard_index import INDEX, shard_of_each
 NON_COMMERCIAL = "CC-BY-NC-4.0"
 MIT = "MIT"
 APACHE = "Apache-2.0"
+HIGGS = "LicenseRef-Boson-Higgs-Audio-2-Community"
 BLOCK = 1 << 20
 """Bytes between two looks at whether the user has cancelled."""
 ATTEMPTS = 5
@@ -50,6 +51,10 @@ LICENCES: Mapping[str, Licence] = {
     MIT: Licence("use for any purpose; keep the copyright notice.", "https://opensource.org/license/mit"),
     APACHE: Licence(
         "use for any purpose; keep the notices and say what was changed.", "https://www.apache.org/licenses/LICENSE-2.0"
+    ),
+    HIGGS: Licence(
+        "use for any purpose with attribution to Boson AI; above 100,000 users a year, only with their consent.",
+        "https://huggingface.co/bosonai/higgs-audio-v2-tokenizer",
     ),
 }
 """By their SPDX identifier."""
@@ -155,12 +160,24 @@ def _llasa(size: str, weights: str) -> Release:
     )
 
 
+_OMNIVOICE = (
+    *(RemoteFile("k2-fsa/OmniVoice", name, name, NON_COMMERCIAL) for name in ("config.json", "tokenizer.json")),
+    *(
+        RemoteFile("k2-fsa/OmniVoice", f"audio_tokenizer/{name}", f"audio_tokenizer/{name}", HIGGS)
+        for name in ("config.json", "model.safetensors")
+    ),
+    RemoteFile("k2-fsa/OmniVoice", "model.safetensors", "model.safetensors", NON_COMMERCIAL),
+)
+"""The code is published under Apache-2.0, the weights are not: some of what they were trained on forbids commercial use
+(issues 235, 258 and 262 of k2-fsa/OmniVoice). The codec is Boson AI's."""
+
 RELEASES: Mapping[str, Release] = {
     "F5TTS_v1_Base": _official("SWivid/F5-TTS", "F5TTS_v1_Base/model_1250000.safetensors", "F5TTS_v1_Base/vocab.txt"),
     "F5TTS_Base": _official("SWivid/F5-TTS", "F5TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
     "E2TTS_Base": _official("SWivid/E2-TTS", "E2TTS_Base/model_1200000.safetensors", "F5TTS_Base/vocab.txt"),
     "MegaTTS3": Release(APACHE, _MEGATTS3),
     "CosyVoice2-0.5B": Release(APACHE, _COSYVOICE2),
+    "OmniVoice": Release(NON_COMMERCIAL, _OMNIVOICE),
     "Llasa-1B": _llasa("1B", "model.safetensors"),
     "Llasa-3B": _llasa("3B", INDEX),
     "Llasa-8B": _llasa("8B", INDEX),

@@ -17,15 +17,20 @@ from engine.models.flow import FlowSpeech
 from engine.models.language import LanguageSpeech
 from engine.models.llasa.loading import load_llasa
 from engine.models.lm_mini.loading import load_lm_mini
+from engine.models.masked import MaskedSpeech
 from engine.models.megatts3.loading import load_megatts3
+from engine.models.omni_mini.loading import load_omni_mini
+from engine.models.omnivoice.loading import load_omnivoice
 from engine.models.order import Order
 
-LOADERS: Mapping[str, Callable[[Order], FlowSpeech | LanguageSpeech]] = {
+LOADERS: Mapping[str, Callable[[Order], FlowSpeech | LanguageSpeech | MaskedSpeech]] = {
     "f5": load_f5,
     "megatts3": load_megatts3,
     "lm_mini": load_lm_mini,
+    "omni_mini": load_omni_mini,
     "cosyvoice2": load_cosyvoice2,
     "llasa": load_llasa,
+    "omnivoice": load_omnivoice,
 }
 """By what the catalogue calls ``loader``."""
 

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
+import torch
+
+from engine.models import precision
 from engine.models.fused_masked import FusedMasked
 from engine.models.masked_network import MaskedNetwork
+from engine.techniques.precision import ALL
 
 MOST_KEPT = 2
 """How many are kept beside the model's own."""
+
+
+def offered(device: torch.device) -> tuple[str, ...]:
+    """The precisions worth choosing on ``device``."""
+    some = precision.offered(device)
+    # On a graphics card, converting between two types costs as much as the products gain.
+    whole = (f"{one}{ALL}" for one in some if device.type == "cuda" and one in precision.DTYPES)
+    return (*some, *whole)
 
 
 class MaskedNetworks:

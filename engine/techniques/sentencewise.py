@@ -14,7 +14,7 @@ NAME = "sentencewise"
 
 def reshape(options: Values, knobs: Values) -> Values:
     """The option is switched on."""
-    return options.replace(sentences=True)
+    return options.replace(by_sentence=True)
 
 
 TECHNIQUE = Technique(

@@ -6,9 +6,7 @@ what they depend on, the samples and the encoder's weights, and the encoder is l
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ import torch
 from torch.nn import functional
 
 from engine.errors import CheckpointError
-from engine.files import write_atomically
+from engine.files import keep_array, kept_array
 from engine.models.checkpoints import NAMES_SHOWN
 from engine.models.llasa.config import INSTALL
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
@@ -56,11 +54,11 @@ class VoiceEncoder:
         digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
         digest.update(shards.fingerprint(check).encode())
         kept = self._cache / f"{digest.hexdigest()}.npy"
-        codes = _read(kept)
+        codes = kept_array(kept, np.int32, 1)
         if codes is None:
             status("Encoding the voice …")
             codes = self._encode(samples, shards, check)
-            _write(kept, codes)
+            keep_array(kept, codes)
         return tuple(codes.tolist())
 
     @torch.inference_mode()
@@ -122,21 +120,3 @@ def _features(samples: np.ndarray) -> torch.Tensor:
         feature_size=BANDS, num_mel_bins=BANDS, sampling_rate=SAMPLE_RATE, stride=2, padding_value=1.0
     )
     return extractor(samples, sampling_rate=SAMPLE_RATE, return_tensors="pt")["input_features"]
-
-
-def _read(path: Path) -> np.ndarray | None:
-    """Codes that were kept; what cannot be read is computed again."""
-    try:
-        codes = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return codes if codes.ndim == 1 and codes.dtype == np.int32 else None
-
-
-def _write(path: Path, codes: np.ndarray) -> None:
-    """Keep codes. Where that cannot be, they are computed again next time."""
-    content = io.BytesIO()
-    np.save(content, codes, allow_pickle=False)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content.getvalue())

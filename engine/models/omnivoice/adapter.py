@@ -1,0 +1,101 @@
+"""An OmniVoice that speaks: what :class:`engine.models.masked.MaskedSpeech` leaves to a model.
+
+A text of more than 30 s is spoken in chunks of about 15. Each continues the reference; without one, the first chunk is
+what the others continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from engine import device as devices
+from engine.knobs import Values
+from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.fused_masked import FusedMasked, MaskedRequest
+from engine.models.masked import Joiner, MaskedSpeech
+from engine.models.masked_network import MaskedNetwork
+from engine.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
+from engine.models.omnivoice.joining import StreamedPassages, WholePassages
+from engine.models.omnivoice.passages import OmniVoicePassage, OmniVoicePassages, prepare
+from engine.models.omnivoice.text import combined
+from engine.models.omnivoice.tokenizer import OmniVoiceTokenizer
+from engine.models.omnivoice.voices import OmniVoicePrompt, VoiceReader
+from engine.sampling.demasking import Guide
+
+WARM_UP_FRAMES = 12
+
+
+class OmniVoiceSpeech(MaskedSpeech):
+    """A loaded OmniVoice: network, codec, and what makes voices and texts ready."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        network: MaskedNetwork,
+        codec: HiggsDecoder,
+        tokenizer: OmniVoiceTokenizer,
+        voices: VoiceReader,
+    ) -> None:
+        self._codec, self._tokenizer, self._voices = codec, tokenizer, voices
+        super().__init__(info, network, 1 / codec.config.frame_rate)
+
+    @torch.inference_mode()
+    def _warm_up(self, network: FusedMasked) -> None:
+        config = network.config
+        text = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=network.device)
+        codes = torch.full((config.codebooks, WARM_UP_FRAMES), config.mask, device=network.device)
+        run = network.begin(MaskedRequest(text, codes[:, :0], WARM_UP_FRAMES), 1.0)
+        run.scores(codes, 0, WARM_UP_FRAMES, Guide.BOTH)
+        WindowedHiggs(self._codec).whole(codes)
+        devices.synchronise(network.device)
+
+    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
+        if options["clone"]:
+            self._voices(voice, bool(options["prepare"]), observer.check, observer.status)
+
+    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> OmniVoicePrompt:
+        if not options["clone"]:
+            return OmniVoicePrompt()
+        heard = self._voices(voice, bool(options["prepare"]), check)
+        return OmniVoicePrompt(heard.transcript, heard.codes, heard.level, heard.notes)
+
+    def _passages(self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePassages:
+        return prepare(text, prompt, options)
+
+    def _following(
+        self,
+        passage: OmniVoicePassage,
+        prompt: OmniVoicePrompt,
+        options: Values,
+        first: OmniVoicePassage,
+        codes: Tensor,
+    ) -> tuple[OmniVoicePassage, OmniVoicePrompt]:
+        if prompt.codes is not None:
+            return passage, prompt
+        return passage.after(first), replace(prompt, transcript=first.text, codes=codes)
+
+    def _request(self, passage: OmniVoicePassage, prompt: OmniVoicePrompt, options: Values) -> MaskedRequest:
+        ids = self._tokenizer.prompt(
+            combined(passage.text, prompt.transcript),
+            passage.language,
+            passage.instruct,
+            denoise=bool(options["denoise"]) and prompt.codes is not None,
+        )
+        text = torch.tensor(ids, device=self._device)
+        codes = prompt.codes
+        if codes is None:
+            codes = text.new_zeros(self._networks.plain.config.codebooks, 0)
+        return MaskedRequest(text, codes, passage.frames)
+
+    def _decoder(self, prompt: OmniVoicePrompt, options: Values) -> WindowedHiggs:
+        return WindowedHiggs(self._codec)
+
+    def _joiner(self, prompt: OmniVoicePrompt, options: Values, *, whole: bool) -> Joiner:
+        rate = self.info.sample_rate
+        if whole:
+            return WholePassages(rate, prompt.level, cut=bool(options["post_process"]))
+        return StreamedPassages(rate, prompt.level)

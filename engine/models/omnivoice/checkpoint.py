@@ -1,0 +1,141 @@
+"""OmniVoice as it is published: a Hugging Face folder with ``config.json``, ``tokenizer.json`` and weights, and beneath
+it the codec in ``audio_tokenizer``, likewise. Every weight is accounted for: what is unknown, missing or of another
+shape is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from engine.errors import CheckpointError
+from engine.models.checkpoints import load_strictly
+from engine.models.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.omnivoice.config import INSTALL
+from engine.models.omnivoice.higgs import HiggsConfig, HiggsDecoder
+from engine.models.omnivoice.higgs_encoder import HiggsEncoder
+from engine.models.omnivoice.tokenizer import OmniVoiceTokenizer
+from engine.models.shapes import without_weights
+from engine.models.shards import Shards
+
+if TYPE_CHECKING:
+    from transformers import HubertModel
+
+CONFIG, CODEC = "config.json", "audio_tokenizer"
+TRAINING_ONLY = ("codebook.cluster_size", "codebook.embed_avg", "codebook.inited", "semantic_model.masked_spec_embed")
+"""Ends of names of what only the codec's training needs."""
+UNUSED = ("decoder_semantic.", "fc1.")
+"""Beginnings of names of what neither encodes nor decodes."""
+
+
+@dataclass(frozen=True)
+class OmniVoiceFolder:
+    """A release. Whatever reads raises :class:`CheckpointError` that names what is missing, too much or of another
+    shape; ``check`` is called between weights and may raise to cancel."""
+
+    root: Path
+    check: Callable[[], None] = lambda: None
+
+    def tokenizer(self) -> OmniVoiceTokenizer:
+        """What reads text."""
+        return OmniVoiceTokenizer.read(self.root)
+
+    def config(self) -> MaskedConfig:
+        """The network's sizes."""
+        return MaskedConfig.read(_json(self.root / CONFIG))
+
+    @property
+    def shards(self) -> Shards:
+        """The network's weights."""
+        return Shards.find(self.root)
+
+    def network(self, device: torch.device | str = "cpu") -> MaskedNetwork:
+        """The network, float32, for inference."""
+        return read_network(self.shards, self.config(), device, self.check)
+
+    def codec_config(self) -> HiggsConfig:
+        """The codec's sizes."""
+        return HiggsConfig.read(_json(self.root / CODEC / CONFIG))
+
+    def decoder(self, device: torch.device | str = "cpu") -> HiggsDecoder:
+        """What makes codes heard."""
+        with without_weights():
+            decoder = HiggsDecoder(self.codec_config())
+        return self._codec_part(decoder, device)
+
+    def encoder(self, device: torch.device | str = "cpu") -> HiggsEncoder:
+        """What hears recordings, which takes the package ``transformers``."""
+        config = self.codec_config()
+        with without_weights():
+            encoder = HiggsEncoder(config, hubert(config))
+        return self._codec_part(encoder, device)
+
+    def _codec_part(self, module: nn.Module, device: torch.device | str) -> nn.Module:
+        """``module`` with its weights out of those of the codec, of which all must be known."""
+        wanted = module.state_dict()
+        shards = Shards.find(self.root / CODEC)
+        weights, others = shards.read(wanted.__contains__, self.check)
+        strange = [name for name in others if not self._is_known(name)]
+        if strange:
+            raise CheckpointError(f"{shards.where} is not the codec of OmniVoice: it holds {', '.join(strange[:5])}.")
+        load_strictly(module, {name: value.float() for name, value in weights.items()}, shards.where, assign=True)
+        return module.eval().requires_grad_(False).to(device)
+
+    @staticmethod
+    def _is_known(name: str) -> bool:
+        known = ("acoustic_encoder.", "acoustic_decoder.", "encoder_semantic.", "semantic_model.", "fc.", "fc2.")
+        inside = name.startswith("quantizer.quantizers.") and (".project_" in name or name.endswith("codebook.embed"))
+        return inside or name.startswith((*known, *UNUSED)) or name.endswith(TRAINING_ONLY)
+
+
+def read_network(
+    shards: Shards,
+    config: MaskedConfig,
+    device: torch.device | str = "cpu",
+    check: Callable[[], None] = lambda: None,
+) -> MaskedNetwork:
+    """A network in OmniVoice's layout, float32, for inference. Raises :class:`CheckpointError`."""
+    weights, _ = shards.read(check=check)
+    with without_weights():
+        network = MaskedNetwork(config)
+    load_strictly(network, _floats(weights, device, check), shards.where, assign=True)
+    return network.eval().requires_grad_(False)
+
+
+def hubert(config: HiggsConfig) -> HubertModel:
+    """What the codec hears with, without its weights. Raises :class:`CheckpointError` where ``transformers`` is
+    missing."""
+    try:
+        from transformers import HubertConfig, HubertModel
+    except ImportError:
+        raise CheckpointError(
+            f"A voice is encoded by HuBERT of the package transformers, which is not installed; {INSTALL}"
+        ) from None
+    # Masking is for training, and its embedding is not among the published weights.
+    return HubertModel(HubertConfig(**{**config.semantic, "apply_spec_augment": False, "mask_time_prob": 0.0}))
+
+
+def _floats(weights: Mapping[str, Tensor], device: torch.device | str, check: Callable[[], None]) -> dict[str, Tensor]:
+    """All on ``device``, whatever is a fraction in float32."""
+    found = {}
+    for name, value in weights.items():
+        check()
+        found[name] = value.to(device, torch.float32) if value.is_floating_point() else value.to(device)
+    return found
+
+
+def _json(path: Path) -> Mapping:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing; it belongs beside the weights of OmniVoice.") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read as a configuration ({error}); fetch it again.") from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path} is no configuration; fetch it again.")
+    return content

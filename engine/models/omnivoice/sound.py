@@ -1,0 +1,80 @@
+"""What OmniVoice does to a reference before it hears it, and to speech before it is heard. Torch-free.
+
+Source: ``omnivoice/utils/audio.py`` and ``_post_process_audio`` of k2-fsa/OmniVoice at 468e927 (0.2.1), which work with
+pydub: its clock is the millisecond, and what it cuts becomes 16-bit numbers on the way, by truncation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.audio.prompt import FULL_SCALE, Pauses, Track, decibels, spoken_ranges
+
+SILENT = -50.0
+"""dB of full scale below which sound is silence."""
+LOOK = 10
+"""Milliseconds between two looks for silence at the edges."""
+REFERENCE_PAUSES, OUTPUT_PAUSES = (200, 100, 200), (500, 100, 100)
+"""What stays of pauses within, at the beginning and at the end, in milliseconds."""
+QUIET = 0.1
+"""Root mean square that references are raised to."""
+PEAK = 0.5
+"""Of speech without a reference."""
+FADE_SECONDS = PAD_SECONDS = 0.1
+"""At both ends of what is heard; and between chunks of a long text, each fading out and in around as much silence."""
+
+
+def quantised(samples: np.ndarray) -> np.ndarray:
+    """Samples (n,) as 16-bit numbers hold them, cut towards zero."""
+    return (np.trunc(np.clip(samples * FULL_SCALE, -FULL_SCALE, FULL_SCALE - 1)) / FULL_SCALE).astype(np.float32)
+
+
+def without_silence(samples: np.ndarray, rate: int, pause: int, lead: int, trail: int) -> tuple[np.ndarray, int]:
+    """Samples (n,) without pauses: of those longer than ``pause`` milliseconds so much stays on either side, at the
+    beginning ``lead`` and at the end ``trail``. And how many samples are gone at the beginning, up to what is heard
+    first."""
+    track = Track(quantised(samples), rate)
+    spoken = spoken_ranges(track, Pauses(pause, SILENT), pause)
+    joined = replace(track, samples=track.samples[:0])
+    for start, end in spoken:
+        joined = joined.joined(track.cut(start, end))
+    start = max(_silence(joined) - lead, 0)
+    track = joined.cut(start, len(joined))
+    backwards = replace(track, samples=track.samples[::-1])
+    backwards = backwards.cut(max(_silence(backwards) - trail, 0), len(backwards))
+    gone = joined.position(start) + (track.position(spoken[0][0]) if spoken else 0)
+    return np.ascontiguousarray(backwards.samples[::-1]), gone
+
+
+def _silence(track: Track) -> int:
+    """Milliseconds of silence at the beginning."""
+    starts = np.arange(0, len(track), LOOK)
+    loud = decibels(track.levels(starts, LOOK)) >= SILENT
+    return min(int(starts[loud.argmax()]) if loud.any() else len(starts) * LOOK, len(track))
+
+
+def faded(samples: np.ndarray, rate: int, fade: float = FADE_SECONDS, pad: float = PAD_SECONDS) -> np.ndarray:
+    """Samples (n,) faded in and out over ``fade`` seconds, at most half of them, between ``pad`` seconds of silence."""
+    silence = np.zeros(int(pad * rate), np.float32)
+    return np.concatenate([silence, fade_edges(samples, int(fade * rate)), silence])
+
+
+def fade_edges(samples: np.ndarray, count: int) -> np.ndarray:
+    """Samples (n,) faded in and out over ``count`` of them, at most half."""
+    samples, count = samples.copy(), min(count, len(samples) // 2)
+    if count:
+        rise = np.linspace(0, 1, count, dtype=np.float32)
+        samples[:count] *= rise
+        samples[-count:] *= rise[::-1]
+    return samples
+
+
+def levelled(samples: np.ndarray, reference_level: float | None) -> np.ndarray:
+    """Samples (n,) as loud as the reference was before it was raised to a root mean square of 0.1; without a reference,
+    with a peak of 0.5."""
+    if reference_level is not None:
+        return samples * np.float32(reference_level / QUIET) if reference_level < QUIET else samples
+    peak = np.abs(samples).max(initial=0.0)
+    return samples / peak * np.float32(PEAK) if peak > 1e-6 else samples

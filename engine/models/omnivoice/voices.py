@@ -1,0 +1,133 @@
+"""A recording as OmniVoice is given it: its codes, what it says, and how loud it was. Codes are kept in memory and on
+disk by what they depend on, so that the encoder is loaded only when a voice is new."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.audio.prompt_resampling import resample
+from engine.audio.recording import Recording, read_recording
+from engine.errors import TextError
+from engine.files import keep_array, kept_array
+from engine.models.base import Voice
+from engine.models.omnivoice import duration
+from engine.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
+from engine.models.omnivoice.config import FASTEST, FRAME_RATE, LONGEST_REFERENCE, SLOWEST
+from engine.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, without_silence
+from engine.models.omnivoice.text import ended
+from engine.models.shards import Shards
+
+
+@dataclass(frozen=True)
+class OmniVoicePrompt:
+    """What the speech continues; without a voice, nothing."""
+
+    transcript: str = ""
+    codes: Tensor | None = field(default=None, repr=False)
+    """(codebooks, frames), on the model's device."""
+    level: float | None = None
+    """Root mean square of the recording as it was."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> int:
+        """How many frames the recording has."""
+        return 0 if self.codes is None else self.codes.shape[1]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A recording, made ready."""
+
+    transcript: str
+    codes: Tensor = field(repr=False)
+    level: float
+    notes: tuple[str, ...]
+
+
+class VoiceReader:
+    """Reads voices, and remembers the last one."""
+
+    def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
+        """Codes are kept in the folder ``cache``; the codec has ``rate`` samples a second and ``hop`` a frame."""
+        self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
+        self._last: tuple[tuple[Voice, bool, int], Reference] | None = None
+
+    def __call__(
+        self,
+        voice: Voice,
+        prepare: bool,
+        check: Callable[[], None] = lambda: None,
+        status: Callable[[str], None] = lambda text: None,
+    ) -> Reference:
+        """The voice made ready, its pauses cut if ``prepare``; ``check`` may raise to cancel.
+
+        Raises :class:`TextError`, :class:`engine.errors.AudioError`, and :class:`engine.errors.CheckpointError` where
+        the encoder cannot be used.
+        """
+        path = Path(voice.audio)
+        # A recording that was changed on disk is read again.
+        key = voice, prepare, path.stat().st_mtime_ns if path.is_file() else 0
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._read(voice, prepare, check, status)
+        return self._last[1]
+
+    def _read(self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]) -> Reference:
+        transcript = " ".join(voice.transcript.split())
+        if not transcript:
+            raise TextError(
+                f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says."
+            )
+        recording = read_recording(voice.audio)
+        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
+        level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
+        if 0 < level < QUIET:
+            samples = samples * np.float32(QUIET / level)
+        if prepare:
+            samples, _ = without_silence(samples, self._rate, *REFERENCE_PAUSES)
+        samples = samples[: len(samples) // self._hop * self._hop]
+        codes = self._codes(samples, check, status)
+        notes = (*recording.notes, *_remarks(voice, transcript, recording, len(samples) / self._rate))
+        return Reference(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
+
+    def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:
+        """(codebooks, frames), on the processor."""
+        digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
+        digest.update(Shards.find(self._folder.root / CODEC).fingerprint(check).encode())
+        kept = self._cache / f"{digest.hexdigest()}.npy"
+        found = kept_array(kept, np.int32, 2)
+        if found is None:
+            status("Encoding the voice …")
+            encoder = self._folder.encoder(self._device)
+            check()
+            with torch.inference_mode():
+                codes = encoder(torch.from_numpy(samples)[None].to(self._device))[0]
+            found = codes.cpu().numpy().astype(np.int32)
+            keep_array(kept, found)
+        return torch.from_numpy(found).long()
+
+
+def _remarks(voice: Voice, transcript: str, recording: Recording, seconds: float) -> list[str]:
+    """What the user should know about a recording of which ``seconds`` are left."""
+    name, remarks = Path(voice.audio).name, []
+    if seconds > LONGEST_REFERENCE:
+        remarks.append(
+            f"{name}: {seconds:.1f} s are long for a reference: OmniVoice takes longer and sounds less like it than "
+            "with 3 to 10 s."
+        )
+    pace = duration.weight(transcript) / recording.seconds
+    if not SLOWEST <= pace <= FASTEST:
+        amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slowly")
+        expected = duration.frames(transcript) / FRAME_RATE
+        remarks.append(
+            f"The transcript of {name} is too {amount} for its {recording.seconds:.1f} s: so much text usually takes "
+            f"about {expected:.1f} s. Where the two do not fit, speech comes too {manner} and may lack its end."
+        )
+    return remarks

@@ -1,0 +1,91 @@
+"""A release of OmniVoice in the official layout, with random weights and small sizes, codec included.
+
+What it says is noise, but every step is real.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from engine.knobs import Values
+from engine.models import load_model
+from engine.models.base import Synthesis, Voice, whole
+from engine.models.catalogue import entry, voice
+from engine.models.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.omnivoice.adapter import OmniVoiceSpeech
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+
+GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "ar"
+CODES = 64
+"""Entries of each of the codec's codebooks."""
+CONFIG = {
+    "model_type": "omnivoice",
+    "audio_vocab_size": CODES + 1,
+    "audio_mask_id": CODES,
+    "num_audio_codebook": 8,
+    "audio_codebook_weights": [8, 8, 6, 6, 4, 4, 2, 2],
+    "llm_config": {
+        "model_type": "qwen3",
+        "vocab_size": 1100,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-6,
+        "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"},
+        "attention_bias": False,
+        "use_sliding_window": False,
+    },
+}
+TEXT = "Rice is often served."
+LONG = "Rice is often served in round bowls. The juice of lemons makes fine punch. The box was thrown beside the truck."
+
+
+def write_release(root: Path, seed: int = 0) -> Path:
+    """Write the release's folder to ``root``."""
+    (root / "audio_tokenizer").mkdir(parents=True)
+    torch.manual_seed(seed)
+    network = MaskedNetwork(MaskedConfig.read(CONFIG))
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if not name.endswith("norm.weight"):
+                weight.copy_(torch.randn(weight.shape) * weight.shape[-1] ** -0.5)
+    save_file(network.state_dict(), root / "model.safetensors", {"format": "pt"})
+    (root / "config.json").write_text(json.dumps(CONFIG))
+    shutil.copyfile(GOLDEN / "omnivoice_tokenizer" / "tokenizer.json", root / "tokenizer.json")
+    codec = json.loads((GOLDEN / "higgs_v2.json").read_text(encoding="utf-8"))["config"]
+    # The fixture's bandwidths are for more codebooks than it has.
+    (root / "audio_tokenizer" / "config.json").write_text(json.dumps(codec))
+    shutil.copyfile(GOLDEN / "higgs_v2.weights.safetensors", root / "audio_tokenizer" / "model.safetensors")
+    return root
+
+
+def load(root: Path) -> OmniVoiceSpeech:
+    return load_model("OmniVoice", folder=str(root), device="cpu")
+
+
+def setting(*techniques: Engaged, seed: int = 0, **options: object) -> Setting:
+    """Without a voice, in few steps, where nothing else is said."""
+    chosen = Setting("OmniVoice", entry("OmniVoice").options_with(**{"clone": False, "steps": 6, **options}), seed=seed)
+    for one in techniques:
+        chosen = chosen.with_technique(one)
+    return chosen
+
+
+def engaged(name: str, **knobs: object) -> Engaged:
+    return Engaged(name, Values(knobs))
+
+
+def spoken(
+    model: OmniVoiceSpeech, chosen: Setting, text: str = TEXT, observer: object = None, by: Voice | None = None
+) -> Synthesis:
+    return whole(model.synthesise(text, by or voice("slt"), chosen, (), observer or SilentObserver()))

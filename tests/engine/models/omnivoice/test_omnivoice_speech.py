@@ -1,0 +1,406 @@
+"""OmniVoice as a whole, and what all masked models have in common, on a small release in the official layout."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
+from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model
+from engine.models.catalogue import voice
+from engine.models.fused_masked import MaskedRun
+from engine.models.masked import guide_of
+from engine.models.omnivoice.adapter import OmniVoiceSpeech
+from engine.models.omnivoice.higgs import WindowedHiggs
+from engine.observers import SilentObserver
+from engine.sampling.demasking import Guide
+from engine.setting import Engaged
+from engine.take import DemaskingTrace
+from engine.techniques.engagement import engage, problem
+from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, load, setting, spoken, write_release
+
+RATE, HOP = 24000, 960
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_release(tmp_path_factory.mktemp("omnivoice") / "model")
+
+
+@pytest.fixture(scope="module")
+def model(root: Path) -> OmniVoiceSpeech:
+    return load(root)
+
+
+class Follower(SilentObserver):
+    """Keeps reports, and cancels at the check with a number."""
+
+    def __init__(self, cancel_at: int | None = None) -> None:
+        self.reports: list[StepReport] = []
+        self.checks = 0
+        self._cancel_at = cancel_at
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.checks == self._cancel_at:
+            raise Cancelled
+
+    def step(self, report: StepReport) -> None:
+        self.reports.append(report)
+
+
+def pieces_of(model: OmniVoiceSpeech, *given: object, **options: object) -> tuple[list[np.ndarray], Synthesis]:
+    speech, pieces = model.synthesise(given[0], voice("slt"), given[1], (), SilentObserver()), []
+    while True:
+        try:
+            piece: Piece = next(speech)
+        except StopIteration as end:
+            return pieces, end.value
+        pieces.append(piece.samples)
+
+
+def raw(model: OmniVoiceSpeech, trace: DemaskingTrace, passage: int = 0) -> np.ndarray:
+    """What the codec makes of a passage's codes, at once."""
+    codes = torch.from_numpy(trace.passages[passage].codes).long()
+    return WindowedHiggs(model._codec).whole(codes).samples
+
+
+def test_what_is_said_and_how_it_was_filled_in(model: OmniVoiceSpeech) -> None:
+    synthesis = spoken(model, setting(post_process=False, layer_penalty=5.0))
+    trace, measured = synthesis.trace.demasking, synthesis.measurements
+    (passage,) = trace.passages
+    frames = passage.codes.shape[1]
+    assert (trace.frame_seconds, trace.mask) == (0.04, 64)
+    assert passage.codes.shape == passage.order.shape == passage.probability.shape == (8, frames)
+    assert passage.codes.max() < 64
+    assert passage.codes.min() >= 0
+    assert (passage.steps, measured.evaluations, passage.order.max()) == (6, 6, 5)
+    assert (passage.order >= 0).all()
+    assert ((passage.probability > 0) & (passage.probability <= 1)).all()
+    # The penalty has first codebooks committed before deeper ones.
+    assert passage.order[0].mean() < passage.order[7].mean()
+    assert [(one.start, one.end, one.steps) for one in passage.blocks] == [(0, frames, 6)]
+    assert measured.ops_ratio == pytest.approx(1)
+    assert (measured.tokens, measured.target_passes) == (0, 0)
+    # A tenth of a second of silence at both ends, speech with a peak of one half.
+    assert len(synthesis.samples) == frames * HOP + 2 * 2400
+    assert np.abs(synthesis.samples).max() == pytest.approx(0.5, abs=0.02)
+    assert passage.start == pytest.approx(0.1)
+    assert (synthesis.samples[:2400] == 0).all()
+
+
+def test_a_seed_is_a_take(model: OmniVoiceSpeech) -> None:
+    first, again, other = (spoken(model, setting(seed=seed)) for seed in (1, 1, 2))
+    assert np.array_equal(first.samples, again.samples)
+    assert not np.array_equal(first.trace.demasking.passages[0].codes, other.trace.demasking.passages[0].codes)
+
+
+def test_a_seed_does_not_touch_the_global_generator(model: OmniVoiceSpeech) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    spoken(model, setting(seed=9, class_temperature=0.5))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_voice_is_continued_and_encoded_once(
+    model: OmniVoiceSpeech, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    fresh = load(root)
+    statuses: list[str] = []
+    observer = SilentObserver()
+    observer.status = statuses.append
+    cloned = setting(clone=True)
+    fresh.make_ready(cloned, observer, voice("slt"))
+    assert "Encoding the voice …" in statuses
+    request, _ = fresh.request(TEXT, voice("slt"), cloned)
+    assert request.reference.shape[0] == 8
+    assert request.reference.shape[1] > 50
+    synthesis = spoken(fresh, cloned)
+    assert synthesis.measurements.audio_seconds > 0.2
+    # Another model of the same codec finds the codes on disk.
+    other = load(root)
+    monkeypatch.setattr("engine.models.omnivoice.checkpoint.OmniVoiceFolder.encoder", None)
+    assert torch.equal(other.request(TEXT, voice("slt"), cloned)[0].reference, request.reference)
+
+
+@pytest.mark.parametrize("ahead", [0, 20])
+def test_blocks_are_heard_as_they_come_and_sound_as_at_once(model: OmniVoiceSpeech, ahead: int) -> None:
+    plan = engaged(
+        "blockwise", block=16, first_block=16, first_steps=2, later_steps=3, adaptive=False, look_ahead=ahead
+    )
+    pieces, synthesis = pieces_of(model, LONG, setting(plan))
+    trace, measured = synthesis.trace.demasking, synthesis.measurements
+    (passage,) = trace.passages
+    frames = passage.codes.shape[1]
+    assert len(passage.blocks) == len(pieces) - 1 == 1 + -(-(frames - 16) // 16)
+    assert [one.steps for one in passage.blocks][:3] == [2, 3, 3]
+    assert np.array_equal(np.concatenate(pieces), synthesis.samples)
+    # What is heard first is what no later code can change.
+    assert len(pieces[0]) == (16 - 10) * HOP - 2400
+    assert 0 < measured.first_audio_seconds < measured.seconds
+    whole = raw(model, trace)
+    assert len(whole) == len(synthesis.samples)
+    assert np.abs(whole - synthesis.samples)[2400:-2400].max() <= 1e-4 * np.abs(whole).max()
+    # Nothing of a block is committed after anything of the next one.
+    for one, following in zip(passage.blocks[:-1], passage.blocks[1:], strict=True):
+        assert passage.order[:, one.start : one.end].max() < passage.order[:, following.start : following.end].min()
+    assert any("block by block" in note for note in synthesis.notes)
+    assert any("approximation" in note for note in synthesis.notes) == bool(ahead)
+    assert measured.ops_ratio > 1
+
+
+def test_one_block_in_as_many_steps_is_the_whole_canvas(model: OmniVoiceSpeech) -> None:
+    whole = spoken(model, setting())
+    plan = engaged("blockwise", block=250, first_block=250, first_steps=6, later_steps=6, adaptive=False)
+    blocks = spoken(model, setting(plan))
+    first, second = whole.trace.demasking.passages[0], blocks.trace.demasking.passages[0]
+    assert np.array_equal(first.codes, second.codes)
+    assert np.array_equal(first.order, second.order)
+
+
+def test_sentences_are_heard_one_after_another(model: OmniVoiceSpeech) -> None:
+    pieces, synthesis = pieces_of(model, LONG, setting(Engaged("sentencewise")))
+    assert synthesis.trace.chunk_texts == tuple(f"{one.strip()}." for one in LONG.split(".") if one)
+    # Each sentence, and the silence behind the last.
+    assert len(pieces) == 4
+    starts = [one.start for one in synthesis.trace.demasking.passages]
+    assert starts == sorted(starts)
+    assert synthesis.measurements.largest_gap_seconds > 0
+
+
+def test_without_a_voice_the_first_chunk_is_what_the_others_continue(
+    model: OmniVoiceSpeech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    ask = OmniVoiceSpeech._request
+
+    def seen(self: OmniVoiceSpeech, *given: object) -> object:
+        asked.append(ask(self, *given))
+        return asked[-1]
+
+    monkeypatch.setattr(OmniVoiceSpeech, "_request", seen)
+    synthesis = spoken(model, setting(by_sentence=True), LONG)
+    first = synthesis.trace.demasking.passages[0].codes
+    assert asked[0].reference.shape[1] == 0
+    assert all(np.array_equal(one.reference.numpy(), first) for one in asked[1:])
+
+
+def test_long_texts_are_cut(model: OmniVoiceSpeech) -> None:
+    options = setting().options
+    prompt = model._prompt(voice("slt"), options, lambda: None)
+    prepared = model._passages(LONG * 8, voice("slt"), prompt, options)
+    lengths = [one.frames / 25 for one in prepared.passages]
+    assert sum(lengths) > 30
+    assert max(lengths) < 20
+
+
+@pytest.mark.parametrize(
+    ("technique", "expected"),
+    [
+        (engaged("guidance_interval", steps=2), "bb----"),
+        (engaged("guidance_stride", every=3, between="reuse"), "b==b=="),
+        (engaged("guidance_stride", every=2, between="leave_out"), "b-b-b-"),
+    ],
+)
+def test_guidance_is_left_out_as_asked(
+    model: OmniVoiceSpeech, technique: Engaged, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signs = {Guide.BOTH: "b", Guide.REUSED: "=", Guide.ALONE: "-"}
+    engagement = engage(model.info, setting(technique))
+    assert "".join(signs[guide_of(engagement, step)] for step in range(6)) == expected
+    rows: list[int] = []
+    hidden = MaskedRun._hidden
+
+    def counted(self: MaskedRun, codes: object, first: int, last: int, of: object) -> torch.Tensor:
+        rows.append(len(of.parts))
+        return hidden(self, codes, first, last, of)
+
+    monkeypatch.setattr(MaskedRun, "_hidden", counted)
+    synthesis = spoken(model, setting(technique))
+    assert rows == [2 if one == "b" else 1 for one in expected]
+    assert synthesis.measurements.ops_ratio < 1
+
+
+def test_no_guidance_runs_one_branch_and_says_so(model: OmniVoiceSpeech) -> None:
+    synthesis = spoken(model, setting(guidance=0.0))
+    assert any("No guidance" in note for note in synthesis.notes)
+    assert synthesis.measurements.ops_ratio == pytest.approx(1)
+
+
+def test_fewer_steps_leave_the_baseline_its_own(model: OmniVoiceSpeech) -> None:
+    synthesis = spoken(model, setting(engaged("fewer_steps", steps=3)))
+    assert synthesis.trace.demasking.passages[0].steps == 3
+    assert synthesis.measurements.ops_ratio == pytest.approx(0.5)
+    assert any("advise 16 steps" in note for note in synthesis.notes)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16", "int8"])
+def test_precisions_speak_or_fall_back_and_say_so(model: OmniVoiceSpeech, precision: str) -> None:
+    synthesis = spoken(model, setting(engaged("precision", precision=precision)))
+    fell_back = any(f"does not compute in {precision}" in note for note in synthesis.notes)
+    assert fell_back == (precision not in model.info.precisions)
+    assert np.isfinite(synthesis.samples).all()
+
+
+def test_the_grid_can_be_heard_at_every_step(model: OmniVoiceSpeech) -> None:
+    chosen = setting(post_process=False)
+    trace = spoken(model, chosen).trace.demasking
+    (passage,) = trace.passages
+    parts = [model.decode_partial(passage, step, voice("slt"), chosen, lambda: None) for step in range(6)]
+    assert {len(one) for one in parts} == {passage.codes.shape[1] * HOP}
+    assert np.array_equal(parts[-1], raw(model, trace))
+    assert not np.array_equal(parts[0], parts[-1])
+    with pytest.raises(SettingError, match="There is no step 7: the passage was filled in in 6 steps"):
+        model.decode_partial(passage, 6, voice("slt"), chosen, lambda: None)
+    with pytest.raises(SettingError, match="not OmniVoice's"):
+        model.decode_partial(replace(passage, codes=passage.codes + 64), 0, voice("slt"), chosen, lambda: None)
+
+
+def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:
+    observer = Follower()
+    spoken(model, setting(Engaged("sentencewise")), LONG, observer)
+    done = [one.steps_done for one in observer.reports]
+    assert done == list(range(1, 19))
+    assert observer.reports[-1].steps_in_all == 18
+    assert {one.tokens for one in observer.reports} == {None}
+    observer = Follower(cancel_at=5)
+    with pytest.raises(Cancelled):
+        spoken(model, setting(), LONG, observer)
+    assert observer.checks == 5
+
+
+def test_progress_of_blocks_reaches_the_end(model: OmniVoiceSpeech) -> None:
+    observer = Follower()
+    plan = engaged("blockwise", block=16, first_block=16, first_steps=2, later_steps=4, adaptive=True)
+    spoken(model, setting(plan), LONG, observer)
+    done = [one.steps_done for one in observer.reports]
+    assert done == sorted(done)
+    assert done[-1] == observer.reports[-1].steps_in_all
+
+
+def test_short_memory_is_a_sentence(model: OmniVoiceSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(self: MaskedRun, *given: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(MaskedRun, "scores", short)
+    with pytest.raises(DeviceError, match=r"ran out of memory at a canvas of \d+ frames"):
+        spoken(model, setting())
+
+
+# --- What is wrong with what is asked for ----------------------------------------------------------------------------
+def test_empty_text_is_refused(model: OmniVoiceSpeech) -> None:
+    for text in ("", "  ", "… !"):
+        with pytest.raises(TextError, match="nothing to speak"):
+            spoken(model, setting(), text)
+
+
+def test_an_unknown_language_is_not_told_and_that_is_said(model: OmniVoiceSpeech) -> None:
+    synthesis = spoken(model, setting(language="Klingon"))
+    assert any("does not know the language 'Klingon'" in note for note in synthesis.notes)
+    assert not any("language" in note for note in spoken(model, setting(language="German")).notes)
+
+
+def test_a_description_that_cannot_be_is_refused(model: OmniVoiceSpeech) -> None:
+    with pytest.raises(SettingError, match="did you mean 'female'"):
+        spoken(model, setting(instruct="femal"))
+    with pytest.raises(SettingError, match="cannot be both"):
+        spoken(model, setting(instruct="male, female"))
+
+
+def test_durations_out_of_all_proportion_are_refused(model: OmniVoiceSpeech) -> None:
+    with pytest.raises(SettingError, match=r"A duration of 600 s is too far from what this text usually takes"):
+        spoken(model, setting(duration=600.0))
+    synthesis = spoken(model, setting(duration=2.0, post_process=False))
+    assert synthesis.trace.demasking.passages[0].codes.shape[1] == 50
+    with pytest.raises(SettingError, match="between 0 and 600"):
+        spoken(model, setting(duration=700.0))
+
+
+def recorded(path: Path, seconds: float, level: float = 0.2, transcript: str = "Some words here.") -> Voice:
+    times = np.arange(int(seconds * RATE)) / RATE
+    soundfile.write(path, (level * np.sin(440 * times) * np.sin(9 * times)).astype(np.float32), RATE)
+    return Voice(f"own:{path}", path.name, str(path), transcript)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"level": 0.0}, AudioError, "is silent"),
+        ({"transcript": " "}, TextError, "no transcript"),
+        ({"seconds": 0.1}, AudioError, "at least 0.3 s"),
+        ({"seconds": 61.0}, AudioError, "cut it to 60 s"),
+    ],
+)
+def test_references_that_cannot_be_used(
+    model: OmniVoiceSpeech, tmp_path: Path, change: dict, error: type[Exception], said: str
+) -> None:
+    mine = recorded(tmp_path / "mine.wav", **{"seconds": 2.0, **change})
+    with pytest.raises(error, match=said):
+        spoken(model, setting(clone=True), by=mine)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "transcript", "said"),
+    [
+        (24.0, "Word after word. " * 25, "24.0 s are long for a reference"),
+        (6.0, "Word.", "too short for its 6.0 s: so much text usually takes about 1.1 s"),
+        (2.0, "Word after word. " * 20, "too long for its 2.0 s: so much text usually takes about 20.0 s"),
+    ],
+)
+def test_references_that_are_odd_are_used_with_a_warning(
+    model: OmniVoiceSpeech, tmp_path: Path, seconds: float, transcript: str, said: str
+) -> None:
+    pytest.importorskip("transformers")
+    mine = recorded(tmp_path / "mine.wav", seconds, transcript=transcript)
+    notes = model._prompt(mine, setting(clone=True, prepare=False).options, lambda: None).notes
+    assert any(said in note for note in notes), notes
+
+
+def damaged(root: Path, tmp_path: Path, harm: Callable[[Path], None]) -> Path:
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    harm(copy)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda root: (root / "tokenizer.json").unlink(), "tokenizer.json is missing"),
+        (lambda root: (root / "config.json").write_text("{}"), "lacks 'model_type'"),
+        (lambda root: (root / "audio_tokenizer" / "model.safetensors").unlink(), "holds no weights"),
+        (
+            lambda root: (root / "audio_tokenizer" / "model.safetensors").write_bytes(
+                (root / "model.safetensors").read_bytes()
+            ),
+            "is not the codec of OmniVoice",
+        ),
+        (
+            lambda root: (root / "model.safetensors").write_bytes(
+                (root / "audio_tokenizer" / "model.safetensors").read_bytes()
+            ),
+            "does not fit this architecture",
+        ),
+    ],
+)
+def test_damaged_releases_are_named(root: Path, tmp_path: Path, harm: Callable, said: str) -> None:
+    with pytest.raises(CheckpointError, match=said):
+        load(damaged(root, tmp_path, harm))
+
+
+def test_what_only_other_families_have_is_refused(model: OmniVoiceSpeech) -> None:
+    with pytest.raises(SettingError, match=r"Calibrating is for models that go from .* fills in masked"):
+        flow_model(model, "Calibrating")
+    for technique in ("ditreducio", "speculative", "spade", "steps", "error_curve"):
+        assert "is not for models like OmniVoice" in problem(model.info, setting(Engaged(technique)))
+    assert problem(model.info, setting(Engaged("blockwise"), Engaged("guidance_interval"))) is None

@@ -1,0 +1,93 @@
+"""OmniVoice's rules about text, duration and sound, against what the official functions gave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import SettingError
+from engine.models.omnivoice import duration, sound, tags, text
+from engine.sampling.demasking_schedule import commit_counts, demasking_times
+from tests.parity.fixtures import Fixture, assert_close, fixtures
+
+RATE = 24000
+utilities = pytest.mark.parametrize("fixture", fixtures("ar", lambda description: "combine_text" in description))
+
+
+@utilities
+def test_parity_omnivoice_util_durations(fixture: Fixture) -> None:
+    for case in fixture.description["duration"]:
+        assert duration.weight(case["text"]) == pytest.approx(case["total_weight"]), case
+        found = duration.frames(case["text"], case["ref_text"] or "", case["ref_tokens"] or 0, case["speed"])
+        assert found == case["target_tokens"], case
+
+
+@utilities
+def test_parity_omnivoice_util_schedule(fixture: Fixture) -> None:
+    for case in fixture.description["schedule"]:
+        times = demasking_times(case["num_step"], case["t_shift"])
+        assert times.tolist() == pytest.approx(case["timesteps"], abs=1e-9)
+        assert list(commit_counts(8 * case["T"], case["num_step"], case["t_shift"])) == case["counts"], case["T"]
+
+
+@utilities
+def test_parity_omnivoice_util_languages(fixture: Fixture) -> None:
+    for case in fixture.description["language"]:
+        found, notes = tags.language(case["given"] or "")
+        assert found == case["resolved"], case
+        assert bool(notes) == (case["given"] == "xx-unknown")
+
+
+@utilities
+def test_parity_omnivoice_util_descriptions_of_voices(fixture: Fixture) -> None:
+    for case in fixture.description["instruct"]:
+        if "error" in case:
+            with pytest.raises(SettingError, match=r"\w{4,}"):
+                tags.instruct(case["given"], chinese=case["use_zh"])
+        else:
+            assert tags.instruct(case["given"], chinese=case["use_zh"]) == case["ok"], case
+
+
+@utilities
+def test_parity_omnivoice_util_texts(fixture: Fixture) -> None:
+    for case in fixture.description["combine_text"]:
+        assert text.combined(case["text"], case["ref_text"] or "") == case["out"], case
+    for case in fixture.description["add_punctuation"]:
+        assert text.ended(case["text"]) == case["out"], case
+    for case in fixture.description["nonverbal_split"]:
+        assert text.segments(case["text"]) == case["segments"], case
+
+
+@utilities
+def test_parity_omnivoice_util_chunks(fixture: Fixture) -> None:
+    for case in fixture.description["chunk_text"]:
+        assert text.chunks(case["text"], case["chunk_len"], case["min_chunk_len"]) == case["out"], case
+
+
+def audio_of(fixture: Fixture) -> np.ndarray:
+    return fixture["audio"][0].numpy()
+
+
+@utilities
+@pytest.mark.parametrize("edges", [(500, 100, 100), (200, 100, 200)])
+def test_parity_omnivoice_util_silence(fixture: Fixture, edges: tuple[int, int, int]) -> None:
+    found, _ = sound.without_silence(audio_of(fixture), RATE, *edges)
+    expected = fixture["remove_silence_" + "_".join(map(str, edges))][0].numpy()
+    assert np.array_equal(found, expected)
+
+
+@utilities
+def test_parity_omnivoice_util_fades(fixture: Fixture) -> None:
+    found = sound.faded(audio_of(fixture), RATE)
+    assert_close(torch.from_numpy(found), fixture["fade_pad_default"][0], 1e-6, "faded and padded speech")
+    short = sound.faded(fixture["short"][0].numpy(), RATE, pad=0.05)
+    assert_close(torch.from_numpy(short), fixture["fade_pad_short"][0], 1e-6, "faded and padded short speech")
+
+
+@utilities
+@pytest.mark.parametrize(("kind", "level"), [("none", None), ("low", 0.05), ("high", 0.2)])
+def test_parity_omnivoice_util_post_processing(fixture: Fixture, kind: str, level: float | None) -> None:
+    found, _ = sound.without_silence(audio_of(fixture), RATE, *sound.OUTPUT_PAUSES)
+    found = sound.faded(sound.levelled(found, level), RATE)
+    assert_close(torch.from_numpy(found), fixture[f"post_{kind}"][0], 1e-6, "post-processed speech")
