@@ -18,7 +18,7 @@ from engine.knobs import NO_VALUES, Values
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo, OperationCounts, Utterance, Voice
 from engine.setting import Setting
-from engine.take import Take
+from engine.take import DemaskedPassage, Take
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.transfer_report import TransferReport
@@ -92,6 +92,16 @@ class CaptureAttention(Command):
     layer: int
     step: int
     artefacts: tuple[StrategyTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class DecodePartial(Command):
+    """Decode a ``passage`` of a take that was made under ``setting`` as it stood behind ``step``, counted from 0."""
+
+    passage: DemaskedPassage
+    step: int
+    voice: Voice
+    setting: Setting
 
 
 @dataclass(frozen=True)
@@ -456,6 +466,15 @@ class AttentionCaptured(Event):
     """Attention of one layer at one step."""
 
     capture: AttentionCapture
+
+
+@dataclass(frozen=True)
+class PartialDecoded(Event):
+    """The sound of a passage as it stood behind a step, float32 mono; not levelled or trimmed as a take is."""
+
+    samples: np.ndarray
+    sample_rate: int
+    step: int
 
 
 @dataclass(frozen=True)

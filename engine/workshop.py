@@ -33,6 +33,7 @@ from engine.messages import (
     CaptureAttention,
     Command,
     ComputeView,
+    DecodePartial,
     DownloadModel,
     EngineReady,
     ExportProfile,
@@ -42,6 +43,7 @@ from engine.messages import (
     MeasureRoofline,
     MeasureTransfer,
     ModelLoaded,
+    PartialDecoded,
     ProfileExported,
     RooflineMeasured,
     Synthesise,
@@ -57,6 +59,7 @@ from engine.messages import (
 )
 from engine.models.base import FLOW, SpeechModel, Synthesis, flow_model
 from engine.models.downloads import download
+from engine.models.masked import MaskedSpeech
 from engine.observers import (
     CalibrationJobObserver,
     JobObserver,
@@ -106,6 +109,8 @@ class Workshop:
                 self._calibrate(command, CalibrationJobObserver(command.job, post, cancelled))
             case MeasureTransfer():
                 self._measure_transfer(command, JobObserver(command.job, post, cancelled))
+            case DecodePartial():
+                self._decode_partial(command, JobObserver(command.job, post, cancelled))
             case CaptureAttention():
                 self._capture_attention(command, JobObserver(command.job, post, cancelled))
             case ComputeView():
@@ -223,6 +228,15 @@ class Workshop:
         report = measure_transfer(model, command.table, command.calibrated, command.unseen, command.setting, observer)
         observer.check()
         observer.post(TransferMeasured(command.job, report, time.perf_counter() - started))
+
+    def _decode_partial(self, command: DecodePartial, observer: JobObserver) -> None:
+        model = self._model_for(command.setting)
+        if not isinstance(model, MaskedSpeech):
+            raise SettingError(f"{model.info.title} fills in no masked tokens; load the model that the take is of.")
+        samples = model.decode_partial(command.passage, command.step, command.voice, command.setting, observer.check)
+        observer.check()
+        samples = self._audible(samples, f"the speech behind step {command.step + 1}", command.setting)
+        observer.post(PartialDecoded(command.job, samples, model.info.sample_rate, command.step))
 
     def _capture_attention(self, command: CaptureAttention, observer: JobObserver) -> None:
         model = flow_model(self._model_for(command.setting), "Capturing attention at a step")
