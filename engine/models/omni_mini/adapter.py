@@ -73,7 +73,7 @@ class OmniMiniSpeech(MaskedSpeech):
         self._front_end.prompt(voice)
 
     def _passages(self, text: str, voice: Voice, prompt: OmniMiniPrompt, options: Values) -> OmniMiniPassages:
-        return self._front_end.passages(text, voice, float(options["speed"]), bool(options["sentences"]))
+        return self._front_end.passages(text, voice, float(options["speed"]), bool(options["by_sentence"]))
 
     def _request(self, passage: OmniMiniPassage, prompt: OmniMiniPrompt, options: Values) -> MaskedRequest:
         text = torch.cat([prompt.tokens, passage.tokens])
