@@ -157,11 +157,12 @@ class _Run:
             if not self._queue.busy:
                 if pausing:
                     return PAUSED
-                if self._queue.left:
+                if self._queue.left and self._crew.idle():
                     raise StudyError("The study cannot go on: what is left waits for takes that could not be made.")
-                if not self._asked_all():
+                if not self._queue.left and self._asked_all():
+                    return FINISHED
+                if not self._queue.left:
                     continue
-                return FINISHED
             for worker, outcome in self._crew.wait(self._follower):
                 self._keep(worker, outcome)
             self._tell()

@@ -1,0 +1,237 @@
+"""Workers on a Ray cluster: one for each graphics card or, without any, for each core. Extra ``[cluster]``. Torch-free.
+
+Every worker holds its own model and judges. This process hands out tasks, keeps what comes back in the study's file and
+gives the task of a worker that died to another; so nothing is lost, and nothing counts twice. Paretone has to be
+installed on all machines, in the same version, with the model's files in the same place.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine import failures
+from engine.errors import StudyError
+from engine.models.base import Observer, SpeechModel
+from engine.observers import SilentObserver
+from engine.studies.running import Lost
+from engine.studies.tasks import Equipment, Outcome, Task
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from engine.studies.performing import Performer
+
+LOCAL = "local"
+"""The address of a cluster of this machine alone, made for the study."""
+_POLL_SECONDS = 0.2
+PATIENCE_SECONDS = 120.0
+"""How long to wait for a worker while there is none."""
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """What a worker says of itself."""
+
+    fingerprint: str
+    node: str
+
+
+class Worker:
+    """Runs on another machine, or in another process of this one."""
+
+    def __init__(self, equipment: Equipment, load: Callable[..., SpeechModel] | None) -> None:
+        self._equipment, self._load = equipment, load
+        self._performer: Performer | None = None
+
+    def ready(self) -> _Ready | str:
+        """Load everything; what went wrong, as a sentence, where it could not be."""
+        import ray
+
+        from engine.models import load_model
+        from engine.studies.performing import Performer
+
+        try:
+            self._performer = Performer(self._equipment, self._load or load_model)
+            info = self._performer.equip(SilentObserver()).info
+        except Exception as error:
+            return failures.sentence(error, "loading the model for a study")
+        return _Ready(info.fingerprint, ray.get_runtime_context().get_node_id())
+
+    def carry_out(self, task: Task) -> Outcome:
+        """Do a task."""
+        return self._performer.carry_out(task, SilentObserver())
+
+
+class Cluster:
+    """A crew of workers on the Ray cluster at ``address``; see :class:`engine.studies.running.Crew`.
+
+    ``workers`` is how many there are to be; by default as many as there are graphics cards, or else cores. ``load``
+    replaces :func:`engine.models.load_model`.
+    """
+
+    def __init__(
+        self, address: str = "auto", workers: int | None = None, load: Callable[..., SpeechModel] | None = None
+    ) -> None:
+        self._address, self._wanted, self._load = address, workers, load
+        self._ray: ModuleType | None = None
+        self._ours = False
+        """Whether the connection to Ray is ours to close."""
+        self._equipment = Equipment("")
+        self._pending: dict[object, object] = {}
+        """Workers that are getting ready, by what will say so."""
+        self._alive: dict[object, _Ready] = {}
+        self._tasks: dict[object, object] = {}
+        """Busy workers by what will hold the outcome."""
+        self._log: list[str] = []
+        self._made: Counter[str] = Counter()
+        """Tasks done by node."""
+
+    # --- Beginning and ending -----------------------------------------------------------------------------------------
+    def begin(self, equipment: Equipment, observer: Observer) -> str:
+        """Connect, and wait for the first worker."""
+        ray = self._connect(observer)
+        self._equipment = equipment
+        for _ in range(self._count()):
+            self._hire()
+        observer.status(f"Waiting for {len(self._pending)} workers")
+        while not self._alive:
+            observer.check()
+            self._welcome(ray.wait(list(self._pending), timeout=_POLL_SECONDS)[0])
+            if not self._alive and not self._pending:
+                raise StudyError(f"No worker could begin: {self._log[-1]}")
+        return next(iter(self._alive.values())).fingerprint
+
+    def _connect(self, observer: Observer) -> ModuleType:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError as error:
+            raise StudyError(
+                "Running on a cluster needs ray, which is not installed; run: pip install 'paretone[cluster]'"
+            ) from error
+        self._ray = ray
+        if not ray.is_initialized():
+            observer.status("Connecting to Ray")
+            address = None if self._address == LOCAL else self._address
+            more = {"include_dashboard": False} if address is None else {}
+            try:
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
+            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+                raise StudyError(
+                    f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray start "
+                    "--head', or give --ray local."
+                ) from error
+            self._ours = True
+        return ray
+
+    def _count(self) -> int:
+        resources = self._ray.cluster_resources()
+        self._has_graphics = resources.get("GPU", 0) >= 1
+        return self._wanted or max(1, int(resources.get("GPU" if self._has_graphics else "CPU", 1)))
+
+    def _hire(self) -> None:
+        """Ask for one more worker; it comes once some machine has room."""
+        needs = {"num_gpus": 1} if self._has_graphics else {"num_cpus": 1}
+        # Nobody but this process restarts a worker: only it knows what that was doing.
+        kind = self._ray.remote(max_restarts=0, max_task_retries=0, **needs)(Worker)
+        paths = os.pathsep.join(path for path in sys.path if path)
+        actor = kind.options(runtime_env={"env_vars": {"PYTHONPATH": paths}}).remote(self._equipment, self._load)
+        self._pending[actor.ready.remote()] = actor
+
+    def end(self) -> None:
+        """Let all workers go."""
+        if self._ray is None:
+            return
+        for actor in (*self._alive, *self._pending.values()):
+            self._ray.kill(actor)
+        self._alive, self._pending, self._tasks = {}, {}, {}
+        if self._ours:
+            self._ray.shutdown()
+
+    # --- Working ------------------------------------------------------------------------------------------------------
+    @property
+    def size(self) -> int:
+        """How many workers are there now."""
+        return max(1, len(self._alive))
+
+    def idle(self) -> list[object]:
+        """Workers without a task."""
+        busy = set(self._tasks.values())
+        return [actor for actor in self._alive if actor not in busy]
+
+    def start(self, worker: object, task: Task) -> None:
+        """Send ``worker`` its task."""
+        self._tasks[worker.carry_out.remote(task)] = worker
+
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | Lost]]:
+        """What came back. Empty once a further worker is ready."""
+        lonely_since = time.monotonic()
+        while True:
+            observer.check()
+            watched = [*self._tasks, *self._pending]
+            if not self._alive and (not watched or time.monotonic() - lonely_since > PATIENCE_SECONDS):
+                raise StudyError(
+                    "No worker is left on the cluster, and none comes back; what is finished is kept: bring the "
+                    "cluster up and run the same command again."
+                )
+            ready = self._ray.wait(watched, timeout=_POLL_SECONDS)[0]
+            if not ready:
+                continue
+            came = [(self._tasks.pop(one), one) for one in ready if one in self._tasks]
+            more = self._welcome([one for one in ready if one in self._pending])
+            if came or more:
+                return [(worker, self._outcome(worker, one)) for worker, one in came]
+
+    def _outcome(self, worker: object, reference: object) -> Outcome | Lost:
+        try:
+            outcome = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return self._bury(worker, _first_line(error))
+        self._made[self._alive[worker].node] += 1
+        return outcome
+
+    def _bury(self, worker: object, why: str) -> Lost:
+        """Take note of a worker's death and ask for another in its place."""
+        node = self._alive.pop(worker).node
+        # One that merely cannot be reached would keep its machine's room.
+        self._ray.kill(worker)
+        self._log.append(f"A worker on node {node[:8]} died ({why}); its task was given to another.")
+        self._hire()
+        return Lost(why)
+
+    def _welcome(self, references: list[object]) -> int:
+        """Let workers in that are ready; how many came."""
+        came = 0
+        for one in references:
+            actor = self._pending.pop(one)
+            try:
+                said = self._ray.get(one)
+            except self._ray.exceptions.RayError as error:
+                said = f"A worker died while it loaded the model: {_first_line(error)}"
+            if isinstance(said, str):
+                self._log.append(said)
+                continue
+            expected = next(iter(self._alive.values()), said).fingerprint
+            if said.fingerprint != expected:
+                self._log.append(f"The worker on node {said.node[:8]} has other weights; it is left out.")
+                self._ray.kill(actor)
+                continue
+            self._alive[actor] = said
+            came += 1
+        return came
+
+    def log(self) -> list[str]:
+        """Who did how much, and what happened."""
+        done = ", ".join(f"{count} on node {node[:8]}" for node, count in self._made.items())
+        return [*([f"Tasks done: {done}."] if done else []), *self._log]
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".:") if lines else type(error).__name__

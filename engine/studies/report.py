@@ -1,0 +1,357 @@
+"""A study's report: one HTML file that needs nothing else, and its tables as CSV and LaTeX. Torch-free.
+
+Audio is put into the page as 16-bit FLAC, which loses nothing that can be heard and which browsers play; where a study
+has more takes than a page should hold, the page has those of the first sentences and says where the others are.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+from html import escape
+from pathlib import Path
+
+from engine import files
+from engine.errors import StudyError
+from engine.measure.metrics import METRICS, Metric, metric
+from engine.studies.drawing import Point, scatter
+from engine.studies.results import Heard, Results, SettingResult
+from engine.studies.search import answer
+from engine.studies.space import Search
+from engine.studies.store import Store
+from engine.studies.study import duration
+from engine.studies.wording import setting_title
+from engine.techniques import technique
+
+AUDIO_BYTES = 30 * 2**20
+"""Of FLAC in a page, at most."""
+SPEEDS = ("speed_up", "real_time_factor")
+"""What figures have along x, the first that was measured."""
+QUALITIES = ("word_error_rate", "whisper_word_error_rate", "speaker_similarity", "utmos", "log_mel_distance")
+"""What they have along y: one figure for each that was measured."""
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light
+dark; } table { border-collapse: collapse; font-size: 13px; } td, th { padding: .25rem .6rem; border-bottom: 1px solid
+#8884; text-align: right; white-space: nowrap; } td:nth-child(2), th:nth-child(2) { text-align: left; white-space:
+normal; } .wide { overflow-x: auto; } .best { font-weight: 600; } small { opacity: .75; } audio { height: 2rem; width:
+15rem; } pre { overflow-x: auto; background: #8882; padding: .6rem; font-size: 12px; } svg { max-width: 100%; height:
+auto; }
+"""
+
+
+def write_report(results: Results, place: Path, search: Search | None = None) -> tuple[Path, ...]:
+    """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
+
+    Raises :class:`StudyError` where nothing has been made yet, or they cannot be written.
+    """
+    if not any(one.finished for one in results.settings):
+        raise StudyError(f"The study in {results.folder} has no finished take yet; run it first.")
+    made = {
+        "report.html": to_html(results, search),
+        "results.csv": to_csv(results),
+        "takes.csv": takes_csv(results),
+        "results.tex": to_latex(results),
+    }
+    for name, text in made.items():
+        try:
+            files.write_atomically(place / name, text.encode())
+        except OSError as error:
+            raise StudyError(f"{place / name} could not be written: {files.reason(error)}.") from error
+    return tuple(place / name for name in made)
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+def to_csv(results: Results) -> str:
+    """One row a setting: each metric with its interval and number of takes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = [one.name for one in results.metrics]
+    columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
+    writer.writerow(["setting", "key", "origin", "takes", "problem", *columns, "definition"])
+    for one in results.settings:
+        cells: list[object] = []
+        for name in names:
+            figure = one.figures.get(name)
+            cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
+        definition = json.dumps(one.setting.to_json(), sort_keys=True)
+        writer.writerow([setting_title(one), one.key, one.origin, one.finished, one.problem, *cells, definition])
+    return text.getvalue()
+
+
+def takes_csv(results: Results) -> str:
+    """One row a finished take, as measured."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    own = [one for one in METRICS if one.of is not None]
+    head = ["setting", "text", "voice", "seed", "round", "audio", *(one.name for one in own), "clock_seconds", "clock"]
+    writer.writerow([*head, "verdicts", "machine", "created"])
+    with Store(results.folder, read_only=True) as store:
+        for take in store.takes():
+            values = [one.of(take.measurements, take.metrics, take.log_mel_distance) for one in own]
+            verdicts = json.dumps(
+                [[one.judge, dict(one.figures), one.heard] for one in take.verdicts], ensure_ascii=False
+            )
+            writer.writerow(
+                [
+                    take.cell.setting,
+                    take.text,
+                    take.voice,
+                    take.cell.seed,
+                    take.cell.round,
+                    f"audio/{take.take}.wav",
+                    *("" if value is None else value for value in values),
+                    take.clock_seconds,
+                    take.clock,
+                    verdicts,
+                    take.machine,
+                    take.created,
+                ]
+            )
+    return text.getvalue()
+
+
+def to_latex(results: Results) -> str:
+    """A table for papers, with the package booktabs."""
+    shown = [one for one in results.metrics if one.better != "neither" and _varies(results, one)]
+    lines = [
+        "% Needs \\usepackage{booktabs}. Values with 95 \\% bootstrap intervals over the sentences.",
+        f"\\begin{{tabular}}{{l{'r' * len(shown)}}}",
+        "\\toprule",
+        " & ".join(["Setting", *(_tex(one.label) + _arrow(one) for one in shown)]) + " \\\\",
+        "\\midrule",
+    ]
+    for one in results.settings:
+        if one.finished:
+            lines.append(" & ".join([_tex(setting_title(one)), *(_tex_figure(one, each) for each in shown)]) + " \\\\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _varies(results: Results, one: Metric) -> bool:
+    """Whether the settings differ in it at all: a column of zeros says nothing in a paper."""
+    return len({setting.value(one.name) for setting in results.settings} - {None}) > 1
+
+
+def _arrow(one: Metric) -> str:
+    return " $\\downarrow$" if one.better == "lower" else " $\\uparrow$"
+
+
+def _tex_figure(one: SettingResult, each: Metric) -> str:
+    figure = one.figures.get(each.name)
+    if figure is None:
+        return "--"
+    if figure.low == figure.high:
+        return f"{figure.value:.3g}"
+    return f"{figure.value:.3g} {{\\scriptsize [{figure.low:.3g}, {figure.high:.3g}]}}"
+
+
+_TEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--"}
+_GREEK = {
+    "δ": "\\delta",
+    "β": "\\beta",
+    "τ": "\\tau",
+    "ε": "\\varepsilon",
+    "θ": "\\theta",
+    "α": "\\alpha",
+    "γ": "\\gamma",
+}
+
+
+def _tex(text: str) -> str:
+    """``text`` with all that means something to LaTeX escaped."""
+    found = []
+    for letter in text:
+        if letter in _GREEK:
+            found.append(f"${_GREEK[letter]}$")
+        else:
+            found.append(_TEX.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter))
+    return "".join(found)
+
+
+# --- The page ---------------------------------------------------------------------------------------------------------
+def to_html(results: Results, search: Search | None = None) -> str:
+    """The whole page."""
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        f"<title>{escape(results.title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(results.title)}</h1>",
+        f"<p>{escape(_summary(results))}</p>",
+        *(_answer(search, results) if search else []),
+        *_figures(results),
+        "<h2>Settings</h2>",
+        _table(results),
+        *_floor(results),
+        *_players(results),
+        *_definitions(results),
+        *_origin(results),
+        "</body></html>",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _summary(results: Results) -> str:
+    takes = sum(one.finished for one in results.settings)
+    run = [one for one in results.settings if one.finished]
+    return (
+        f"{len(run)} settings of {results.model} (weights {results.checkpoint[:12]}), {takes} takes, begun "
+        f"{results.created[:10]}; {duration(results.busy_seconds)} of computing."
+    )
+
+
+def _answer(search: Search, results: Results) -> list[str]:
+    told = answer(search, results.trials)
+    rows = []
+    for one in told.trials:
+        setting = results.setting(one.setting)
+        values = ", ".join(
+            f"{metric(name).title} {value:.4g}"
+            for name, value in zip(search.objectives, one.outcome["values"], strict=True)
+        )
+        rows.append(f"<li>{escape(setting_title(setting))}: {escape(values)}</li>")
+    found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial keeps to it.</p>"
+    count = f"{told.complete} of {told.total} trials were evaluated, {told.kept} keep to it."
+    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{count}</p>"]
+
+
+def _figures(results: Results) -> list[str]:
+    speed = next((name for name in SPEEDS if any(name in one.figures for one in results.settings)), None)
+    parts = []
+    for name in QUALITIES:
+        points = _points(results, speed, name) if speed else []
+        if len(points) > 1:
+            across, down = metric(speed), metric(name)
+            parts += [f"<h2>{escape(down.title)} against {escape(across.title)}</h2>"]
+            parts += [scatter(points, across.label, down.label)]
+            parts += [
+                "<p><small>Filled: no other setting is better in both. Lines: 95 % intervals. Numbers: rows of the "
+                f"table. {escape(down.definition)}</small></p>"
+            ]
+    return parts
+
+
+def _points(results: Results, x: str, y: str) -> list[Point]:
+    best, points = results.front((x, y)), []
+    for number, one in enumerate(results.settings, start=1):
+        across, down = one.figures.get(x), one.figures.get(y)
+        if across is None or down is None:
+            continue
+        names = " + ".join(technique(each.technique).title for each in one.setting.techniques) or "No technique"
+        label = f"{setting_title(one)}: {metric(x).title} {across.value:.4g}, {metric(y).title} {down.value:.4g}"
+        intervals = (across.low, across.high), (down.low, down.high)
+        on_front = one.key in best
+        mark = str(number) if on_front else ""
+        points.append(Point(across.value, down.value, *intervals, names, label, mark, on_front))
+    return points
+
+
+def _table(results: Results) -> str:
+    shown = results.metrics
+    best = results.front([name for name in (*SPEEDS[:1], *QUALITIES) if any(name == one.name for one in shown)])
+    heads = "".join(f'<th title="{escape(one.definition)}">{escape(one.label)}</th>' for one in shown)
+    rows = [f"<tr><th>#</th><th>Setting</th>{heads}<th>Takes</th></tr>"]
+    for number, one in enumerate(results.settings, start=1):
+        cells = "".join(f"<td>{_figure(one, each)}</td>" for each in shown)
+        title = escape(setting_title(one)) + (f"<br><small>{escape(one.problem)}</small>" if one.problem else "")
+        look = ' class="best"' if one.key in best else ""
+        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{one.finished}</td></tr>")
+    note = (
+        "<p><small>In brackets: 95 % intervals by bootstrap over the sentences. Bold: no other setting is better in "
+        "speed and all measures of quality at once. What each column is, is said when it is pointed at.</small></p>"
+    )
+    return f'<div class="wide"><table>{"".join(rows)}</table></div>{note}'
+
+
+def _figure(one: SettingResult, each: Metric) -> str:
+    figure = one.figures.get(each.name)
+    if figure is None:
+        return "–"
+    interval = "" if figure.low == figure.high else f" <small>({figure.low:.3g}–{figure.high:.3g})</small>"
+    return f"{figure.value:.4g}{interval}"
+
+
+def _floor(results: Results) -> list[str]:
+    lines = [
+        f"{metric(name).title} of the same judge on the reference speech: {figure.value:.2%} ({figure.low:.2%}–"
+        f"{figure.high:.2%}, {figure.n} recordings): below that, no difference can be heard by it."
+        for name, figure in results.references.items()
+    ]
+    if results.no_reference:
+        lines.append(f"No reference speech for the judges' own errors: {results.no_reference}")
+    lines += [f"Could not be made: {sentence}" for sentence in results.failures]
+    return [f"<p>{escape(line)}</p>" for line in lines]
+
+
+def _players(results: Results) -> list[str]:
+    """Players by sentence, as many sentences as the page has room for."""
+    sentences: dict[tuple[str, str, int], list[tuple[int, str, Heard]]] = {}
+    for number, one in enumerate(results.settings, start=1):
+        for heard in results.heard.get(one.key, ()):
+            place = sentences.setdefault((heard.text, heard.voice, heard.seed), [])
+            place.append((number, setting_title(one), heard))
+    parts, spent, shown = ["<h2>Listen</h2>"], 0, 0
+    for (text, voice, seed), takes in sentences.items():
+        encoded = [_flac(heard.path) for _, _, heard in takes]
+        size = sum(map(len, encoded))
+        if shown and spent + size > AUDIO_BYTES:
+            break
+        spent, shown = spent + size, shown + 1
+        rows = "".join(map(_player, takes, encoded))
+        parts.append(f"<h3>“{escape(text)}” <small>({escape(voice)}, seed {seed})</small></h3><table>{rows}</table>")
+    if shown < len(sentences):
+        place = escape(str(results.folder / "audio"))
+        told = f"{shown} of {len(sentences)} utterances; the others are in <code>{place}</code>, named in takes.csv."
+        parts.append(f"<p>{told}</p>")
+    return parts
+
+
+def _player(take: tuple[int, str, Heard], data: str) -> str:
+    number, title, heard = take
+    understood = f"<br><small>heard: {escape(heard.understood)}</small>" if heard.understood else ""
+    player = f'<audio controls preload="none" src="data:audio/flac;base64,{data}"></audio>'
+    return f"<tr><td>{number}</td><td>{escape(title)}{understood}</td><td>{player}</td></tr>"
+
+
+def _flac(path: Path) -> str:
+    """A recording as base64 of 16-bit FLAC; what is beyond full scale is cut off, as a player would."""
+    import soundfile
+
+    try:
+        samples, rate = soundfile.read(path, dtype="float32")
+    except (OSError, RuntimeError) as error:
+        raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
+    content = io.BytesIO()
+    soundfile.write(content, samples.clip(-1, 1), rate, format="FLAC", subtype="PCM_16")
+    return base64.b64encode(content.getvalue()).decode()
+
+
+def _definitions(results: Results) -> list[str]:
+    parts = ["<h2>Every setting in full</h2>"]
+    for number, one in enumerate(results.settings, start=1):
+        text = json.dumps(one.setting.to_json(), indent=1, ensure_ascii=False)
+        parts.append(
+            f"<details><summary>{number}. {escape(setting_title(one))} <small>({one.key})</small></summary>"
+            f"<pre>{escape(text)}</pre></details>"
+        )
+    return parts
+
+
+def _origin(results: Results) -> list[str]:
+    definition = json.dumps(dict(results.definition), indent=1, ensure_ascii=False)
+    file = Path(results.file).name if results.file else "study.json"
+    return [
+        "<h2>Machine</h2>",
+        *(f"<p>{escape(machine)}</p>" for machine in results.machines),
+        *(f"<p>Speed-ups are measured by {escape(clock)}.</p>" for clock in results.clocks),
+        "<h2>To repeat it</h2>",
+        f"<pre>paretone study run {escape(_quoted(file))}\nparetone study export {escape(_quoted(file))}</pre>",
+        f"<p>{escape(file)} was, as JSON (which <code>paretone study run</code> reads as well):</p>",
+        f"<pre>{escape(definition)}</pre>",
+    ]
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w.+-]+", name) else "'" + name.replace("'", "'\\''") + "'"

@@ -1,0 +1,110 @@
+"""A study on a local Ray cluster of two nodes, of which one is killed in the middle."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudyError
+from engine.studies.running import FINISHED, run
+from engine.studies.store import Store, StoredTake
+from engine.studies.study import Study
+from tests.engine.studies import small
+from tests.engine.studies.small import Follower, finished, study
+
+ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
+from ray.cluster_utils import Cluster as Nodes  # noqa: E402
+
+from engine.studies.cluster import Cluster  # noqa: E402
+
+pytestmark = pytest.mark.slow
+STORE = 80 * 2**20
+"""Bytes of Ray's own memory on each node; the least that it takes."""
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
+    arguments = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
+    cluster = Nodes(initialize_head=True, connect=False, head_node_args=arguments)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def many() -> Study:
+    grid = {"steps.steps": ["off", 2, 3], "ditreducio.threshold": ["off", 1.5]}
+    return study(sentences=[f"This is sentence {number}." for number in range(12)], seeds=[0, 1], grid=grid)
+
+
+class Killer(Follower):
+    """Kills a node once some takes are there."""
+
+    def __init__(self, cluster: Nodes, node: object, after: int) -> None:
+        super().__init__()
+        self._cluster, self._node, self._after = cluster, node, after
+
+    def take(self, take: StoredTake) -> None:
+        super().take(take)
+        if len(self.takes) == self._after:
+            self._cluster.remove_node(self._node, allow_graceful=False)
+
+
+def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
+    nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    second = nodes.add_node(num_cpus=1, object_store_memory=STORE)
+    nodes.wait_for_nodes()
+    chosen = many()
+    crew, killer = Cluster(nodes.address, load=small.load), Killer(nodes, second, after=40)
+    with Store(tmp_path / "cluster") as store:
+        store.begin(chosen)
+        assert run(chosen, store, crew, killer) == FINISHED
+        log = crew.log()
+        there = {one.cell: one for one in store.takes()}
+    with capsys.disabled():
+        print("", *log, sep="\n  ")
+    assert any("died" in line for line in log)
+    assert len(crew._made) == 2, "only one node ever worked"
+    assert len(killer.takes) == len(there) == chosen.takes
+    assert sum(crew._made.values()) >= chosen.takes
+    # The same as on one machine, take for take and sample for sample.
+    assert finished(tmp_path / "here", chosen) == FINISHED
+    with Store(tmp_path / "here") as store:
+        here = {one.cell: one for one in store.takes()}
+    assert set(there) == set(here)
+    for cell, take in here.items():
+        mine = there[cell]
+        assert (mine.take, mine.log_mel_distance, mine.metrics) == (take.take, take.log_mel_distance, take.metrics)
+        assert mine.measurements.ops_ratio == take.measurements.ops_ratio
+    for path in (tmp_path / "here" / "audio").iterdir():
+        assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_cluster_that_is_not_there_says_so(tmp_path: Path) -> None:
+    # In a process of its own: Ray remembers a connection that failed.
+    code = (
+        "from engine.studies.cluster import Cluster\n"
+        "from engine.studies.tasks import Equipment\n"
+        "from engine.observers import SilentObserver\n"
+        "from engine.errors import StudyError\n"
+        "try:\n"
+        "    Cluster('auto').begin(Equipment('f5-mini'), SilentObserver())\n"
+        "except StudyError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "There is no Ray cluster at 'auto'" in done.stdout
+    assert "ray start" in done.stdout
+
+
+def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.begin(study(device="cuda"))
+        with pytest.raises(StudyError, match=r"No worker could begin: .*cuda"):
+            run(study(device="cuda"), store, Cluster(nodes.address, load=small.load), Follower())

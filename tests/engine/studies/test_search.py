@@ -1,0 +1,108 @@
+"""Searching: Optuna asks, the study answers, and everything is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import Cancelled, StudyError
+from engine.studies.results import read
+from engine.studies.running import FINISHED
+from engine.studies.search import answer
+from engine.studies.store import COMPLETE, FAILED, Store
+from engine.studies.study import Study
+from tests.engine.studies.small import Follower, finished, study
+
+SEARCH = {
+    "trials": 14,
+    "seed": 3,
+    "objectives": ["ops_ratio"],
+    "space": {"steps.steps": {"low": 1, "high": 4}, "first_block.threshold": ["off", 0.1, 0.5]},
+    "constraint": [{"metric": "log_mel_distance", "at_most": 0.35}],
+}
+
+
+def searching(**changes: object) -> Study:
+    return study(grid=None, sentences=["One sentence.", "Another one."], search={**SEARCH, **changes})
+
+
+def test_the_answer_is_the_best_of_those_that_keep_to_the_constraints(tmp_path: Path) -> None:
+    chosen = searching()
+    assert finished(tmp_path, chosen) == FINISHED
+    found = read(tmp_path)
+    assert len(found.trials) == 14
+    complete = [one for one in found.trials if one.state == COMPLETE]
+    assert len(complete) >= 10
+    for one in complete:
+        setting = found.setting(one.setting)
+        assert one.outcome["values"] == [setting.figures["ops_ratio"].value]
+        (excess,) = one.outcome["constraints"].values()
+        assert excess == pytest.approx(setting.figures["log_mel_distance"].value - 0.35)
+    kept = [one for one in complete if next(iter(one.outcome["constraints"].values())) <= 0]
+    broken = [one for one in complete if one not in kept]
+    assert kept and broken, "the bound does not divide the space"
+    told = answer(chosen.search, found.trials)
+    assert (told.kept, told.complete, told.total) == (len(kept), len(complete), 14)
+    best = min(one.outcome["values"][0] for one in kept)
+    assert {one.outcome["values"][0] for one in told.trials} == {best}
+    # One that breaks it may well be faster; it is no answer.
+    assert min(one.outcome["values"][0] for one in broken) < best
+
+
+def test_two_objectives_have_a_front(tmp_path: Path) -> None:
+    chosen = searching(objectives=["ops_ratio", "log_mel_distance"], constraint=[], sampler="nsga2", trials=10)
+    assert finished(tmp_path, chosen) == FINISHED
+    found = read(tmp_path)
+    told = answer(chosen.search, found.trials)
+    values = np.array([one.outcome["values"] for one in told.trials])
+    for index, one in enumerate(values):
+        others = np.delete(values, index, axis=0)
+        assert not ((others <= one).all(1) & (others < one).any(1)).any()
+    assert {one.setting for one in told.trials} <= {one.key for one in found.settings}
+
+
+def test_a_search_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    with pytest.raises(Cancelled):
+        finished(tmp_path, searching(), Follower(cancel_after=9))
+    with Store(tmp_path) as store:
+        before = {one.number: one for one in store.trials()}
+    assert any(one.state == COMPLETE for one in before.values())
+    follower = Follower()
+    assert finished(tmp_path, searching(), follower) == FINISHED
+    with Store(tmp_path) as store:
+        after = {one.number: one for one in store.trials()}
+        cells = store.cells()
+    assert len(after) == 14
+    # What was running is finished under its own number, with the parameters that it had.
+    for number, one in before.items():
+        assert (after[number].params, after[number].setting) == (one.params, one.setting)
+        assert after[number].state in (COMPLETE, FAILED)
+        if one.state == COMPLETE:
+            assert after[number] == one
+    assert len(cells) == 9 + len(follower.takes)
+
+
+def test_trials_that_techniques_rule_out_say_why(tmp_path: Path) -> None:
+    space = {"first_block.threshold": [0.1, 0.5], "error_curve.threshold": ["off", 0.1, 0.2]}
+    assert finished(tmp_path, searching(space=space, trials=12, sampler="random")) == FINISHED
+    trials = read(tmp_path).trials
+    failed = [one for one in trials if one.state == FAILED]
+    assert failed and all("error_curve.threshold" in one.params for one in failed)
+    assert all(one.outcome["problem"] for one in failed)
+    assert any(one.state == COMPLETE for one in trials)
+
+
+def test_a_setting_without_its_metric_is_a_trial_that_failed(tmp_path: Path) -> None:
+    finished(tmp_path, searching(objectives=["speaker_similarity"], constraint=[], trials=3))
+    trials = read(tmp_path).trials
+    assert [one.state for one in trials] == [FAILED] * 3
+    assert trials[0].outcome["problem"] == "SIM-o could not be measured"
+    assert answer(searching().search, trials).trials == ()
+
+
+def test_without_optuna_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
+    with pytest.raises(StudyError, match=r"pip install 'paretone\[search\]'"):
+        finished(tmp_path, searching())
