@@ -23,7 +23,7 @@ def test_every_entry_can_be_loaded_and_its_own_defaults_are_allowed(one: Catalog
 
 
 def test_bundled_models_are_there() -> None:
-    assert {one.id for one in catalogue.MODELS if one.bundled} == {"f5-mini", "lm-mini", "megatts3-mini"}
+    assert {one.id for one in catalogue.MODELS if one.bundled} == {"f5-mini", "lm-mini", "megatts3-mini", "omni-mini"}
     assert all(one.available for one in catalogue.MODELS if one.bundled)
 
 
