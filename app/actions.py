@@ -34,6 +34,9 @@ class Actions(QObject):
         self.accelerated = make("Synthesise &accelerated", "Speak the text with the engaged techniques", "Ctrl+Return")
         self.cancel = make("Ca&ncel", "Cancel what runs", "Esc")
         self.export_profile = make("&Export profile…", "Write the setting with its evidence for elsewhere", "Ctrl+E")
+        self.export_weights = make(
+            "Export &student or draft…", "Write weights with fewer layers as others load them", "Ctrl+Shift+E"
+        )
         self.compare = make("&Play and switch A/B", "Play; while playing, switch between A and B", "Ctrl+Space")
         self.play = make("Play or &pause", "Play or pause the sounding take", "Ctrl+P")
         self.set_a = make("Set selected take as &A", "Compare with this take as A", "Ctrl+1")

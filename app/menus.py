@@ -35,7 +35,10 @@ class Menus:
         self._choose_device = choose_device
         self._devices: tuple[object, ...] = ()
         bar = window.menuBar()
-        _fill(bar.addMenu("&File"), (actions.export_profile, actions.save_wav, actions.data_folder, None, actions.quit))
+        _fill(
+            bar.addMenu("&File"),
+            (actions.export_profile, actions.export_weights, actions.save_wav, actions.data_folder, None, actions.quit),
+        )
         self._fill_model(bar.addMenu("&Model"), actions, choose_model)
         _fill(
             bar.addMenu("&Run"),

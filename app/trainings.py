@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.knobs import Choice, Effect, Knob, Number, Values
-from engine.messages import Command, TrainDraft, TrainGuidanceFree, TrainStudent
+from engine.knobs import Choice, Effect, Knob, Number, Text, Values
+from engine.messages import Command, TrainBundledModel, TrainDraft, TrainGuidanceFree, TrainStudent
 from engine.models.base import ModelInfo
 from engine.techniques import guidance_free, spade, speculative
 
@@ -80,6 +80,8 @@ class Training:
     """How long it usually takes on a processor."""
     folder: Callable[[str, Values], str]
     """A name for the work folder, of the model's name and the knobs."""
+    takes_manifest: bool = True
+    """Whether recordings can be given."""
     needs_manifest: bool = False
     remark: Callable[[Values], str] = lambda knobs: ""
     """What the knobs come to, as a sentence."""
@@ -138,6 +140,23 @@ def _student(job: int, place: Place, plan: Plan) -> Command:
         variant=place.variant,
         device=place.device,
     )
+
+
+def _language_model(recipe: str) -> Callable[[int, Place, Plan], Command]:
+    def command(job: int, place: Place, plan: Plan) -> Command:
+        return TrainBundledModel(
+            job,
+            recipe,
+            plan.work,
+            sentences=int(plan.knobs["sentences"]),
+            codec=str(plan.knobs.get("codec", "")),
+            minutes=plan.minutes,
+            resume=plan.resume,
+            half_precision=plan.half_precision,
+            device=place.device,
+        )
+
+    return command
 
 
 def _guidance(knobs: Values) -> str:
@@ -248,7 +267,65 @@ STUDENT = Training(
     folder=lambda model, knobs: f"{model}-student-{_depth(knobs)}",
     remark=lambda knobs: _kept(knobs),
 )
-TRAININGS = (GUIDANCE_FREE, DRAFT, STUDENT)
+_FLITE = (
+    "Everything is learnt from what the program flite speaks, which is done first, into the folder corpus beside the "
+    "work folder; the model that is loaded is not touched."
+)
+_CORPUS = _count(
+    "sentences",
+    "Sentences a voice",
+    "How many sentences flite speaks in each of two voices to learn from.",
+    3_400,
+    20_000,
+    40,
+)
+TOKENIZER = Training(
+    name="speech-tokenizer",
+    title="Speech tokenizer (from nothing)",
+    families=("language",),
+    intro="Makes the bundled language model's speech tokenizer: mel frames to one code of 1,920 for every two, and "
+    f"back. {_FLITE}",
+    knobs=(_CORPUS,),
+    found=(
+        Found("mel", "error of copies, log mel", share=False),
+        Found("phones", "phones known from the codes"),
+        Found("codes", "codes in use", share=False),
+    ),
+    progress="At step {step} copies of held-out speech are {found} from it in log mel.",
+    command=_language_model("speech-tokenizer"),
+    minutes=lambda info: 20.0,
+    folder=lambda model, knobs: "speech-tokenizer",
+    takes_manifest=False,
+)
+LANGUAGE_MODEL = Training(
+    name="lm-mini",
+    title="LM mini (from nothing)",
+    families=("language",),
+    intro="Makes a language model like the bundled one, which speaks through a speech tokenizer. To hear it, load LM "
+    f"mini from the folder that is made. {_FLITE}",
+    knobs=(
+        Text(
+            "codec",
+            "Tokenizer",
+            "Folder of a speech tokenizer that was made here (its folder export); empty for the bundled one.",
+            default="",
+            effect=Effect.AFTER_TRAINING,
+            longest=1_000,
+        ),
+        _CORPUS,
+    ),
+    found=(
+        Found("cross_entropy", "cross-entropy of held-out speech, nats", share=False),
+        Found("first", "predicts what was spoken"),
+        Found("among_ten", "has it among ten"),
+    ),
+    progress="At step {step} the cross-entropy of held-out speech is {found} nats.",
+    command=_language_model("lm-mini"),
+    minutes=lambda info: 50.0,
+    folder=lambda model, knobs: "lm-mini-from-nothing",
+    takes_manifest=False,
+)
+TRAININGS = (GUIDANCE_FREE, DRAFT, STUDENT, TOKENIZER, LANGUAGE_MODEL)
 
 
 def training(name: str) -> Training:

@@ -8,7 +8,7 @@ chosen by the sender of a command; every event that a command causes carries it,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from engine.techniques.spade.record import ImportanceRecord
 
 if TYPE_CHECKING:
     from engine.profile import Profile
+    from engine.studies.store import StoredTake
 
 
 # --- Commands --------------------------------------------------------------------------------------------------------
@@ -115,13 +116,22 @@ class MeasureTransfer(Command):
     setting: Setting
 
 
-@dataclass(frozen=True)
-class TrainGuidanceFree(Command):
-    """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance; ``work`` is the run's folder.
+@dataclass(frozen=True, kw_only=True)
+class Training(Command):
+    """What trainings have in common. The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint in the
+    run's folder ``work``, from which the same command goes on with ``resume``. ``device`` as in :class:`LoadModel`."""
 
-    The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint, from which the same command goes on with
-    ``resume``. ``folder``, ``variant`` and ``device`` as in :class:`LoadModel`; the loaded model is not touched.
-    """
+    minutes: float | None = None
+    steps: int | None = None
+    resume: bool = False
+    half_precision: bool = False
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class TrainGuidanceFree(Training):
+    """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance. ``folder`` and ``variant`` as in
+    :class:`LoadModel`; the loaded model is not touched."""
 
     model: str
     manifest: str
@@ -129,22 +139,16 @@ class TrainGuidanceFree(Command):
     weight: float
     method: str = "model-guidance"
     """Or ``distillation``."""
-    minutes: float | None = None
-    steps: int | None = None
-    resume: bool = False
     learning_rate: float | None = None
     """``None`` for the usual one of a model of this size."""
-    half_precision: bool = False
     folder: str = ""
     variant: str = ""
-    device: str = "auto"
 
 
 @dataclass(frozen=True)
-class TrainDraft(Command):
-    """Train a draft of the language model ``model`` for speculative decoding: its lowest ``lower`` and topmost
-    ``upper`` layers, of which the lowest and the head learn. Budget, ``work``, ``resume`` and the last three as in
-    :class:`TrainGuidanceFree`.
+class TrainCompanion(Training):
+    """Train a smaller companion of the language model ``model``, which with ``folder`` and ``variant`` is as in
+    :class:`LoadModel`.
 
     The model speaks ``sentences`` a voice itself and learns from that; recordings of ``manifest`` come in addition, or
     alone where ``sentences`` is 0.
@@ -152,58 +156,43 @@ class TrainDraft(Command):
 
     model: str
     work: str
-    lower: int = 2
-    upper: int = 1
+    _: KW_ONLY
     sentences: int = 600
     manifest: str = ""
-    minutes: float | None = None
-    steps: int | None = None
-    resume: bool = False
-    half_precision: bool = False
     folder: str = ""
     variant: str = ""
-    device: str = "auto"
 
 
-@dataclass(frozen=True)
-class TrainStudent(Command):
-    """Train a student of the language model ``model`` by SPADE: with the ``retained`` layers or, where none are named,
-    with the ``depth`` most important ones by measurement. What it is after each of ``stages`` (minutes of the budget)
-    is kept, too. The rest is as in :class:`TrainDraft`."""
+@dataclass(frozen=True, kw_only=True)
+class TrainDraft(TrainCompanion):
+    """A draft for speculative decoding: the model's lowest ``lower`` and topmost ``upper`` layers, of which the lowest
+    and the head learn."""
 
-    model: str
-    work: str
+    lower: int = 2
+    upper: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainStudent(TrainCompanion):
+    """A student by SPADE: with the ``retained`` layers or, where none are named, with the ``depth`` most important ones
+    by measurement. What it is after each of ``stages`` (minutes of the budget) is kept, too."""
+
     depth: int = 6
     retained: tuple[int, ...] = ()
     stages: tuple[float, ...] = ()
-    sentences: int = 600
-    manifest: str = ""
-    minutes: float | None = None
-    steps: int | None = None
-    resume: bool = False
-    half_precision: bool = False
-    folder: str = ""
-    variant: str = ""
-    device: str = "auto"
 
 
 @dataclass(frozen=True)
-class TrainBundledModel(Command):
+class TrainBundledModel(Training):
     """Make a bundled model or its codec from nothing but what ``flite`` speaks. ``recipe`` is one that ``paretone
     train`` lists (``lm-mini``, ``speech-tokenizer``, ``omni-mini``, ``codec-mini``, …); ``codec`` is the folder of the
-    tokenizer or codec to speak through where it is not the bundled one. Budget, ``work`` and ``resume`` as in
-    :class:`TrainGuidanceFree`."""
+    tokenizer or codec to speak through where it is not the bundled one."""
 
     recipe: str
     work: str
     sentences: int = 3400
     corpus: str = ""
     codec: str = ""
-    minutes: float | None = None
-    steps: int | None = None
-    resume: bool = False
-    half_precision: bool = False
-    device: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -253,6 +242,44 @@ class ExportProfile(Command):
     target: str
     folder: str
     model_folder: str = ""
+
+
+@dataclass(frozen=True)
+class ExportWeights(Command):
+    """Write a student or a draft of the language model ``model`` (``kind`` is ``student`` or ``draft``, ``file`` the
+    one that is meant) into ``folder``, as a checkpoint that others load: all of its files or none, and no file that is
+    there is replaced. ``settings`` of SSD go with a draft; ``model_folder`` as in :class:`ExportProfile`."""
+
+    model: str
+    kind: str
+    file: str
+    folder: str
+    settings: Values = NO_VALUES
+    model_folder: str = ""
+
+
+@dataclass(frozen=True)
+class RunStudy(Command):
+    """Do what is left of the study that ``file`` describes, and keep every finished take in ``folder``.
+
+    Cancelling loses the takes under way only, :class:`PauseStudy` not even these; the same command goes on from there.
+    The loaded model serves where the study is of it; else the study loads its own, and that one stays as it is.
+    """
+
+    file: str
+    folder: str
+    """Empty for the one beside the file that the command line uses, too."""
+    ray: str = ""
+    """Address of a Ray cluster to run it on, ``auto`` or ``local``; see :class:`engine.studies.cluster.Cluster`."""
+    workers: int | None = None
+    """On the cluster; ``None`` for one on each graphics card or core."""
+
+
+@dataclass(frozen=True)
+class PauseStudy(Command):
+    """End the study that the job ``target`` runs once the takes under way are finished. One that waits is cancelled."""
+
+    target: int
 
 
 @dataclass(frozen=True)
@@ -439,6 +466,34 @@ class TransferMeasured(Event):
 
 
 @dataclass(frozen=True)
+class StudyBegun(Event):
+    """A study runs in ``folder``. What is found is read with :func:`engine.studies.results.read`."""
+
+    folder: str
+    title: str
+
+
+@dataclass(frozen=True)
+class StudyTakeDone(Event):
+    """A finished take of a study, which is kept by now."""
+
+    folder: str
+    take: StoredTake
+
+
+@dataclass(frozen=True)
+class StudyEnded(Event):
+    """A study came to its end, or to a pause."""
+
+    folder: str
+    paused: bool
+    made: int
+    """Takes of this run."""
+    log: tuple[str, ...] = ()
+    """What is to be said of the workers, in sentences."""
+
+
+@dataclass(frozen=True)
 class ViewComputed(Event):
     """A view's figure."""
 
@@ -457,6 +512,15 @@ class ProfileExported(Event):
     """A profile is in ``folder`` in the form of ``target``: these ``files``, by name."""
 
     target: str
+    folder: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WeightsExported(Event):
+    """A student or a draft is in ``folder``: these ``files``, by name."""
+
+    kind: str
     folder: str
     files: tuple[str, ...]
 

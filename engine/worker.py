@@ -31,6 +31,7 @@ from engine.messages import (
     EngineStopped,
     Event,
     ExportProfile,
+    ExportWeights,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -38,6 +39,8 @@ from engine.messages import (
     MeasureImportance,
     MeasureRoofline,
     MeasureTransfer,
+    PauseStudy,
+    RunStudy,
     ShutDown,
     Synthesise,
     TrainBundledModel,
@@ -67,7 +70,9 @@ ACTIVITIES: dict[type[Command], str] = {
     TrainBundledModel: "training",
     TrainStudent: "training",
     ComputeView: "computing the view",
+    RunStudy: "running the study",
     ExportProfile: "exporting",
+    ExportWeights: "exporting",
 }
 """What each kind of job does, as failures name it."""
 
@@ -90,6 +95,7 @@ class Engine:
         self._waiting: deque[Command] = deque()
         self._running: int | None = None
         self._cancelled = threading.Event()
+        self._pausing = threading.Event()
         self._shut_down: ShutDown | None = None
 
         self._workshop: Workshop | None = None
@@ -108,6 +114,8 @@ class Engine:
         """
         if isinstance(command, Cancel):
             self.cancel(command.target)
+        elif isinstance(command, PauseStudy):
+            self.pause(command.target)
         elif isinstance(command, ShutDown):
             self._stop(command)
         elif type(command) not in ACTIVITIES:
@@ -126,6 +134,14 @@ class Engine:
                 return
             self._waiting.remove(found)
         self._post(JobCancelled(job))
+
+    def pause(self, job: int) -> None:
+        """Let the study that ``job`` runs end after the takes under way; one that waits is cancelled."""
+        with self._changed:
+            if job == self._running:
+                self._pausing.set()
+                return
+        self.cancel(job)
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait up to ``timeout`` seconds for the thread to end; whether it has."""
@@ -191,7 +207,7 @@ class Engine:
                 return None
             command = self._waiting.popleft()
             self._running = command.job
-            self._cancelled = threading.Event()
+            self._cancelled, self._pausing = threading.Event(), threading.Event()
             return command
 
     def _forget_running(self) -> None:
@@ -210,7 +226,7 @@ class Engine:
         try:
             if self._workshop is None:
                 raise self._closed
-            self._workshop.carry_out(command, self._post, self._cancelled)
+            self._workshop.carry_out(command, self._post, self._cancelled, self._pausing)
             return JobFinished(command.job)
         except Cancelled:
             return JobCancelled(command.job)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -37,6 +38,7 @@ from engine.messages import (
     DownloadModel,
     EngineReady,
     ExportProfile,
+    ExportWeights,
     LayersMeasured,
     LoadModel,
     MeasureImportance,
@@ -45,6 +47,8 @@ from engine.messages import (
     ModelLoaded,
     PartialDecoded,
     ProfileExported,
+    RunStudy,
+    StudyEnded,
     RooflineMeasured,
     Synthesise,
     TakeReady,
@@ -56,8 +60,10 @@ from engine.messages import (
     TransferMeasured,
     UnloadModel,
     ViewComputed,
+    WeightsExported,
 )
 from engine.models.base import FLOW, SpeechModel, Synthesis, flow_model
+from engine.models.catalogue import entry
 from engine.models.downloads import download
 from engine.models.masked import MaskedSpeech
 from engine.observers import (
@@ -65,6 +71,7 @@ from engine.observers import (
     JobObserver,
     MeasuringObserver,
     Post,
+    StudyObserver,
     SynthesisObserver,
     TrainingObserver,
 )
@@ -74,6 +81,9 @@ from engine.techniques import guidance_free, spade, speculative
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.transfer import measure_transfer
 from engine.techniques.spade.record import FILE, read_record
+
+if TYPE_CHECKING:
+    from engine.studies.study import Study
 
 Load = Callable[..., SpeechModel]
 """See :func:`engine.models.load_model`."""
@@ -94,8 +104,11 @@ class Workshop:
         """What the engine has to offer."""
         return EngineReady(0, self.device, device.available(), self._machine.line)
 
-    def carry_out(self, command: Command, post: Post, cancelled: threading.Event) -> None:
-        """Do what ``command`` says. Raises what goes wrong, and :class:`Cancelled` soon after ``cancelled`` is set."""
+    def carry_out(
+        self, command: Command, post: Post, cancelled: threading.Event, pausing: threading.Event | None = None
+    ) -> None:
+        """Do what ``command`` says. Raises what goes wrong, and :class:`Cancelled` soon after ``cancelled`` is set.
+        ``pausing`` is set when a study is to end after the takes under way."""
         match command:
             case LoadModel():
                 self._load_model(command, JobObserver(command.job, post, cancelled))
@@ -125,8 +138,12 @@ class Workshop:
                 self._measure_importance(command, MeasuringObserver(command.job, post, cancelled))
             case MeasureRoofline():
                 self._measure_roofline(command, MeasuringObserver(command.job, post, cancelled))
+            case RunStudy():
+                self._run_study(command, StudyObserver(command.job, post, cancelled, pausing or threading.Event()))
             case ExportProfile():
                 self._export(command, JobObserver(command.job, post, cancelled))
+            case ExportWeights():
+                self._export_weights(command, JobObserver(command.job, post, cancelled))
 
     def unload(self) -> None:
         """Free the loaded model's memory."""
@@ -294,6 +311,30 @@ class Workshop:
             )
         )
 
+    def _run_study(self, command: RunStudy, observer: StudyObserver) -> None:
+        # Imported on use: few sessions run studies.
+        from engine.studies import study as studies
+        from engine.studies.cluster import Cluster
+        from engine.studies.running import PAUSED, Alone, run
+        from engine.studies.store import Store
+
+        study = studies.read(command.file)
+        folder = Path(command.folder) if command.folder else studies.results_folder(command.file)
+        here = self._model if self._serves(study) else None
+        crew = Cluster(command.ray, command.workers, self._load) if command.ray else Alone(self._load, here)
+        with Store(folder) as store:
+            store.begin(study, command.file)
+            observer.begin(str(folder), study.title)
+            state = run(study, store, crew, observer)
+        observer.post(StudyEnded(command.job, str(folder), state == PAUSED, observer.made, tuple(crew.log())))
+
+    def _serves(self, study: Study) -> bool:
+        """Whether the loaded model is the one that a study wants, on the device that it wants."""
+        if self._model is None or self._model.info.id != study.model or study.folder or study.variant:
+            return False
+        usual = entry(study.model).folder
+        return Path(self._model.info.checkpoint).is_relative_to(usual) and str(device.choose(study.device)) == self.device
+
     @staticmethod
     def _export(command: ExportProfile, observer: JobObserver) -> None:
         # Imported on use: few sessions export.
@@ -302,6 +343,15 @@ class Workshop:
         written = export(command.profile, command.target, Path(command.folder), observer, command.model_folder)
         names = tuple(path.name for path in written)
         observer.post(ProfileExported(command.job, command.target, command.folder, names))
+
+    @staticmethod
+    def _export_weights(command: ExportWeights, observer: JobObserver) -> None:
+        from engine.export.language import LanguageExport, export_language
+
+        folder = Path(command.folder)
+        job = LanguageExport(command.model, command.kind, folder, command.file, command.settings, command.model_folder)
+        names = tuple(path.relative_to(folder).as_posix() for path in export_language(job, observer))
+        observer.post(WeightsExported(command.job, command.kind, command.folder, names))
 
     def _train_language(self, command: TrainDraft | TrainStudent, observer: TrainingObserver) -> None:
         from engine.training.draft import DraftOptions
@@ -357,7 +407,11 @@ class Workshop:
             resume=command.resume,
         )
         made = train_bundled(job, observer)
-        summary = f"{command.recipe} was made in {made.steps} steps."
+        use = {
+            "lm-mini": f"To hear it, load LM mini from {made.folder}.",
+            "speech-tokenizer": f"For a language model that speaks through it, its folder is {made.folder}.",
+        }
+        summary = f"{command.recipe} was made in {made.steps} steps. {use.get(command.recipe, '')}".strip()
         observer.post(
             TrainingDone(
                 command.job, str(made.folder), "", summary, NO_VALUES, made.steps, made.seconds, made.validation

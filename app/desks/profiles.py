@@ -1,4 +1,4 @@
-"""The profile desk: the setting with its evidence goes out in a form that runs elsewhere."""
+"""The profile desk: the setting with its evidence, and weights, go out in forms that run elsewhere."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.actions import Actions
+from app.jobs import Kind
 from app.notices import Notices
 from app.state import AppState
+from engine.errors import SettingError
 from engine.export.targets import F5_TTS, target
-from engine.messages import Event, ProfileExported
+from engine.knobs import Values
+from engine.messages import Event, ExportWeights, ProfileExported, WeightsExported
+from engine.techniques import speculative
 
 
 class ProfileDesk(QObject):
@@ -31,18 +35,34 @@ class ProfileDesk(QObject):
         """Whether a profile has been exported."""
         self.later: Mapping[str, Callable[[], QWidget]] = {}
         actions.bind(actions.export_profile, self._ask_where_to_write)
+        actions.bind(actions.export_weights, self._ask_which_weights)
 
     def refresh(self) -> None:
         """As :class:`app.desks.desk.Desk` says."""
         action, reason = self._actions.export_profile, self._state.why_not_accelerate()
         action.setEnabled(self._state.ready and not reason)
         action.setToolTip(reason or action.statusTip())
+        action, reason = self._actions.export_weights, self.why_no_weights()
+        action.setEnabled(not reason)
+        action.setToolTip(reason or action.statusTip())
+
+    def why_no_weights(self) -> str:
+        """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
+        info = self._state.info
+        if not self._state.ready or info is None:
+            return "The model is not loaded yet."
+        if not info.students and not info.drafts:
+            return f"{info.title} has no student or draft to write; train one in the Training panel."
+        return ""
 
     def follow(self, event: Event) -> None:
         """Tell of a profile that the engine exported."""
         if isinstance(event, ProfileExported):
             how = " README.md there says how to use it." if event.target == F5_TTS.name else ""
             self._done(event.folder, f"{event.folder} holds {target(event.target).summary}.{how}")
+        elif isinstance(event, WeightsExported):
+            self._notices.note(f"Wrote {event.folder}")
+            self._notices.say(f"The {event.kind} is in {event.folder}: {', '.join(event.files)}.", "info")
 
     def write(self, path: Path) -> None:
         """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""
@@ -56,6 +76,24 @@ class ProfileDesk(QObject):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.written.connect(self._tell)
         dialog.open()
+
+    def _ask_which_weights(self) -> None:
+        from app.export.weights_dialog import WeightsDialog
+
+        reason = self.why_no_weights()
+        if reason:
+            raise SettingError(reason)
+        dialog = WeightsDialog(self._state.info, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.wanted.connect(self._export_weights)
+        dialog.open()
+
+    @Slot(str, str, str)
+    def _export_weights(self, kind: str, file: str, folder: str) -> None:
+        state = self._state
+        settings = Values({name: value for name, value in state.knobs(speculative.NAME).items() if name != "draft"})
+        model, place = state.model_id, state.model_folder
+        state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
 
     @Slot(str)
     def _tell(self, path: str) -> None:

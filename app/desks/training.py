@@ -94,6 +94,8 @@ class TrainingDesk(QObject):
             self.training.show_result(event)
             if event.info is not None:
                 self._make_ready(event)
+            elif not event.technique:
+                self._notices.say(event.summary, "info")
 
     def _make_ready(self, event: TrainingDone) -> None:
         """Set what the new weights are for, so that engaging the technique is all that is left to do."""

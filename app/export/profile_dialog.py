@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.comparison import technique_text
+from app.export.folders import folder_problem
 from app.state import AppState
 from app.theme import set_look
 from engine import files
@@ -156,17 +157,8 @@ class ProfileDialog(QDialog):
 
     def _folder(self, target: Target) -> tuple[str, str]:
         """What forbids the target and the chosen folder, and what is to be known of it."""
-        path = Path(self.path.text().strip())
         reason = self._state.why_not_export(target)
-        if reason:
-            return reason, ""
-        if not self.path.text().strip():
-            return "Type a folder.", ""
-        if path.exists() and not path.is_dir():
-            return f"{path} is a file; choose a folder.", ""
-        if path.is_dir() and next(path.iterdir(), None) is not None:
-            return "", f"{path.name} is not empty: what is in it stays, and nothing is written over it."
-        return "", "" if path.is_dir() else f"The folder {path} will be made."
+        return (reason, "") if reason else folder_problem(self.path.text())
 
     @Slot()
     def _browse(self) -> None:

@@ -39,7 +39,7 @@ _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
 
 
 class TrainingPanel(QWidget):
-    """Left: on what, how, and for how long. Right: loss and validation."""
+    """Left: what, on what, how, and for how long. Right: loss and validation."""
 
     start_wanted = Signal(object)
     """The user wants this :class:`Plan` carried out."""
@@ -99,7 +99,8 @@ class TrainingPanel(QWidget):
             self.minutes,
             self.half,
         )
-        form = QFormLayout()
+        self._form = form = QFormLayout()
+        self._rows: dict[QLineEdit, QHBoxLayout] = {}
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, editor, button in (
             ("&Manifest", self.manifest, choose_manifest),
@@ -110,6 +111,7 @@ class TrainingPanel(QWidget):
             row.addWidget(button)
             form.addRow(title, row)
             form.labelForField(row).setBuddy(editor)
+            self._rows[editor] = row
         form.addRow(controls)
         form.addRow(self.remark)
         form.addRow("&Time", self.minutes)
@@ -283,6 +285,7 @@ class TrainingPanel(QWidget):
         one = self.training
         self._intro.setText(one.intro)
         self.curves.show_figures(one.found)
+        self._form.setRowVisible(self._rows[self.manifest], one.takes_manifest)
         for name, controls in self._controls.items():
             controls.setVisible(name == one.name)
         self.training_chosen.emit(one.name)
@@ -307,7 +310,7 @@ class TrainingPanel(QWidget):
         plan = self.plan(resume=False)
         earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
         missing = ""
-        if not plan.manifest and (one.needs_manifest or values.get("sentences") == 0):
+        if one.takes_manifest and not plan.manifest and (one.needs_manifest or values.get("sentences") == 0):
             missing = "Choose a manifest: a CSV file that lists recordings and their texts."
         elif not plan.work:
             missing = "Choose a folder for checkpoints and the log."
@@ -317,7 +320,8 @@ class TrainingPanel(QWidget):
         may = not self._running and not reason
         held = "The work folder holds an earlier run: resume it, or choose another folder."
         self.start_button.setEnabled(may and not earlier)
-        self.start_button.setToolTip(reason or (held if earlier else "Train from the model's own weights"))
+        whence = "the model's own weights" if one.takes_manifest else "random weights"
+        self.start_button.setToolTip(reason or (held if earlier else f"Train from {whence}"))
         self.resume_button.setEnabled(may and earlier)
         self.resume_button.setToolTip(reason or ("Go on from the checkpoint" if earlier else "No run to go on with."))
         self.cancel_button.setEnabled(bool(self._running))

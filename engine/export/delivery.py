@@ -17,14 +17,17 @@ PIECE_BYTES = 2**24
 
 
 def deliver(folder: Path, contents: Mapping[str, bytes], progress: Callable[[int, int], None]) -> tuple[Path, ...]:
-    """Write ``contents``, by file names, into ``folder``, which is made where it is missing; the files.
+    """Write ``contents``, by file names, into ``folder``, which is made where it is missing; the files. Names may have
+    folders in them, with ``/``.
 
     A file that is there with the same content stays as it is. ``progress`` is told the bytes written and their number
     after every piece, and may raise to cancel: then, as after any failure, the folder is as it was. Raises
     :class:`PlainError` where a file of other content is in the way, or nothing can be written.
     """
-    made = _make(folder)
+    made: list[Path] = []
     try:
+        for place in dict.fromkeys((folder, *((folder / name).parent for name in contents))):
+            made = [*_make(place), *made]
         wanted = {name: content for name, content in contents.items() if not _is_there(folder / name, content)}
         _write(folder, wanted, progress)
     except BaseException:
@@ -67,6 +70,7 @@ def _write(folder: Path, contents: Mapping[str, bytes], progress: Callable[[int,
         place = Path(tempfile.mkdtemp(prefix=files.TEMPORARY, dir=folder))
         for name, content in contents.items():
             path = folder / name
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             with open(place / name, "wb") as file:
                 for start in range(0, len(content), PIECE_BYTES):
                     done += file.write(memoryview(content)[start : start + PIECE_BYTES])

@@ -8,33 +8,176 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from safetensors.torch import save
 from torch import Tensor
 
 from engine import __version__
-from engine.errors import CheckpointError
+from engine.errors import CheckpointError, SettingError
+from engine.export.delivery import deliver
+from engine.export.exporting import Follower
+from engine.knobs import NO_VALUES, Values
 from engine.models.base import DraftWeights, StudentWeights
-from engine.models.checkpoints import read_weights
-from engine.models.lm_mini.checkpoint import CONFIG, WEIGHTS, LmMiniFolder
+from engine.models.catalogue import CatalogueEntry, entry
+from engine.models.checkpoints import fingerprint, read_weights
+from engine.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
+from engine.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
+from engine.models.cosyvoice2.training_layout import with_text_head
+from engine.models.language_weights import find_language_weights, places
+from engine.models.lm_mini.checkpoint import DURATIONS, TOKENIZER
 from engine.models.lm_mini.layout import LAYOUT_FILE
+from engine.models.shards import Shards
 from engine.setting import Engaged
 from engine.techniques import knobs_of, spade, speculative
 from engine.techniques.spade.pruning import pruned, require_layers
 
+STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, SETTINGS, RETAINED = "provenance.json", "speculative.json", "retained_layers"
-LLM, BLANK_CONFIG = "llm.pt", "config.json"
+WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
+LM_MINI_FILES = (LAYOUT_FILE, DURATIONS, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
+LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+"""What lies beside the weights and goes with them, where it is there."""
 
 
-def student_contents(folder: LmMiniFolder, base: str, student: StudentWeights) -> dict[str, bytes]:
-    """The files of a student of the model in ``folder``, which ``AutoModelForCausalLM.from_pretrained`` loads.
+@dataclass(frozen=True)
+class LanguageExport:
+    """What is written, and where to."""
 
-    ``base`` is the fingerprint of that model. Raises :class:`CheckpointError`.
+    model: str
+    kind: str
+    """One of :data:`KINDS`."""
+    folder: Path
+    file: str = ""
+    """Which student or draft; the first that belongs to the model where none is named."""
+    settings: Values = NO_VALUES
+    """Of SSD, to use a draft with."""
+    model_folder: str = ""
+    """Where the checkpoint lies, if not in its usual place."""
+
+
+class Source(Protocol):
+    """A model's checkpoint, of which others with fewer layers are made."""
+
+    checks: Callable[[], None]
+
+    def base(self) -> str:
+        """The fingerprint of the checkpoint."""
+
+    def layers(self) -> int:
+        """How many it has."""
+
+    def weights(self) -> dict[str, Tensor]:
+        """By their official names."""
+
+    def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
+        """A checkpoint with these tensors, of the layers ``retained``."""
+
+
+@dataclass(frozen=True)
+class HuggingFaceSource:
+    """A folder as ``AutoModelForCausalLM.from_pretrained`` loads it. Reading raises :class:`CheckpointError`."""
+
+    root: Path
+    beside: tuple[str, ...]
+    checks: Callable[[], None] = lambda: None
+
+    def base(self) -> str:
+        """As :class:`Source` says."""
+        return Shards.find(self.root).fingerprint(self.checks)
+
+    def layers(self) -> int:
+        """As :class:`Source` says."""
+        return _read_config(self.root / CONFIG)["num_hidden_layers"]
+
+    def weights(self) -> dict[str, Tensor]:
+        """As :class:`Source` says."""
+        return Shards.find(self.root).read(check=self.checks)[0]
+
+    def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
+        """As :class:`Source` says, with what lies beside the weights."""
+        config = _shallower(_read_config(self.root / CONFIG), retained)
+        if HEAD in tensors:  # It was trained: no longer the table of the embedding.
+            config["tie_word_embeddings"] = False
+        contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
+        contents[CONFIG] = _json(config)
+        return contents | {name: _read(self.root / name) for name in self.beside if (self.root / name).is_file()}
+
+
+@dataclass(frozen=True)
+class CosySource:
+    """A release of CosyVoice 2: what is written takes the places of two of its files."""
+
+    root: Path
+    checks: Callable[[], None] = lambda: None
+
+    def base(self) -> str:
+        """As :class:`Source` says."""
+        return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
+
+    def layers(self) -> int:
+        """As :class:`Source` says."""
+        return _read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
+
+    def weights(self) -> dict[str, Tensor]:
+        """As :class:`Source` says."""
+        return read_weights(self.root / LANGUAGE_MODEL, self.checks)
+
+    def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
+        """As :class:`Source` says: with both in their places, the official class loads ``llm.pt`` strictly."""
+        buffer = io.BytesIO()
+        # What shares memory with others would be written whole.
+        torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
+        config = _shallower(_read_config(self.root / COSY_CONFIG), retained)
+        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: _json(config)}
+
+
+def export_language(job: LanguageExport, follower: Follower) -> tuple[Path, ...]:
+    """Write a student or a draft, all files or none; the files.
+
+    Raises :class:`SettingError` where there is none, and :class:`engine.errors.PlainError` where it cannot be read or
+    written.
     """
-    tensors = read_weights(Path(student.path), folder.check)
+    chosen = entry(job.model)
+    source = source_of(chosen, job.model_folder, follower.check)
+    follower.status("Reading the checkpoint")
+    base = source.base()
+    found = find_language_weights(places(chosen.id, source.root), base, follower.check)
+    there = found.students if job.kind == STUDENT else found.drafts
+    fitting = [one for one in there if not job.file or Path(one.path).resolve() == Path(job.file).resolve()]
+    if not fitting:
+        which = f"{job.file} is none of its {job.kind}s" if job.file else f"it has no {job.kind}"
+        raise SettingError(f"{chosen.title} cannot be written so: {which}; train one (paretone train).")
+    if job.kind == STUDENT:
+        contents = student_contents(source, base, fitting[0])
+    else:
+        contents = draft_contents(source, base, fitting[0], Engaged(speculative.NAME, job.settings))
+    follower.status(f"Writing to {job.folder}")
+    return deliver(job.folder, contents, follower.progress)
+
+
+def source_of(
+    chosen: CatalogueEntry, folder: str = "", check: Callable[[], None] = lambda: None
+) -> HuggingFaceSource | CosySource:
+    """The checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model that has neither
+    students nor drafts, and :class:`CheckpointError`."""
+    place = Path(folder) if folder else chosen.folder
+    if chosen.loader not in ("lm_mini", "llasa", "cosyvoice2"):
+        raise SettingError(f"{chosen.title} decodes no tokens: it has no students or drafts that could be written.")
+    if not place.is_dir():
+        raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
+    if chosen.loader == "cosyvoice2":
+        return CosySource(place, check)
+    return HuggingFaceSource(place, LM_MINI_FILES if chosen.loader == "lm_mini" else LLASA_FILES, check)
+
+
+def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:
+    """The files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
+    tensors = read_weights(Path(student.path), source.checks)
     about = {
         "technique": spade.TECHNIQUE.title,
         "paper": spade.TECHNIQUE.paper.reference,
@@ -42,59 +185,50 @@ def student_contents(folder: LmMiniFolder, base: str, student: StudentWeights) -
         "minutes": student.minutes,
         "file": student.fingerprint,
     }
-    return _checkpoint(folder, base, tensors, student.retained, about)
+    return _checkpoint(source, base, tensors, student.retained, about)
 
 
-def draft_contents(folder: LmMiniFolder, base: str, draft: DraftWeights, engaged: Engaged) -> dict[str, bytes]:
+def draft_contents(source: Source, base: str, draft: DraftWeights, engaged: Engaged) -> dict[str, bytes]:
     """The files of a draft, complete with the layers that were not trained, and the settings of ``engaged`` under which
-    it is to be used. Raises :class:`CheckpointError`."""
-    trained = read_weights(Path(draft.path), folder.check)
-    tensors = pruned(read_weights(folder.weights_path, folder.check) | trained, draft.retained)
+    it is to be used. Raises :class:`CheckpointError`, and :class:`SettingError` for settings out of range."""
+    settings = {name: value for name, value in knobs_of(engaged).items() if name != "draft"}
+    settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
+    require_layers(draft.retained, source.layers())
+    tensors = pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
     about = {
         "technique": speculative.TECHNIQUE.title,
         "paper": speculative.TECHNIQUE.paper.reference,
         "trained_layers": list(draft.trained),
         "file": draft.fingerprint,
     }
-    settings = {name: value for name, value in knobs_of(engaged).items() if name != "draft"}
-    settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
-    return {**_checkpoint(folder, base, tensors, draft.retained, about), SETTINGS: _json(settings)}
-
-
-def pruned_llm(weights: Mapping[str, Tensor], config: Mapping, retained: Sequence[int]) -> dict[str, bytes]:
-    """CosyVoice 2's ``llm.pt`` with only the layers ``retained``, and the ``config.json`` of ``CosyVoice-BlankEN`` with
-    so many: with both in their places, the official class loads it strictly.
-
-    ``weights`` and ``config`` are the official ones. Raises :class:`engine.errors.SettingError`.
-    """
-    require_layers(retained, config["num_hidden_layers"])
-    buffer = io.BytesIO()
-    # What shares memory with others would be written whole.
-    torch.save({name: value.clone() for name, value in pruned(weights, retained).items()}, buffer)
-    return {LLM: buffer.getvalue(), BLANK_CONFIG: _json(_shallower(config, retained))}
+    return {**_checkpoint(source, base, tensors, draft.retained, about), SETTINGS: _json(settings)}
 
 
 def _checkpoint(
-    folder: LmMiniFolder, base: str, tensors: Mapping[str, Tensor], retained: Sequence[int], about: Mapping[str, object]
+    source: Source, base: str, tensors: Mapping[str, Tensor], retained: Sequence[int], about: Mapping[str, object]
 ) -> dict[str, bytes]:
-    try:
-        config = json.loads((folder.root / CONFIG).read_text(encoding="utf-8"))
-        layout = (folder.root / LAYOUT_FILE).read_bytes()
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{folder.root} cannot be read ({error}); restore the model folder.") from error
     provenance = {
         "made_by": f"Paretone {__version__}",
         "base": base,
-        "base_layers": config["num_hidden_layers"],
+        "base_layers": source.layers(),
         RETAINED: list(retained),
         **about,
     }
-    return {
-        WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"}),
-        CONFIG: _json(_shallower(config, retained)),
-        LAYOUT_FILE: layout,
-        PROVENANCE: _json(provenance),
-    }
+    return {**source.files(tensors, retained), PROVENANCE: _json(provenance)}
+
+
+def _read_config(path: Path) -> dict:
+    try:
+        return json.loads(_read(path))
+    except ValueError as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
 
 
 def _shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from app.trainings import DRAFT, GUIDANCE_FREE, STUDENT, TRAININGS, Place, Plan, Training, training
+from app.trainings import (
+    DRAFT,
+    GUIDANCE_FREE,
+    LANGUAGE_MODEL,
+    STUDENT,
+    TOKENIZER,
+    TRAININGS,
+    Place,
+    Plan,
+    Training,
+    training,
+)
 from engine.knobs import defaults
-from engine.messages import TrainDraft, TrainGuidanceFree, TrainStudent
+from engine.messages import TrainBundledModel, TrainDraft, TrainGuidanceFree, TrainStudent
 
 PLACE = Place("lm-mini", "models", "small", "cpu")
 
@@ -41,6 +52,15 @@ def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
     assert STUDENT.command(1, PLACE, plan(STUDENT, depth=4)).depth == 4
     assert STUDENT.command(1, PLACE, plan(STUDENT, stage=0.0)).stages == ()
     assert STUDENT.command(1, PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
+
+
+def test_models_are_made_from_nothing() -> None:
+    made = LANGUAGE_MODEL.command(3, PLACE, plan(LANGUAGE_MODEL, codec="runs/tokenizer/export", sentences=100))
+    assert isinstance(made, TrainBundledModel)
+    assert (made.recipe, made.codec, made.sentences) == ("lm-mini", "runs/tokenizer/export", 100)
+    assert (made.job, made.work, made.minutes, made.half_precision, made.device) == (3, "runs", 20.0, True, "cpu")
+    made = TOKENIZER.command(3, PLACE, plan(TOKENIZER))
+    assert (made.recipe, made.codec, made.sentences) == ("speech-tokenizer", "", 3400)
 
 
 def test_work_folders_tell_trainings_apart() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.export.weights_dialog import WeightsDialog
 from app.jobs import Kind, Outcome
 from app.listening.player import Mode
 from app.window import MainWindow
+from engine.messages import ExportWeights
 from engine.models import load_model
 from engine.models.base import SpeechModel
 from engine.techniques import spade, speculative
@@ -105,6 +110,34 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
     panel.training_wanted.emit()
     assert window.training.training.plan(resume=False).knobs["layers"] == "0,2"
+
+
+def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window.state.set_knob(speculative.NAME, "tolerance", 0.3)
+    for choice, kind in ((0, "student"), (2, "draft")):
+        window.action.export_weights.trigger()
+        (dialog,) = window.findChildren(WeightsDialog)
+        dialog.weights.setCurrentIndex(choice)
+        dialog.path.selectAll()
+        QTest.keyClicks(dialog.path, str(tmp_path / kind))
+        assert "will be made" in dialog.note.text()
+        outcome = ended(window, qtbot, lambda at=dialog: QTest.keyClick(at.path, Qt.Key.Key_Return))
+        assert outcome[:2] == (Kind.EXPORT, Outcome.FINISHED), outcome[2]
+        qtbot.waitUntil(lambda: not window.findChildren(WeightsDialog), timeout=PATIENCE)
+        assert f"The {kind} is in {tmp_path / kind}: model.safetensors" in window.notices.banner.text
+        assert json.loads((tmp_path / kind / "config.json").read_text())["num_hidden_layers"] == 2
+    assert json.loads((tmp_path / "draft" / "speculative.json").read_text())["tolerance"] == 0.3
+    (tmp_path / "student" / "config.json").write_text("mine")
+    command = window.jobs.start(
+        Kind.EXPORT,
+        lambda job: ExportWeights(
+            job, "lm-mini", "student", "", str(tmp_path / "student"), model_folder=str(window.state.model_folder)
+        ),
+    )
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
+        pass
+    assert signal.args[0] == command and signal.args[1] is Outcome.FAILED
+    assert "config.json exists and is something else; it stays as it is" in signal.args[2]
 
 
 def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:

@@ -117,6 +117,31 @@ def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot
     assert wanted.args[0].knobs["layers"] == "0,2,11"
 
 
+def test_a_model_from_nothing_asks_for_no_recordings(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.offer("language")
+    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == [
+        "speculative",
+        "spade",
+        "speech-tokenizer",
+        "lm-mini",
+    ]
+    panel.show()
+    assert panel.manifest.isVisible()
+    panel.choose("lm-mini", codec="made/export", sentences=120)
+    assert not panel.manifest.isVisible()
+    panel.work.setText(str(tmp_path / "work"))
+    with qtbot.waitSignal(panel.start_wanted) as asked:
+        panel.start_button.click()
+    plan = asked.args[0]
+    assert (plan.training, plan.knobs["codec"], plan.knobs["sentences"]) == ("lm-mini", "made/export", 120)
+    panel.begin(resume=False)
+    panel.show_progress(TrainingProgress(1, 250, 0.2, 60.0, 200.0, {}, {"cross_entropy": 2.23, "first": 0.4}))
+    assert panel.state == "At step 250 the cross-entropy of held-out speech is 2.23 nats."
+    panel.end()
+    panel.choose("spade")
+    assert panel.manifest.isVisible()
+
+
 def test_layers_that_are_none_are_refused_where_they_are_typed(panel: TrainingPanel, qtbot: QtBot) -> None:
     panel.offer("language")
     panel.choose(STUDENT.name)

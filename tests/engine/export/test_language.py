@@ -8,20 +8,38 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from engine import cli
-from engine.errors import SettingError
-from engine.export.language import LLM, PROVENANCE, RETAINED, SETTINGS, draft_contents, pruned_llm, student_contents
+from engine.errors import Cancelled, SettingError
+from engine.export.language import (
+    PROVENANCE,
+    RETAINED,
+    SETTINGS,
+    CosySource,
+    HuggingFaceSource,
+    LanguageExport,
+    draft_contents,
+    export_language,
+    source_of,
+    student_contents,
+)
 from engine.knobs import Values
+from engine.models import catalogue
 from engine.models.causal import CausalConfig
 from engine.models.checkpoints import fingerprint
-from engine.models.cosyvoice2.language_model import LanguageModel
+from engine.models.cosyvoice2.checkpoint import OfficialFolder
+from engine.models.cosyvoice2.language_model import LanguageModel, official_shapes
 from engine.models.language_weights import find_language_weights
 from engine.models.lm_mini.checkpoint import LmMiniFolder
+from engine.observers import SilentObserver
 from engine.setting import Engaged
 from engine.techniques import speculative
+from engine.techniques.spade.pruning import pruned
+from tests.engine.models.cosyvoice2 import small_release as cosy_release
+from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
+from tests.engine.speaking import load, setting, spoken
 from tests.parity.fixtures import SHIPPED, Fixture
 
 COSYVOICE = Fixture(SHIPPED / "ar", "cosyvoice2_lm")
@@ -36,17 +54,21 @@ def folder(tmp_path: Path) -> LmMiniFolder:
 
 
 def written(contents: dict[str, bytes], folder: Path) -> Path:
-    folder.mkdir()
     for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     return folder
+
+
+def source(folder: LmMiniFolder) -> HuggingFaceSource:
+    return source_of(catalogue.entry("lm-mini"), str(folder.root))
 
 
 def test_a_student_loads_in_transformers_and_says_the_same(folder: LmMiniFolder, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     base = fingerprint(folder.weights_path)
     (student,) = find_language_weights([folder.root], base).students
-    place = written(student_contents(folder, base, student), tmp_path / "student")
+    place = written(student_contents(source(folder), base, student), tmp_path / "student")
     theirs = transformers.AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32).eval()
     assert theirs.config.num_hidden_layers == 2
     ours, layout = folder.student(student, torch.device("cpu")), folder.layout()
@@ -64,7 +86,7 @@ def test_a_draft_is_written_complete_and_with_its_settings(folder: LmMiniFolder,
     transformers = pytest.importorskip("transformers")
     base = fingerprint(folder.weights_path)
     (draft,) = find_language_weights([folder.root], base).drafts
-    contents = draft_contents(folder, base, draft, Engaged(speculative.NAME, Values(tolerance=0.3)))
+    contents = draft_contents(source(folder), base, draft, Engaged(speculative.NAME, Values(tolerance=0.3)))
     place = written(contents, tmp_path / "draft")
     assert transformers.AutoModelForCausalLM.from_pretrained(place).config.num_hidden_layers == 2
     own, tensors = load_file(folder.weights_path), load_file(place / "model.safetensors")
@@ -77,12 +99,21 @@ def test_a_draft_is_written_complete_and_with_its_settings(folder: LmMiniFolder,
     assert (settings["tolerance"], settings["draft_length"], settings["target"]) == (0.3, 3, base)
 
 
-def test_cosyvoice_2_loads_with_fewer_layers_strictly() -> None:
+def official(tmp_path: Path) -> tuple[CosySource, dict, dict]:
+    """The fixture's small CosyVoice 2 as a release, with its weights and configuration."""
     weights, config = dict(COSYVOICE.weights), COSYVOICE.description["qwen2_config"]
     weights.setdefault("llm.model.lm_head.weight", weights["llm.model.model.embed_tokens.weight"])
-    contents = pruned_llm(weights, config, (0, 2, 3))
-    loaded = torch.load(io.BytesIO(contents[LLM]), weights_only=True)
-    smaller = json.loads(contents["config.json"])
+    (tmp_path / "CosyVoice-BlankEN").mkdir()
+    (tmp_path / "CosyVoice-BlankEN" / "config.json").write_text(json.dumps(config))
+    torch.save(weights, tmp_path / "llm.pt")
+    return CosySource(tmp_path), weights, config
+
+
+def test_cosyvoice_2_loads_with_fewer_layers_strictly(tmp_path: Path) -> None:
+    release, weights, config = official(tmp_path)
+    contents = release.files(pruned(weights, (0, 2, 3)), (0, 2, 3))
+    loaded = torch.load(io.BytesIO(contents["llm.pt"]), weights_only=True)
+    smaller = json.loads(contents["CosyVoice-BlankEN/config.json"])
     assert smaller["num_hidden_layers"] == 3 and smaller[RETAINED] == [0, 2, 3]
     model = LanguageModel.from_official(loaded, CausalConfig.read(smaller), "pruned")
     whole = LanguageModel.from_official(weights, CausalConfig.read(config), "whole")
@@ -91,19 +122,103 @@ def test_cosyvoice_2_loads_with_fewer_layers_strictly() -> None:
     assert torch.allclose(model.tokens.transformer(embedded), expected, atol=1e-5)
 
 
-def test_the_pruned_weights_are_those_of_an_official_qwen2() -> None:
+def test_the_pruned_weights_are_those_of_an_official_qwen2(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    contents = pruned_llm(COSYVOICE.weights, COSYVOICE.description["qwen2_config"], (1, 3))
-    config = transformers.Qwen2Config(**json.loads(contents["config.json"]))
-    loaded = torch.load(io.BytesIO(contents[LLM]), weights_only=True)
+    release, weights, _ = official(tmp_path)
+    contents = release.files(pruned(weights, (1, 3)), (1, 3))
+    config = transformers.Qwen2Config(**json.loads(contents["CosyVoice-BlankEN/config.json"]))
+    loaded = torch.load(io.BytesIO(contents["llm.pt"]), weights_only=True)
+    assert set(loaded) == set(
+        official_shapes(CausalConfig.read(json.loads(contents["CosyVoice-BlankEN/config.json"])), 9, 9)
+    )
     prefix = "llm.model.model."
     inner = {name.removeprefix(prefix): value for name, value in loaded.items() if name.startswith(prefix)}
     transformers.Qwen2Model(config).load_state_dict(inner, strict=True)
 
 
-def test_layers_that_the_model_has_not_are_refused() -> None:
-    with pytest.raises(SettingError, match="some of 0 to 3"):
-        pruned_llm(COSYVOICE.weights, COSYVOICE.description["qwen2_config"], (0, 4))
+def with_companions(model: str, root: Path) -> Path:
+    """A small release in ``root``, with a student and a draft as a training writes them."""
+    if model == "Llasa-1B":
+        llasa_release.write_language_model(root)
+        weights, layer, head = llasa_release.student_tensors((0, 2)), "model.layers.0.", "lm_head.weight"
+        base = fingerprint(root / "model.safetensors")
+    else:
+        cosy_release.write_release(root)
+        weights, layer, head = (
+            cosy_release.language_weights(layers=2),
+            "llm.model.model.layers.0.",
+            "llm_decoder.weight",
+        )
+        weights.pop("llm.model.lm_head.weight")
+        base = fingerprint(root / "llm.pt")
+    trained = {name: value.clone() for name, value in weights.items() if name.startswith(layer) or name == head}
+    said = {"base": base, "retained": "[0, 2]", "stage": "recovered", "minutes": "3", "trained": "[0]", "head": "true"}
+    for kind, tensors in (("student", weights), ("draft", trained)):
+        (root / f"{kind}s").mkdir()
+        save_file(tensors, root / f"{kind}s" / f"{kind}.safetensors", {"kind": kind, **said})
+    return root
+
+
+class Follower(SilentObserver):
+    def progress(self, done: int, total: int) -> None:
+        """Nobody looks."""
+
+
+@pytest.mark.parametrize("kind", ["student", "draft"])
+def test_llasa_loads_in_transformers_with_a_head_of_its_own(tmp_path: Path, kind: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    root = with_companions("Llasa-1B", tmp_path / "Llasa-1B")
+    export_language(LanguageExport("Llasa-1B", kind, tmp_path / "out", model_folder=str(root)), Follower())
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    assert theirs.config.num_hidden_layers == 2 and not theirs.config.tie_word_embeddings
+    spoken = theirs.lm_head.weight[llasa_release.LOCAL].float()
+    expected = load_file(root / f"{kind}s" / f"{kind}.safetensors")["lm_head.weight"][llasa_release.LOCAL].float()
+    assert torch.allclose(spoken, expected, rtol=1e-2)
+    assert (tmp_path / "out" / "tokenizer.json").read_bytes() == (root / "tokenizer.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["student", "draft"])
+def test_cosyvoice_2_is_written_as_its_release_has_it(tmp_path: Path, kind: str) -> None:
+    for package in ("onnx", "onnxruntime", "tokenizers"):
+        pytest.importorskip(package)
+    root = with_companions("CosyVoice2-0.5B", tmp_path / "CosyVoice2-0.5B")
+    job = LanguageExport("CosyVoice2-0.5B", kind, tmp_path / "out", model_folder=str(root))
+    written = {path.relative_to(tmp_path / "out").as_posix() for path in export_language(job, Follower())}
+    assert written == {"llm.pt", "CosyVoice-BlankEN/config.json", PROVENANCE} | (
+        {SETTINGS} if kind == "draft" else set()
+    )
+    # In their places, they are a release that speaks.
+    for name in ("llm.pt", "CosyVoice-BlankEN/config.json"):
+        (root / name).write_bytes((tmp_path / "out" / name).read_bytes())
+    smaller = OfficialFolder(root).language_model()
+    assert smaller.tokens.transformer.config.layers == 2
+    trained = load_file(root / f"{kind}s" / f"{kind}.safetensors")["llm_decoder.weight"]
+    assert torch.equal(smaller.tokens.head, trained)
+
+
+def test_a_student_of_lm_mini_speaks_from_where_it_was_written(folder: LmMiniFolder, tmp_path: Path) -> None:
+    job = LanguageExport("lm-mini", "student", tmp_path / "deep" / "out", model_folder=str(folder.root))
+    written = export_language(job, Follower())
+    assert tmp_path / "deep" / "out" / "tokenizer" / "model.safetensors" in written
+    model = load(tmp_path / "deep" / "out")
+    assert model.info.layers == 2
+    assert len(spoken(model, setting()).samples)
+
+
+def test_nothing_is_left_where_writing_fails(folder: LmMiniFolder, tmp_path: Path) -> None:
+    class Stopped(SilentObserver):
+        def progress(self, done: int, total: int) -> None:
+            raise Cancelled
+
+    job = LanguageExport("lm-mini", "student", tmp_path / "deep" / "out", model_folder=str(folder.root))
+    with pytest.raises(Cancelled):
+        export_language(job, Stopped())
+    assert not (tmp_path / "deep").exists()
+
+
+def test_flow_models_have_nothing_to_write() -> None:
+    with pytest.raises(SettingError, match="F5 mini decodes no tokens"):
+        source_of(catalogue.entry("f5-mini"))
 
 
 def test_the_command_writes_all_files_and_replaces_none(
@@ -120,7 +235,10 @@ def test_the_command_writes_all_files_and_replaces_none(
         "0.2",
     ]
     assert cli.main([*command, "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["files"]) == {path.name for path in (tmp_path / "out").iterdir()}
+    written = {
+        path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()
+    }
+    assert set(json.loads(capsys.readouterr().out)["files"]) == written
     assert json.loads((tmp_path / "out" / SETTINGS).read_text())["tolerance"] == 0.2
     assert cli.main([*command[:-1], "0.4"]) != 0
     assert "stays as it is" in capsys.readouterr().err

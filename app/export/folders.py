@@ -1,0 +1,22 @@
+"""What is to be known of a folder before something is written into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine import files
+
+
+def folder_problem(text: str) -> tuple[str, str]:
+    """What forbids the folder that was typed, and what is to be known of it, as sentences or ``""``."""
+    if not text.strip():
+        return "Type a folder.", ""
+    path = Path(text.strip())
+    try:
+        if path.exists() and not path.is_dir():
+            return f"{path} is a file; choose a folder.", ""
+        if path.is_dir() and next(path.iterdir(), None) is not None:
+            return "", f"{path.name} is not empty: what is in it stays, and nothing is written over it."
+        return "", "" if path.is_dir() else f"The folder {path} will be made."
+    except OSError as error:
+        return f"{path} cannot be looked at: {files.reason(error)}.", ""
