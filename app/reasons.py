@@ -12,10 +12,9 @@ from app.tables import Tables
 from engine.errors import PlainError, SettingError
 from engine.models import catalogue
 from engine.models.base import OperationCounts
-from engine.techniques import conflict, guidance_free, technique
+from engine.techniques import conflict, flow_engagement, guidance_free, technique
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.engagement import problem
-from engine.techniques.flow_engagement import engage
+from engine.techniques.engagement import engage, problem
 
 
 class Reasons(Tables):
@@ -136,6 +135,6 @@ class Reasons(Tables):
         if self.operations is None or self.info is None or self.table_problem():
             return None
         try:
-            return engage(self.info, self.setting, self._artefacts).ops_ratio(self.operations)
+            return flow_engagement.engage(self.info, self.setting, self._artefacts).ops_ratio(self.operations)
         except PlainError:
             return None

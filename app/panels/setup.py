@@ -30,7 +30,7 @@ from app.state import AppState
 from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.models import catalogue
-from engine.models.base import LANGUAGE, Voice
+from engine.models.base import FLOW, LANGUAGE, Voice
 from engine.techniques import spade, speculative
 
 OWN = "Use a recording of 3 to 12 seconds and the exact words spoken in it"
@@ -264,7 +264,8 @@ class SetupPanel(QWidget):
         elif (problem := state.why_not_accelerate()) and state.ready and state.table is not None:
             text = f"<b>Cost</b> {evaluations}. {problem}"
         elif ratio is None:
-            unknown = "after calibration and one baseline" if state.operations is None else "once it has run"
+            counted = state.entry.family != FLOW or state.operations is not None
+            unknown = "once it has run" if counted else "after calibration and one baseline"
             text = f"<b>Cost</b> {evaluations}; the saving is known {unknown}."
         else:
             text = (

@@ -1,4 +1,5 @@
-"""The step grid, drawn small: the times that the solver passes on its way from noise to speech."""
+"""The step grid, drawn small: the times that the solver passes on its way from noise to speech, or how much of a canvas
+is filled in behind each step."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import Colours
 from engine.errors import SettingError
+from engine.sampling.demasking_schedule import demasking_times
 from engine.sampling.schedules import effective_spacing, time_grid
 
 _MARK_WIDTH = 2.0
@@ -57,7 +59,8 @@ class StepGrid(QWidget):
             self._times, self._others, words = (), (), str(error)
         self.setVisible("steps" in options)
         compared = f" Below it the baseline's: {_words(other)}." if self._others and other is not None else ""
-        description = f"Effective step grid: {words}. Noise is left, speech is right.{compared}"
+        ends = "Nothing is filled in left, all is right" if "shift" in options else "Noise is left, speech is right"
+        description = f"Effective step grid: {words}. {ends}.{compared}"
         self.setToolTip(description)
         self.setAccessibleName(description)
         self.updateGeometry()
@@ -76,11 +79,15 @@ class StepGrid(QWidget):
 
 
 def _times(options: Mapping[str, object]) -> Sequence[float]:
+    if "shift" in options:
+        return tuple(demasking_times(int(options["steps"]), float(options["shift"])).tolist())
     grid = time_grid(int(options["steps"]), str(options.get("spacing", "uniform")), float(options.get("sway", 0.0)))
     return tuple(float(time) for time in grid)
 
 
 def _words(options: Mapping[str, object]) -> str:
     steps = int(options["steps"])
+    if "shift" in options:
+        return f"{steps} steps, schedule {float(options['shift']):g}"
     name = "EPSS" if effective_spacing(steps, str(options.get("spacing", "uniform"))) == "epss" else "uniform"
     return f"{steps} steps, {name}, sway {float(options.get('sway', 0.0)):g}"

@@ -79,7 +79,7 @@ def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable]
     """
     require_family(info, setting)
     if info.family != FLOW:
-        raise SettingError(f"{info.title} decodes token by token; steps and strategy tables are not for it.")
+        raise SettingError(f"{info.title} does not go from noise to speech; strategy tables are not for it.")
     reference = _one_branch_where_trained(info, checked(info.knobs, setting.options, info.title))
     weights = _weights(info, setting)
     options = checked(info.knobs, reshaped(setting, reference), info.title)
