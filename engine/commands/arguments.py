@@ -107,6 +107,32 @@ def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> 
     )
 
 
+def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
+    """Where a training keeps what it needs, and where its ``result`` goes."""
+    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
+    parser.add_argument("--export", type=Path, metavar="DIR", help=f"folder for the {result} (default: {place})")
+
+
+def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> argparse._ArgumentGroup:
+    """How long a training lasts, and how it computes; the group, for what else there is. ``threads``: usually;
+    ``None``: all cores but one."""
+    group = parser.add_argument_group("training")
+    budget = group.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
+    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly on a processor")
+    group.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
+    )
+    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
+    group.add_argument(
+        "--threads",
+        type=positive,
+        default=threads,
+        help=f"threads of the processor (default: {threads or 'all cores but one'})",
+    )
+    return group
+
+
 def positive(text: str) -> int:
     """A whole number from 1, as :mod:`argparse` wants types."""
     value = int(text)

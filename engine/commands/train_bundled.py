@@ -26,10 +26,7 @@ THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini")
 def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
     """Add the arguments of ``recipe``."""
     parser.set_defaults(codec=None, initial=None)
-    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and result")
-    parser.add_argument(
-        "--export", type=Path, metavar="DIR", help="folder for the model (default: export/ in the work folder)"
-    )
+    arguments.add_run(parser, "model", "export/ in the work folder")
     parser.add_argument(
         "--corpus", type=Path, metavar="DIR", help="folder of the corpus (default: corpus/ beside the work folder)"
     )
@@ -45,15 +42,7 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
         )
     if recipe == "vocos-mini":
         parser.add_argument("--initial", type=Path, metavar="DIR", help="official folder whose weights to start from")
-    group = parser.add_argument_group("training")
-    budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly on a processor")
-    group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
-    )
-    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
-    group.add_argument("--threads", type=arguments.positive, default=1, help="threads of the processor (default: 1)")
+    group = arguments.add_budget(parser, threads=1)
     group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
 
 

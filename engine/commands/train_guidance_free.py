@@ -23,10 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="CSV with audio,text and if wanted phones,voice,set",
     )
-    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
-    parser.add_argument(
-        "--export", type=Path, metavar="DIR", help="folder for the result (default: where the app looks)"
-    )
+    arguments.add_run(parser)
     group = parser.add_argument_group("CFG-free")
     group.add_argument(
         "--weight",
@@ -57,13 +54,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take v_c - v_u from the averaged weights; a third pass a step",
     )
-    group = parser.add_argument_group("training")
-    budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly on a processor")
-    group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
-    )
+    group = arguments.add_budget(parser)
     group.add_argument(
         "--rate", type=float, help="learning rate (default: 3e-4 below 20 million parameters, else 1e-5)"
     )
@@ -76,10 +67,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--frames", type=arguments.positive, default=1_800, help="mel frames a step (default: %(default)s)"
-    )
-    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
-    group.add_argument(
-        "--threads", type=arguments.positive, help="threads of the processor (default: all cores but one)"
     )
     group.add_argument("--seed", type=int, default=1, help="of the order, the spans, the times, the noise (default: 1)")
 

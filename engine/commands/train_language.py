@@ -36,6 +36,14 @@ def declare_draft(parser: argparse.ArgumentParser) -> None:
         help="of the cross-entropy in the loss, beside the divergence from the target; 1 is the published loss "
         "(default: %(default)s)",
     )
+    group.add_argument(
+        "--overlap-share",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="of what would be rejected, in the rest of the loss; the divergence makes up what is left "
+        "(default: %(default)s)",
+    )
     group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")
     _declare_common(parser)
 
@@ -66,10 +74,7 @@ def declare_spade(parser: argparse.ArgumentParser) -> None:
 
 def _declare_common(parser: argparse.ArgumentParser) -> None:
     arguments.add_model(parser, DEFAULT_MODEL)
-    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
-    parser.add_argument(
-        "--export", type=Path, metavar="DIR", help="folder for the result (default: where the app looks)"
-    )
+    arguments.add_run(parser)
     group = parser.add_argument_group("what to learn from")
     group.add_argument(
         "--sentences",
@@ -78,19 +83,9 @@ def _declare_common(parser: argparse.ArgumentParser) -> None:
         help="that the model speaks itself in each of its voices; 0 for recordings only (default: %(default)s)",
     )
     group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
-    group = parser.add_argument_group("training")
-    budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=int, help="budget in optimiser steps")
-    group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
-    )
+    group = arguments.add_budget(parser)
     group.add_argument(
         "--positions", type=arguments.positive, default=1_600, help="phones and tokens a step (default: %(default)s)"
-    )
-    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
-    group.add_argument(
-        "--threads", type=arguments.positive, help="threads of the processor (default: all cores but one)"
     )
     group.add_argument("--seed", type=int, default=1, help="of what is spoken and of the order (default: %(default)s)")
 
@@ -136,7 +131,8 @@ def _options(options: argparse.Namespace) -> DraftOptions | StudentOptions:
 
     common = {"positions": options.positions, "half_precision": options.half, "seed": options.seed}
     if options.recipe == DRAFT:
-        return DraftOptions(**common, lower=options.lower, upper=options.upper, spoken_share=options.spoken_share)
+        shares = {"spoken_share": options.spoken_share, "overlap_share": options.overlap_share}
+        return DraftOptions(**common, lower=options.lower, upper=options.upper, **shares)
     return StudentOptions(**common, retained=options.layers, relative_latents=not options.published_latents)
 
 

@@ -83,7 +83,7 @@ def test_layers_are_measured_and_the_model_knows_their_order(engine: Engine, rec
 def test_a_draft_is_trained_as_a_job(engine: Engine, recorder: Recorder, root: Path, tmp_path: Path) -> None:
     work = work_folder(root, tmp_path / "work")
     common = {"sentences": SENTENCES, "folder": str(root), "device": "cpu"}
-    engine.submit(TrainDraft(2, "lm-mini", work, 1, 1, steps=2, **common))
+    engine.submit(TrainDraft(2, "lm-mini", work, lower=1, upper=1, steps=2, **common))
     assert isinstance(recorder.end_of(2), JobFinished)
     (done,) = recorder.of(2, TrainingDone)
     assert (done.technique, done.figures["retained"], done.steps) == ("speculative", "0,2", 2)
