@@ -15,6 +15,7 @@ from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
 from app.listening.session import Session
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
 from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, new_name
+from app.listening.wording import counted, percent
 
 TITLES: Mapping[str, str] = {
     ABX: "ABX: is there any audible difference?",
@@ -61,6 +62,13 @@ class Plan:
         """The items that will be heard."""
         return self.items[: self.length]
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What each condition is in the test, in words."""
+        if self.method == MUSHRA:
+            return ("Reference", *("Rated",) * (len(self.conditions) - 1))
+        return ("A", "B")
+
     def why_not(self) -> str:
         """Why the test cannot begin, as a sentence, or ``""``."""
         count = len(self.conditions)
@@ -91,12 +99,12 @@ class Plan:
             made.append(_abx_remark(self.length))
         elif sentences < FEWEST_SENTENCES and self.method != MUSHRA:
             made.append(
-                f"Only {_counted(sentences, 'sentence')}: what is found holds for little else. "
+                f"Only {counted(sentences, 'sentence')}: what is found holds for little else. "
                 f"{FEWEST_SENTENCES} or more are better."
             )
         elif sentences < DEFAULT_LENGTH[MUSHRA] and self.method == MUSHRA:
             made.append(
-                f"Only {_counted(sentences, 'page')}: one slip decides whether a listener passes post-screening."
+                f"Only {counted(sentences, 'page')}: one slip decides whether a listener passes post-screening."
             )
         return tuple(made)
 
@@ -132,16 +140,12 @@ def planned(method: str, ticked: Sequence[Condition], items: Sequence[Item], len
 def _abx_remark(trials: int) -> str:
     needed = statistics.needed(trials)
     if needed is None:
-        return f"{_counted(trials, 'trial')} cannot show anything at the 5 % level; take at least 5."
+        return f"{counted(trials, 'trial')} cannot show anything at the 5 % level; take at least 5."
     rate = statistics.smallest_detectable(trials)
     peeking = statistics.peeking_rate(_PEEKING_FROM, _PEEKING_TO)
     return (
         f"{needed} of {trials} must be right (guessing does that with p = {statistics.at_least(needed, trials):.3f}). "
-        f"Found with 80 % probability: listeners who are right in {rate:.0%} of the trials or more. The number stays "
-        f"fixed: whoever looks after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stops at the first good "
-        f"score is wrong in {peeking:.0%} instead of 5 %."
+        f"Found with 80 % probability: listeners who are right in {percent(rate)} of the trials or more. The number "
+        f"stays fixed: whoever looks after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stops at the first "
+        f"good score is wrong in {percent(peeking)} instead of 5 %."
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -94,7 +94,10 @@ def setting_key(setting: Setting) -> str:
 def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
     """The conditions among ``settings``, in the order they first occur, with titles that tell them apart."""
     found = {setting_key(one): replace(one, seed=0) for one in settings}
-    titles = {key: _title(one) for key, one in found.items()}
+    parts = {key: _parts(one) for key, one in found.items()}
+    # What all of them have in common tells none of them apart.
+    common = set.intersection(*map(set, parts.values())) if len(parts) > 1 else set()
+    titles = {key: " · ".join([own[0], *(one for one in own[1:] if one not in common)]) for key, own in parts.items()}
     doubled = {title for title in titles.values() if list(titles.values()).count(title) > 1}
     return tuple(
         Condition(key, one, f"{titles[key]} ({key[:4]})" if titles[key] in doubled else titles[key])
@@ -102,15 +105,19 @@ def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
     )
 
 
-def _title(setting: Setting) -> str:
-    """Model and techniques, and those options that are not the model's own defaults."""
+def _parts(setting: Setting) -> list[str]:
+    """Techniques, those options that are not the model's own defaults, and the model."""
     try:
         entry = catalogue.entry(setting.model)
         model, usual = entry.title, entry.options_with()
-    except SettingError:
+    except SettingError:  # Takes outlive models and techniques.
         model, usual = setting.model, {}
+    try:
+        techniques = technique_text(setting)
+    except SettingError:
+        techniques = " + ".join(one.technique for one in setting.techniques)
     options = [f"{name} {value}" for name, value in setting.options.items() if usual.get(name) != value]
-    return " · ".join([technique_text(setting), *options, model])
+    return [techniques, *options, model]
 
 
 def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[Item, ...]:
@@ -157,7 +164,10 @@ def prepared(
         samples, own = load(take)
         sounds.append(resample(samples, own, rate))
     names = [(one.key, one.title, one.accelerated) for one in judged]
-    origins = list(zip(item.takes, item.fingerprints, strict=True))
+    origins = [
+        (take, one.setting.to_json(), fingerprint)
+        for take, one, fingerprint in zip(item.takes, judged, item.fingerprints, strict=True)
+    ]
     if method == MUSHRA:
         seconds = max(map(len, sounds)) / rate
         if seconds > LONGEST_SECONDS:
@@ -167,7 +177,7 @@ def prepared(
         for name, cutoff in anchors.CUTOFFS.items():
             sounds.append(anchors.low_passed(sounds[0], rate, cutoff))
             names.append((name, anchors.TITLES[name], False))
-            origins.append(("", ""))
+            origins.append(("", {}, ""))
     match = matching_gains([(one, rate) for one in sounds])
     made = tuple(
         Stimulus(

@@ -41,8 +41,10 @@ class ConditionRecord:
     """Whether techniques were engaged."""
     take: str
     """Id of the take, or ``""`` for an anchor."""
+    setting: Mapping[str, Any]
+    """The whole setting with the seed 0, as :meth:`engine.setting.Setting.to_json` writes it; empty for an anchor."""
     fingerprint: str
-    """Of the take's whole setting, its seed included."""
+    """Of the take's setting, its seed included."""
     gain: float
     """dB that it was made louder by."""
     lufs: float

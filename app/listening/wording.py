@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from app.listening import statistics
 from app.listening.results import AbxResult, MushraResult, PreferenceResult, Result
 from app.listening.statistics import Interval
@@ -37,7 +39,7 @@ def details(result: Result) -> tuple[str, ...]:
 def _abx(result: AbxResult) -> tuple[str, ...]:
     made = [
         f"A was {result.titles[0]}, B was {result.titles[1]}.",
-        f"Right in {interval(result.rate, '.0%')} of the trials{_of(result.listeners)}. "
+        f"Right in {interval(result.rate, percent)} of the trials{_of(result.listeners)}. "
         + (f"{result.needed} were needed at the 5 % level." if result.needed is not None else ""),
     ]
     if not result.heard:
@@ -45,8 +47,8 @@ def _abx(result: AbxResult) -> tuple[str, ...]:
         made.append(
             "That does not say that the two are identical. "
             + (
-                f"A test of {result.trials} trials finds, with 80 % probability, listeners who are right in {rate:.0%} "
-                "of them or more; smaller differences escape it."
+                f"A test of {result.trials} trials finds, with 80 % probability, listeners who are right in "
+                f"{percent(rate)} of them or more; smaller differences escape it."
                 if rate is not None
                 else f"{result.trials} trials are too few to show anything."
             )
@@ -59,10 +61,10 @@ def _preference(result: PreferenceResult) -> tuple[str, ...]:
     name, scale = ("CMOS", "−3 to 3") if result.graded else ("Mean vote", "−1 to 1")
     sign = result.sign
     made = [
-        f"{name} of {second} against {first}: {interval(result.mean, '+.2f')} on a scale of {scale}"
+        f"{name} of {second} against {first}: {interval(result.mean, _two_digits)} on a scale of {scale}"
         f"{_of(result.listeners)}.",
-        f"{second} was better {sign.better} times, {first} {sign.worse} times; {sign.ties} ties take no part in the "
-        "sign test.",
+        f"{second} was better {sign.better} times, {first} {sign.worse} times; {counted(sign.ties, 'tie')} left out "
+        "of the sign test.",
         f"Heard first won {result.first} times, heard second {result.second} times: "
         + (
             f"the order mattered (p = {probability(result.order_p)}), which balanced orders even out."
@@ -71,7 +73,9 @@ def _preference(result: PreferenceResult) -> tuple[str, ...]:
         ),
     ]
     if result.repeats:
-        made.append(f"Of {result.repeats} swapped repeats, {result.consistent} did not contradict the first answer.")
+        made.append(
+            f"{counted(result.repeats, 'swapped repeat')}: {result.consistent} did not contradict the first answer."
+        )
     return tuple(made)
 
 
@@ -79,7 +83,7 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
     made = [f"The reference was the unaccelerated output ({result.reference}), not human speech."]
     for one in result.differences:
         made.append(
-            f"{one.condition} against the hidden reference: {interval(one.difference, '+.1f')} points, "
+            f"{one.condition} against the hidden reference: {interval(one.difference, _one_digit)} points, "
             f"p = {probability(one.p)} (Holm-adjusted)."
         )
     for one in result.screenings:
@@ -88,16 +92,39 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
                 f"Listener {one.listener} is left out by post-screening: the hidden reference was rated below "
                 f"{statistics.REFERENCE_FLOOR} in {one.reference_missed} and the 7 kHz anchor above "
                 f"{statistics.ANCHOR_CEILING} in {one.anchor_missed} of {one.items} pages; "
-                f"{statistics.SCREENED_SHARE:.0%} are allowed."
+                f"{percent(statistics.SCREENED_SHARE)} are allowed."
             )
     made.append(f"{result.pages} pages by {_listeners(len(result.screenings))}.")
     return tuple(made)
 
 
-def interval(one: Interval, form: str) -> str:
-    """A mean with its interval, and n."""
-    mean, low, high = (format(value, form).replace("-", "−") for value in (one.mean, one.low, one.high))
-    return f"{mean} (95 % interval {low} to {high}, n = {one.n})"
+def interval(one: Interval, shown: Callable[[float], str]) -> str:
+    """A mean with its interval, each as ``shown``, and n."""
+    return f"{shown(one.mean)} (95 % interval {shown(one.low)} to {shown(one.high)}, n = {one.n})"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """A share as a whole percentage."""
+    return f"{100 * share:.0f} %"
+
+
+def signed(value: float, plus: str = "", digits: int = 1) -> str:
+    """A number with a minus sign, and with ``plus`` before what is above 0; never a negative zero."""
+    rounded = round(value, digits) + 0.0
+    return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{abs(rounded):.{digits}f}"
+
+
+def _one_digit(value: float) -> str:
+    return signed(value, "+")
+
+
+def _two_digits(value: float) -> str:
+    return signed(value, "+", 2)
 
 
 def probability(p: float) -> str:

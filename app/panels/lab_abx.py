@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QWidget
 
 from app.listening.abx import X
+from app.listening.wording import signed
 from app.panels.lab_trial import TrialPage, answer_button, row_of, sound_button
 
 _NAMES = ("A", "B", "X")
@@ -53,5 +54,5 @@ class AbxPage(TrialPage):
         )
 
     def _known_gains(self) -> str:
-        gains = [f"{one.record.gain:+.1f} dB".replace("-", "−") for one in self.session.item.stimuli]
-        return f": A {gains[0]}, B {gains[1]}"
+        gains = [signed(one.record.gain, "+") for one in self.session.item.stimuli]
+        return f": A {gains[0]} dB, B {gains[1]} dB"

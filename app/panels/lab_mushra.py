@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
 from app.listening.mushra import HIGHEST, LABELS, REFERENCE
 from app.panels.lab_trial import TrialPage, answer_button, sound_button
@@ -29,7 +29,7 @@ class MushraPage(TrialPage):
         held = QWidget()
         grid = QGridLayout(held)
         grid.setContentsMargins(0, 0, 0, 0)
-        self.reference_button = sound_button("Reference", "Hear the reference", "Hear the reference (R)")
+        self.reference_button = sound_button("Reference", "Hear the reference", "Hear the reference (R)", 1.6)
         self.reference_button.clicked.connect(lambda _=False: self.hear(REFERENCE))
         grid.addWidget(self.reference_button, 0, 0)
         grid.addWidget(_scale(), 1, 0)
@@ -38,7 +38,7 @@ class MushraPage(TrialPage):
         self.values: list[QLabel] = []
         # All pages have as many sliders: the same settings with the same anchors.
         for button, key in zip(self.session.sliders, _DIGITS, strict=False):
-            sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})")
+            sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})", 1.6)
             sound.clicked.connect(lambda _=False, one=button: self.hear(one))
             slider = QSlider(Qt.Orientation.Vertical)
             slider.setRange(0, HIGHEST)
@@ -60,12 +60,7 @@ class MushraPage(TrialPage):
     def _answers(self) -> QWidget:
         self.done_button = answer_button("Next page  (Return)", "Next page")
         self.done_button.clicked.connect(self.done)
-        held = QWidget()
-        row = QHBoxLayout(held)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addStretch(1)
-        row.addWidget(self.done_button)
-        return held
+        return self.done_button
 
     def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
         hearing = tuple(

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from app.listening.planning import DEFAULT_LENGTH, EXPLANATIONS, LONGEST, TITLES, Plan
 from app.listening.stimuli import Condition
 from app.listening.trials import MUSHRA
+from app.listening.wording import counted
 from app.theme import set_look
 
 COMPARED, LIBRARY = "compared", "library"
@@ -172,10 +173,9 @@ class LabSetup(QWidget):
         if plan.why_not():
             self.plan.setText("")
         else:
-            plural = "" if sentences == 1 else "s"
-            names = " · ".join(one.title for one in plan.conditions)
+            names = [f"{role}: {one.title}" for role, one in zip(plan.roles, plan.conditions, strict=True)]
             used = f", of which {len(plan.used)} are heard" if len(plan.used) < sentences else ""
-            self.plan.setText(f"{names}: {sentences} sentence{plural} in common{used}.")
+            self.plan.setText("\n".join([*names, f"{counted(sentences, 'sentence')} in common{used}"]))
         remarks = [] if reason else list(plan.remarks())
         self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
         set_look(self.remarks, "warning" if reason or warning else "muted")

@@ -15,7 +15,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QHBoxLayout, QLabel
 from app.listening.mushra import SHORTEST_LOOP_SECONDS
 from app.listening.player import Mode, Player
 from app.listening.session import Session
+from app.listening.stimuli import TOLERANCE_DECIBELS
 from app.listening.trials import Circumstances, TrialRecord
+from app.listening.wording import signed
 from app.panels.lab_timeline import TimeLine
 from app.theme import Colours, set_look
 
@@ -133,8 +135,8 @@ class TrialPage(QWidget):
         self.player.choose(button)
         if self.restarts:
             self.player.seek(0.0)
-        if not self.player.playing:
-            self.player.play()
+        # Always: what the last trial had paused may seem to play for another block. Whatever plays goes on.
+        self.player.play()
         self._was_playing = True
         self._show()
         self._show_hint()
@@ -198,6 +200,9 @@ class TrialPage(QWidget):
         self._underruns = self.player.underruns
         self._was_playing = False
         self._doubt()
+        if self.isVisible():
+            # Before a focused control is disabled, which would hand the keyboard to another panel.
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
         self._show()
         self._show_hint()
         self._show_facts()
@@ -274,7 +279,7 @@ class TrialPage(QWidget):
     def _show_facts(self) -> None:
         item = self.session.item
         mode = self.player.comparison
-        level = f"Everything is played at {item.target:.1f} LUFS (±0.1 dB, ITU-R BS.1770)".replace("-", "−")
+        level = f"Everything is played at {signed(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
         shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self._mode_reason(mode.reason)}"
         self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
 
@@ -304,8 +309,8 @@ class TrialPage(QWidget):
         self.player.pause()
 
 
-def sound_button(text: str, name: str, tip: str) -> QPushButton:
-    """A large button that stays pressed while its sound is heard."""
+def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButton:
+    """A large button, ``lines`` high, that stays pressed while its sound is heard."""
     button = QPushButton(text, checkable=True)
     button.setAccessibleName(name)
     button.setToolTip(tip)
@@ -314,7 +319,7 @@ def sound_button(text: str, name: str, tip: str) -> QPushButton:
     font.setPointSizeF(font.pointSizeF() * 1.5)
     font.setBold(True)
     button.setFont(font)
-    button.setMinimumHeight(3 * button.fontMetrics().height())
+    button.setMinimumHeight(round(lines * button.fontMetrics().height()))
     return button
 
 

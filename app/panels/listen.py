@@ -19,6 +19,7 @@ from app.listening.player import Comparison, Mode, Player, comparison
 from app.listening.plots import ComparisonPlots, Picture
 from app.listening.remarks import Caution, DeviceProblem, Facts
 from app.listening.transport import SIDES, TransportBar
+from app.listening.wording import signed
 from app.theme import Colours, set_look
 from engine.errors import DeviceError
 from engine.take import Take
@@ -511,5 +512,4 @@ def _name(take: Take | None) -> str:
 
 
 def _decibels(gain: float) -> str:
-    level = round(20 * np.log10(gain), 1)
-    return "0.0 dB" if level == 0 else f"{level:+.1f} dB".replace("-", "−")
+    return f"{signed(20 * np.log10(gain), '+')} dB"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from app.listening.trials import ABX, CCR, MUSHRA, Circumstances, ConditionRecord, ItemRecord, TrialRecord
 
-BASELINE = ConditionRecord("b" * 16, "baseline", False, "1" * 32, "c" * 16, -1.5, -21.5)
-FAST = ConditionRecord("f" * 16, "DiTReducio δ 0.2", True, "2" * 32, "e" * 16, 0.0, -23.0)
-LOW = ConditionRecord("anchor35", "Anchor 3.5 kHz", False, "", "", 0.4, -23.4)
-MID = ConditionRecord("anchor70", "Anchor 7 kHz", False, "", "", 0.1, -23.1)
+BASELINE = ConditionRecord("b" * 16, "baseline", False, "1" * 32, {"model": "f5-mini"}, "c" * 16, -1.5, -21.5)
+FAST = ConditionRecord("f" * 16, "DiTReducio δ 0.2", True, "2" * 32, {"model": "f5-mini"}, "e" * 16, 0.0, -23.0)
+LOW = ConditionRecord("anchor35", "Anchor 3.5 kHz", False, "", {}, "", 0.4, -23.4)
+MID = ConditionRecord("anchor70", "Anchor 7 kHz", False, "", {}, "", 0.1, -23.1)
 AROUND = Circumstances(4200, 0, "Speaker", 0.2, "sync")
 
 

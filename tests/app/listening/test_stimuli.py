@@ -33,7 +33,8 @@ def test_a_condition_is_a_setting_whatever_its_seed() -> None:
     assert [one.accelerated for one in found] == [False, True, True]
     assert len({one.title for one in found}) == 3, "titles tell them apart"
     assert "steps 5" in conditions([replace(PLAIN, options=Values({"steps": 5}))])[0].title, "not the model's default"
-    assert conditions([Setting("gone")])[0].title.endswith("gone"), "a model that is no longer known"
+    lost = conditions([Setting("gone").with_technique(Engaged("lost"))])[0].title
+    assert lost == "lost · gone", "a model and a technique that are no longer known"
 
 
 def test_items_are_what_all_of_them_spoke_from_one_seed() -> None:

@@ -1,0 +1,146 @@
+"""Plans of listening tests, and what is said before and after them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.listening import results
+from app.listening.abx import AbxSession
+from app.listening.mushra import MushraSession
+from app.listening.planning import planned
+from app.listening.preference import PreferenceSession
+from app.listening.stimuli import Item, conditions
+from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE
+from app.listening.wording import details, headline, percent, probability, signed
+from engine.setting import Engaged, Setting
+from tests.app.listening.listeners import mushra_trial, preference_trial
+from tests.app.listening.test_results import abx_session
+from tests.app.listening.test_sessions import pages, pairs
+
+PLAIN = Setting("f5-mini")
+REDUCED = PLAIN.with_technique(Engaged("ditreducio"))
+PRUNED = PLAIN.with_technique(Engaged("steps"))
+FOREIGN = Setting("lm-mini").with_technique(Engaged("spade"))
+
+
+def item(count: int, number: int = 0) -> Item:
+    names = tuple(f"take{number}-{place}" for place in range(count))
+    return Item(f"Sentence {number}.", "slt", 7, names, names)
+
+
+def plan(method: str, *settings: Setting, items: int = 12, length: int = 16):
+    judged = conditions(settings)
+    return planned(method, judged, [item(len(judged), number) for number in range(items)], length)
+
+
+def test_the_unaccelerated_one_comes_first_with_its_takes() -> None:
+    made = plan(MUSHRA, REDUCED, PLAIN, PRUNED)
+    assert [one.accelerated for one in made.conditions] == [False, True, True]
+    assert made.items[0].takes == ("take0-1", "take0-0", "take0-2")
+    assert made.items[0].fingerprints == made.items[0].takes
+    assert made.roles == ("Reference", "Rated", "Rated")
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "reason"),
+    [
+        (ABX, (PLAIN,), "exactly two"),
+        (ABX, (PLAIN, REDUCED, PRUNED), "3 are ticked"),
+        (CCR, (), "0 are ticked"),
+        (MUSHRA, (REDUCED, PRUNED), "one unaccelerated"),
+        (MUSHRA, (PLAIN,), "at least one more"),
+        (MUSHRA, (PLAIN, FOREIGN), "of one model"),
+    ],
+)
+def test_what_makes_no_test_is_said(method: str, settings: tuple[Setting, ...], reason: str) -> None:
+    assert reason in plan(method, *settings).why_not()
+
+
+def test_a_full_page_of_mushra_is_said() -> None:
+    many = [PLAIN.with_technique(Engaged("ditreducio", artefact=str(number) * 16)) for number in range(8)]
+    assert "8 settings at most" in plan(MUSHRA, PLAIN, *many).why_not()
+    assert plan(MUSHRA, PLAIN, *many[:7]).why_not() == ""
+
+
+def test_sentences_in_common_are_needed_and_the_length_is_kept() -> None:
+    assert "no sentence" in plan(ABX, PLAIN, REDUCED, items=0).why_not()
+    made = plan(MUSHRA, PLAIN, REDUCED, items=12, length=8)
+    assert made.why_not() == ""
+    assert len(made.used) == 8
+
+
+def test_remarks_say_what_the_test_can_find() -> None:
+    (remark,) = plan(ABX, PLAIN, REDUCED, length=16).remarks()
+    assert "12 of 16 must be right" in remark
+    assert "p = 0.038" in remark
+    assert "81 %" in remark or "80 %" in remark
+    assert "15 % instead of 5 %" in remark
+    assert "cannot show anything" in plan(ABX, PLAIN, REDUCED, length=4).remarks()[0]
+    assert "Only 3 sentences" in plan(CCR, PLAIN, REDUCED, items=3).remarks()[0]
+    assert plan(PREFERENCE, PLAIN, REDUCED, items=12, length=12).remarks() == ()
+    assert "Only 2 pages" in plan(MUSHRA, PLAIN, REDUCED, items=2).remarks()[0]
+
+
+def test_each_method_has_its_session() -> None:
+    for method, kind, items in (
+        (ABX, AbxSession, pairs(2)),
+        (CCR, PreferenceSession, pairs(2)),
+        (PREFERENCE, PreferenceSession, pairs(2)),
+        (MUSHRA, MushraSession, pages(2)),
+    ):
+        session = plan(method, PLAIN, REDUCED).session(items)
+        assert type(session) is kind
+        assert session.method == method
+        assert len(session.listener) == 8, "somebody new has a random name"
+        again = replace(plan(method, PLAIN, REDUCED), listener="known").session(items)
+        assert again.listener == "known"
+    assert {ABX, CCR, PREFERENCE, MUSHRA} == set(METHODS)
+
+
+def test_a_heard_difference_and_a_null_result_are_worded_apart() -> None:
+    heard = results.result(abx_session("s", 14))
+    assert headline(heard) == "A difference was heard: 14 of 16 right, p = 0.002."
+    assert not any("identical" in one for one in details(heard))
+    missed = results.result(abx_session("s", 9))
+    assert headline(missed).startswith("No difference was shown: 9 of 16 right")
+    said = " ".join(details(missed))
+    assert "does not say that the two are identical" in said
+    assert "right in 81 % of them" in said or "right in 80 % of them" in said
+    assert "12 were needed" in said
+
+
+def test_a_preference_is_worded_with_ties_order_and_repeats() -> None:
+    answers = [
+        preference_trial("s", number + 1, 1 if number else 0, planned=8, text=f"{number}") for number in range(7)
+    ]
+    answers.append(preference_trial("s", 8, -1, (1, 0), planned=8, text="3", repeat=True))
+    found = results.result(answers)
+    assert headline(found) == "DiTReducio δ 0.2 was preferred, p = 0.031."
+    said = " ".join(details(found))
+    assert "CMOS of DiTReducio δ 0.2 against baseline: +0.86 (95 % interval" in said
+    assert "1 tie left out of the sign test" in said
+    assert "the order mattered" in said
+    assert "1 swapped repeat: 1 did not contradict" in said
+
+
+def test_mushra_is_worded_with_its_reference_and_its_screening() -> None:
+    answers = [
+        mushra_trial("s", number + 1, (100, 60, 10, 40), planned=6, text=f"{number}", listener="good")
+        for number in range(6)
+    ]
+    deaf = [replace(one, session="t", listener="deaf", answer={"ratings": [20, 60, 10, 40]}) for one in answers]
+    found = results.result([*answers, *deaf])
+    assert headline(found) == "Rated below the hidden reference: DiTReducio δ 0.2."
+    said = " ".join(details(found))
+    assert "unaccelerated output (baseline), not human speech" in said
+    assert "−40.0 (95 % interval" in said
+    assert "Listener deaf is left out by post-screening" in said
+    nobody = results.result(deaf)
+    assert headline(nobody) == "No listener passed post-screening, so there is no result."
+
+
+def test_numbers_are_written_as_people_do() -> None:
+    assert (signed(-0.04), signed(-0.4), signed(0.4, "+"), signed(2)) == ("0.0", "−0.4", "+0.4", "2.0")
+    assert (percent(0.145), probability(0.0000123), probability(0.0384)) == ("14 %", "1.2e-05", "0.038")
