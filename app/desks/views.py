@@ -20,6 +20,7 @@ from app.theme import Theme
 from engine.errors import PlainError
 from engine.explore.figure import Figure
 from engine.knobs import Values
+from engine.explore import VIEWS
 from engine.messages import ComputeView, Event, Progress, ViewComputed
 from engine.models.base import Utterance
 from engine.setting import Engaged
@@ -56,7 +57,9 @@ class ViewsDesk(QObject):
         waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
         info = state.info if state.ready else None
         self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
-        self.views.set_reason(state.why_not_synthesise() or waiting)
+        known = info is None or any(info.family in one.families for one in VIEWS)
+        strange = "" if known else f"No view looks into models like {info.title}; load another one."
+        self.views.set_reason(state.why_not_synthesise() or strange or waiting)
 
     def follow(self, event: Event) -> None:
         """Show a figure that was computed."""

@@ -237,14 +237,13 @@ class ViewsPanel(QWidget):
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _offer(self, family: str) -> None:
-        """Have the views in the list that models of ``family`` can answer, all without one; the chosen one stays
-        chosen where it is among them."""
+        """Have the views in the list that models of ``family`` can answer, all without one and where there are none;
+        the chosen one stays chosen where it is among them."""
         chosen, self._family = self.chooser.currentData(), family
         self.chooser.clear()
-        for one in VIEWS:
-            if not family or family in one.families:
-                self.chooser.addItem(one.title, one.name)
-                self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
+        for one in [one for one in VIEWS if family in one.families] or VIEWS:
+            self.chooser.addItem(one.title, one.name)
+            self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
         self.chooser.setCurrentIndex(max(0, self.chooser.findData(chosen)))
 
     def _show_view(self) -> None:
