@@ -48,7 +48,8 @@ STREAM = Switch(
     "stream",
     "Heard while it is spoken",
     "Makes audio of every second of speech tokens as they come. Off makes it of all of them at the end, just the same: "
-    "that takes less memory, of which streaming needs 230 MB for every second of recording and speech, and less time.",
+    "that takes less time and memory. Streaming remembers 230 MB for each of the first ten seconds of recording and "
+    "speech, and 57 MB for each later one.",
     default=True,
 )
 

@@ -51,7 +51,7 @@ class Residual(nn.Module):
 
 
 class Attention(nn.Module):
-    """Self-attention that remembers its keys and values."""
+    """Self-attention that remembers its keys and values, or what they are made of."""
 
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()
@@ -64,12 +64,14 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(B, n, channels) to the same shape; ``mask`` (n, seen + n) is true where a query may look."""
-        query, key, value = (
-            one(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for one in (self.to_q, self.to_k, self.to_v)
+        key, value = memory.projected(
+            self, x, lambda part: (self._split(self.to_k(part)), self._split(self.to_v(part)))
         )
-        key, value = memory.extended(self, "keys", key), memory.extended(self, "values", value)
-        mixed = F.scaled_dot_product_attention(query, key, value, mask)
+        mixed = F.scaled_dot_product_attention(self._split(self.to_q(x)), key, value, mask)
         return self.to_out[0](mixed.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
 class GeluLinear(nn.Module):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-GROWTH = 1.25
-"""Factor by which full memory grows, so that a frame is moved only a few times."""
+GROWTH = 1.125
+"""Factor by which full memory grows, so that a frame is moved only a few times and little of it lies idle."""
+PROJECTED = 500
+"""Of so many frames, ten seconds, keys and values are remembered; see :meth:`Memory.projected`."""
 
 
 class Growing:
@@ -16,6 +20,11 @@ class Growing:
     def __init__(self) -> None:
         self._held: Tensor | None = None
         self.length = 0
+
+    @property
+    def everything(self) -> Tensor:
+        """What was appended so far, as a view."""
+        return self._held[..., : self.length, :]
 
     def extend(self, new: Tensor) -> Tensor:
         """Append ``new`` and return everything up to its end, as a view."""
@@ -56,6 +65,26 @@ class Memory:
                 return new
             context = self._contexts[layer, name] = Growing()
         return context.extend(new)
+
+    def projected(
+        self, layer: nn.Module, x: Tensor, project: Callable[[Tensor], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, heads, so far, width) of everything that ``layer`` was shown, with those of ``x`` (B, n,
+        channels) at their end; ``project`` makes them of any stretch.
+
+        They are remembered of the first :data:`PROJECTED` frames. Of later ones, what they are made of is remembered
+        instead, a quarter as much, and they are made again each time: a long request takes more time rather than more
+        memory than there is.
+        """
+        if not self.seen(layer, "inputs") and self.seen(layer, "keys") + x.shape[1] <= PROJECTED:
+            key, value = project(x)
+            return self.extended(layer, "keys", key), self.extended(layer, "values", value)
+        late = project(self.extended(layer, "inputs", x))
+        if not self.seen(layer, "keys"):
+            return late
+        early = (self._contexts[layer, name].everything for name in ("keys", "values"))
+        key, value = (torch.cat(pair, dim=2) for pair in zip(early, late, strict=True))
+        return key, value
 
     def seen(self, layer: nn.Module, name: str) -> int:
         """How much :meth:`extended` has of that so far."""

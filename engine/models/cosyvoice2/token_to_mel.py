@@ -94,10 +94,12 @@ class TokenToMel(nn.Module):
 class MelStream:
     """Mel frames of one request, in parts that are equal to the whole.
 
-    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are there; in the
-    release, 4.6 MB are remembered for each frame. When they are to come ``at_once``, :meth:`push` only collects, and
-    nothing is remembered. Without ``chunked``, all of them see all others, as upstream does for requests that are not
-    streamed.
+    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are there. What is
+    remembered for that is nearly all keys and values of the estimator, for each step of the solver and both branches of
+    guidance: in the release 4.6 MB for each of the first 500 frames, and 1.1 MB for each later one (see
+    :meth:`engine.models.cosyvoice2.memory.Memory.projected`). When frames are to come ``at_once``, :meth:`push` only
+    collects, and nothing is remembered. Without ``chunked``, all of them see all others, as upstream does for requests
+    that are not streamed.
     """
 
     def __init__(self, model: TokenToMel, prompt: AcousticPrompt, chunked: bool = True, at_once: bool = False) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from engine.errors import AudioError, CheckpointError, TextError
 from engine.models.cosyvoice2 import memory as memories
+from engine.models.cosyvoice2.acoustic_config import EstimatorConfig, FlowConfig
 from engine.models.cosyvoice2.flow_estimator import conditions
 from engine.models.cosyvoice2.memory import CausalConv, Growing, Memory, chunk_mask
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
@@ -36,6 +37,39 @@ def test_streamed_frames_are_those_of_the_whole(flow: TokenToMel, prompt: int, s
     parts = torch.cat(streamed(flow, small_prompt(prompt), sizes), dim=-1)
     assert whole.shape[-1] == 2 * len(SPEECH)
     assert torch.allclose(parts, whole, atol=TOLERANCE)
+
+
+def remembered(stream: MelStream) -> int:
+    """Numbers in the contexts of the estimator's layers."""
+    contexts = [one for memory in stream._step_memories for one in memory._contexts.values()]
+    return sum(one.everything.numel() for one in contexts)
+
+
+@pytest.mark.parametrize("limit", [0, 10, 24, 500])
+def test_late_frames_are_remembered_by_what_keys_are_made_of(
+    flow: TokenToMel, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    prompt, estimator = small_prompt(7), flow.config.estimator
+    whole = MelStream(flow, prompt).whole(SPEECH)
+    monkeypatch.setattr(memories, "PROJECTED", limit)
+    stream = MelStream(flow, prompt)
+    parts = [stream.push([token]) for token in SPEECH]
+    frames = 2 * stream._done
+    projected = limit // (2 * CHUNK) * 2 * CHUNK if limit < frames else frames
+    # Keys and values are twice as wide as heads times their width; what they are made of as wide as the channels.
+    widths = 2 * estimator.heads * estimator.head_width * projected + estimator.channels * (frames - projected)
+    blocks = (estimator.middle_stages + 2) * estimator.blocks
+    assert remembered(stream) == flow.config.steps * blocks * 2 * widths
+    assert torch.allclose(torch.cat([*parts, stream.finish()], dim=-1), whole, atol=TOLERANCE)
+
+
+def test_the_release_remembers_as_much_as_is_said() -> None:
+    estimator, steps = EstimatorConfig(), FlowConfig().steps
+    blocks = (estimator.middle_stages + 2) * estimator.blocks
+    # Both branches, 4 bytes each.
+    early = steps * blocks * 2 * 4 * 2 * estimator.heads * estimator.head_width
+    late = steps * blocks * 2 * 4 * estimator.channels
+    assert (round(early / 1e6, 1), round(late / 1e6, 1)) == (4.6, 1.1)
 
 
 def test_frames_come_with_every_chunk_as_soon_as_the_look_ahead_is_there(flow: TokenToMel) -> None:
