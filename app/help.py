@@ -46,7 +46,7 @@ skipped, and Paretone lets you hear what that costs.</p>
 <li><b>Baseline</b>: speak a sentence with every module computed.</li>
 <li><b>Calibrate</b>: each layer and step is tried; what stays under the threshold δ is skipped from then on.</li>
 <li><b>Accelerated</b>: speak the same sentence, from the same noise, skipping what the strategy table says.</li>
-<li><b>Compare</b>: play, and switch between A and B in the middle of a word; the loudness is matched.</li>
+<li><b>Compare</b>: play, and switch between A and B, in the middle of a word where both have the same timing; the loudness is matched.</li>
 <li><b>Export</b>: the profile holds the setting, the table and the evidence, and runs from the command line.</li>
 </ol>
 <p>Speech language models decode token by token: there, engage SSD, which drafts several tokens for each pass of the
