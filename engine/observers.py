@@ -19,6 +19,8 @@ from engine.messages import (
     Event,
     Progress,
     SimilarityMeasured,
+    StudyBegun,
+    StudyTakeDone,
     Telemetry,
     TrainingProgress,
     TrialDone,
@@ -28,6 +30,7 @@ from engine.progress import RemainingTime
 from engine.techniques.ditreducio.record import Trial
 
 if TYPE_CHECKING:
+    from engine.studies.store import StoredTake
     from engine.training.session import Milestone
 
 Post = Callable[[Event], None]
@@ -181,6 +184,36 @@ class MeasuringObserver(JobObserver):
     def step(self, report: StepReport) -> None:
         """A chance to stop."""
         self.check()
+
+
+class StudyObserver(JobObserver):
+    """Follows a study: see :class:`engine.studies.running.Follower`. Its progress is counted in takes and such."""
+
+    def __init__(self, job: int, post: Post, cancelled: threading.Event, pausing: threading.Event) -> None:
+        super().__init__(job, post, cancelled)
+        self.made = 0
+        """Takes of this run."""
+        self.pausing = pausing.is_set
+        self._folder = ""
+
+    def begin(self, folder: str, title: str) -> None:
+        """Say which study it is."""
+        self._folder = folder
+        self.post(StudyBegun(self.job, folder, title))
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Tell how far it is, with the study's own estimate."""
+        self.check()
+        self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
+
+    def take(self, take: StoredTake) -> None:
+        """Tell of a finished take."""
+        self.made += 1
+        self.post(StudyTakeDone(self.job, self._folder, take))
 
 
 class TrainingObserver(JobObserver):

@@ -47,9 +47,9 @@ from engine.messages import (
     ModelLoaded,
     PartialDecoded,
     ProfileExported,
+    RooflineMeasured,
     RunStudy,
     StudyEnded,
-    RooflineMeasured,
     Synthesise,
     TakeReady,
     TrainBundledModel,
@@ -333,7 +333,9 @@ class Workshop:
         if self._model is None or self._model.info.id != study.model or study.folder or study.variant:
             return False
         usual = entry(study.model).folder
-        return Path(self._model.info.checkpoint).is_relative_to(usual) and str(device.choose(study.device)) == self.device
+        return (
+            Path(self._model.info.checkpoint).is_relative_to(usual) and str(device.choose(study.device)) == self.device
+        )
 
     @staticmethod
     def _export(command: ExportProfile, observer: JobObserver) -> None:

@@ -64,7 +64,7 @@ def _folder(options: argparse.Namespace) -> Path:
     path = Path(options.study)
     if options.results:
         return Path(options.results)
-    return path if path.is_dir() else path.with_suffix(".study")
+    return path if path.is_dir() else studies.results_folder(path)
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------

@@ -152,6 +152,11 @@ def read(path: str | Path) -> Study:
     return parse(data, str(path), path.parent)
 
 
+def results_folder(file: str | Path) -> Path:
+    """Where the results of the study that ``file`` describes lie unless another place is named."""
+    return Path(file).with_suffix(".study")
+
+
 def parse(data: object, where: str = "study", beside: Path = Path()) -> Study:
     """A study from the values of its file; paths are relative to ``beside``. Raises :class:`StudyError` that begins
     with ``where``."""
