@@ -84,7 +84,7 @@ def _shallower(info: ModelInfo, entry: Engaged) -> tuple[StudentWeights | None, 
     if knobs["recovery"] == NONE:
         return None, by_hand or _most_important(info, depth)
     if entry.artefact:
-        return _named(info.students, entry.artefact, f"student with {depth} layers", info), None
+        return _named(info.students, entry.artefact, f"student with {_layers(depth)}", info), None
     if depth == info.layers:
         raise SettingError(f"All {depth} layers of {info.title} are kept: there is nothing to prune; choose fewer.")
     partly = knobs["recovery"] == PARTLY
@@ -116,7 +116,7 @@ def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
 
 
 def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: bool) -> str:
-    which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else f"{depth} layers"
+    which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else _layers(depth)
     state = "partly recovered" if partly else "recovered"
     there = ", ".join(f"{one.depth} ({one.stage})" for one in info.students)
     has = f"; there are some with {there}" if there else ""
@@ -124,6 +124,10 @@ def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: b
         f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
         f"pruned only.{_foreign(info, 'students')}"
     )
+
+
+def _layers(count: int) -> str:
+    return f"{count} layer" if count == 1 else f"{count} layers"
 
 
 def _speculation(info: ModelInfo, entry: Engaged, target: StudentWeights | None) -> Speculation:

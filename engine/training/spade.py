@@ -90,9 +90,10 @@ class StudentRecipe(TokenRecipe):
         return self.metadata_at(RECOVERED, seconds / 60)
 
     def summary(self, validation: Mapping[str, float]) -> str:
+        count = len(self.retained)
         return (
-            f"A student with {len(self.retained)} layers ({', '.join(map(str, self.retained))}); on held-out speech it "
-            f"would choose as its teacher at {validation['same_first']:.0%} of the tokens, and diverges by "
+            f"A student with {count} layer{'s' * (count > 1)} ({', '.join(map(str, self.retained))}); on held-out "
+            f"speech it would choose as its teacher at {validation['same_first']:.0%} of the tokens, and diverges by "
             f"{validation['divergence']:.3f} nats."
         )
 

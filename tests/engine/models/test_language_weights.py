@@ -136,7 +136,7 @@ def test_a_draft_may_propose_to_a_student(model: LmMiniSpeech) -> None:
 @pytest.mark.parametrize(
     ("knobs", "reason"),
     [
-        ({"depth": 1}, "No recovered student of LM mini with 1 layers"),
+        ({"depth": 1}, "No recovered student of LM mini with 1 layer has been trained yet"),
         ({"depth": 5}, "LM mini has 3 layers, so it cannot keep 5"),
         ({"layers": "0,7"}, "has no layer 7"),
         ({"depth": 3}, "there is nothing to prune"),
@@ -145,6 +145,15 @@ def test_a_draft_may_propose_to_a_student(model: LmMiniSpeech) -> None:
 )
 def test_students_that_are_not_there(model: LmMiniSpeech, knobs: dict, reason: str) -> None:
     assert reason in problem(model.info, setting(shallow(**knobs)))
+
+
+def test_one_layer_is_enough_to_speak(model: LmMiniSpeech) -> None:
+    """Nonsense, which does not end by itself: that is said, and kept."""
+    one = spoken(model, setting(shallow(depth=1, recovery="none")))
+    assert one.measurements.audio_seconds > 0.5
+    assert any("did not end by itself" in note or "repeated itself" in note for note in one.notes)
+    drafted_for = spoken(model, setting(shallow(depth=1, recovery="none"), drafted()))
+    assert drafted_for.measurements.tokens > 20
 
 
 def test_without_a_measurement_nothing_is_pruned(bare: Path) -> None:

@@ -241,6 +241,20 @@ def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_
     assert sum(len(cycle.tokens) for _, decoding in spoken for cycle in decoding) > 10
 
 
+def test_a_single_layer_learns_what_all_others_did(root: Path, tmp_path: Path) -> None:
+    """Its one output is held against the teacher's last."""
+    follower = Follower()
+    task = job(root, tmp_path / "work", StudentOptions(positions=300), export=root, depth=1)
+    trained = train_language(task, follower, QUICK)
+    assert trained.summary.startswith("A student with 1 layer (")
+    assert all(
+        {"cross_entropy", "logits", "latent", "attention", "embedding"} <= set(one.losses)
+        for one in follower.seen
+        if one.losses
+    )
+    assert [one.depth for one in load(root).info.students] == [1]
+
+
 def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp_path: Path) -> None:
     options = StudentOptions(positions=300, retained=(0, 2))
     task = job(root, tmp_path / "work", options, export=tmp_path / "out", steps=4)
