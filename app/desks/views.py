@@ -18,9 +18,9 @@ from app.selection import DITREDUCIO
 from app.state import AppState
 from app.theme import Theme
 from engine.errors import PlainError
+from engine.explore import VIEWS
 from engine.explore.figure import Figure
 from engine.knobs import Values
-from engine.explore import VIEWS
 from engine.messages import ComputeView, Event, Progress, ViewComputed
 from engine.models.base import Utterance
 from engine.setting import Engaged
