@@ -6,8 +6,9 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +16,6 @@ from typing import Protocol
 import numpy as np
 
 from engine.errors import PlainError, SettingError
-from engine.measure.evaluation import similarity_files, utmos_files, whisper_files, words
 from engine.models.base import Voice
 from engine.paths import data_folder
 
@@ -53,8 +53,9 @@ class JudgeKind:
     """What has to lie in its folder; none for a judge that brings all."""
     source: str
     """Where its files come from, and under which licence."""
-    load: Callable[[Sequence[str], Path, str], Judge]
-    """From the sentences that will be judged, its folder and the device."""
+    module: str
+    """Where its ``load`` is, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
+    device."""
     needs_reference: bool = False
     """Whether its figures mean something only beside those of the reference speech."""
 
@@ -81,7 +82,7 @@ class JudgeKind:
         problem = self.problem()
         if problem:
             raise PlainError(problem)
-        return self.load(texts, self.folder, device)
+        return import_module(self.module).load(texts, self.folder, device)
 
 
 JUDGES: tuple[JudgeKind, ...] = (
@@ -93,7 +94,7 @@ JUDGES: tuple[JudgeKind, ...] = (
         "evaluate",
         (),
         "",
-        lambda texts, folder, device: words.WordJudge(texts),
+        "engine.measure.evaluation.words",
         needs_reference=True,
     ),
     JudgeKind(
@@ -102,9 +103,9 @@ JUDGES: tuple[JudgeKind, ...] = (
         ("whisper_word_error_rate",),
         ("jiwer", "transformers"),
         "publish",
-        whisper_files.FILES,
-        whisper_files.SOURCE,
-        whisper_files.load,
+        ("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"),
+        "Get the files of openai/whisper-large-v3 (MIT) from the Hugging Face Hub.",
+        "engine.measure.evaluation.whisper",
         needs_reference=True,
     ),
     JudgeKind(
@@ -113,9 +114,10 @@ JUDGES: tuple[JudgeKind, ...] = (
         ("speaker_similarity",),
         ("transformers",),
         "publish",
-        similarity_files.FILES,
-        similarity_files.SOURCE,
-        similarity_files.load,
+        ("wavlm_large_finetune.pth",),
+        "Get wavlm_large_finetune.pth of the UniSpeech repository's speaker verification (MIT), which Seed-TTS's "
+        "evaluation names, too.",
+        "engine.measure.evaluation.similarity",
     ),
     JudgeKind(
         "utmos",
@@ -123,9 +125,9 @@ JUDGES: tuple[JudgeKind, ...] = (
         ("utmos",),
         ("transformers",),
         "publish",
-        utmos_files.FILES,
-        utmos_files.SOURCE,
-        utmos_files.load,
+        ("utmos22_strong.pt",),
+        "Get the strong learner of UTMOS22 as SpeechMOS releases it (tarepan/SpeechMOS, MIT).",
+        "engine.measure.evaluation.utmos",
     ),
 )
 

@@ -1,6 +1,0 @@
-FILES = ("config.json",)
-SOURCE = ""
-
-
-def load(texts, folder, device):
-    raise NotImplementedError
