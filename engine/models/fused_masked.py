@@ -151,6 +151,11 @@ class FusedMasked:
         )
 
     @property
+    def layers(self) -> tuple[FusedLayer, ...]:
+        """The layers, in order."""
+        return self._layers
+
+    @property
     def device(self) -> torch.device:
         """Where it is."""
         return self._norm.device
@@ -176,7 +181,7 @@ class FusedMasked:
         """What ``layer`` makes of rows (n, hidden): queries and keys (n, heads + key heads, head_width), normalised,
         not yet rotated; and values (n, key heads, head_width)."""
         one, config = self._layers[layer], self.config.transformer
-        projected = one.queries_keys_values(self._normed(hidden, one.attention_norm))
+        projected = one.queries_keys_values(self.normed(hidden, one.attention_norm))
         turned, values = projected.unflatten(-1, (-1, config.head_width)).split(
             (config.heads + config.key_value_heads, config.key_value_heads), dim=-2
         )
@@ -192,9 +197,9 @@ class FusedMasked:
             turned, values = projected if index == 0 else self.project(hidden, index)
             if index == last:
                 hidden = torch.cat([hidden[part][want] for part, want in zip(rows.parts, wanted, strict=True)])
-            mixed = self._attended(_rotated(turned, rows), values, rows, wanted if index == last else None)
+            mixed = self.attended(rotated(turned, rows), values, rows, wanted if index == last else None)
             hidden = hidden + layer.output(mixed)
-            gate, up = layer.gate_up(self._normed(hidden, layer.feed_forward_norm)).chunk(2, dim=-1)
+            gate, up = layer.gate_up(self.normed(hidden, layer.feed_forward_norm)).chunk(2, dim=-1)
             hidden = hidden + layer.down(F.silu(gate) * up)
         return F.rms_norm(hidden, self._norm.shape, self._norm, self.config.transformer.epsilon)
 
@@ -202,7 +207,7 @@ class FusedMasked:
         """Hidden states (frames, hidden) to scores (codebooks, frames, entries)."""
         return self._head(hidden).unflatten(-1, (self.config.codebooks, -1)).transpose(0, 1)
 
-    def _attended(self, turned: Tensor, values: Tensor, rows: Rows, wanted: tuple[slice, ...] | None) -> Tensor:
+    def attended(self, turned: Tensor, values: Tensor, rows: Rows, wanted: tuple[slice, ...] | None) -> Tensor:
         """Attention within each branch, of all its rows or only of those ``wanted``: (rows, heads · head_width)."""
         config = self.config.transformer
         queries, keys = turned.split((config.heads, config.key_value_heads), dim=1)
@@ -214,7 +219,7 @@ class FusedMasked:
             mixed.append(F.scaled_dot_product_attention(*branch, enable_gqa=grouped)[0].transpose(0, 1).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
-    def _normed(self, hidden: Tensor, weight: Tensor) -> Tensor:
+    def normed(self, hidden: Tensor, weight: Tensor) -> Tensor:
         """Normalised, in the type that products compute in."""
         return F.rms_norm(hidden, weight.shape, weight, self.config.transformer.epsilon).to(self.inner)
 
@@ -246,6 +251,10 @@ class MaskedRun:
     def rows(self) -> tuple[int, int]:
         """Rows of a pass without the unconditional branch, and with it."""
         return self._unguided.parts[0].stop, self._guided.parts[-1].stop
+
+    def branches(self, guide: Guide) -> Rows:
+        """The rows of a step that is guided so."""
+        return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
@@ -289,7 +298,7 @@ def _rows(network: FusedMasked, parts: tuple[slice, ...], positions: Tensor) -> 
     return Rows(parts, cosines[:, None].to(network.inner), signed[:, None].to(network.inner))
 
 
-def _rotated(turned: Tensor, rows: Rows) -> Tensor:
+def rotated(turned: Tensor, rows: Rows) -> Tensor:
     """Rotate pairs of which the first half of a head holds one part and the second half the other."""
     return torch.addcmul(turned * rows.cosines, turned.roll(turned.shape[-1] // 2, dims=-1), rows.sines)
 

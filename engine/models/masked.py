@@ -124,6 +124,24 @@ class _Spoken:
     reference_operations: float
 
 
+@dataclass(frozen=True)
+class MaskedWorkings:
+    """The first passage of a synthesis, and what is done with it: for whoever takes it apart."""
+
+    network: FusedMasked
+    engagement: MaskedEngagement
+    request: MaskedRequest
+    rules: Rules
+    blocks: tuple[Block, ...]
+    """In the order in which they are filled in, with the most steps that each may take."""
+    decoder: Callable[[], GridDecoder]
+    """Gives what makes its codes heard, anew."""
+    passages: int
+    """How many there are in all."""
+    audio_seconds: float
+    """How long the first one will be heard, silence at its ends included."""
+
+
 class MaskedSpeech(ABC):
     """A loaded masked model. See :class:`engine.models.base.SpeechModel`."""
 
@@ -254,6 +272,24 @@ class MaskedSpeech(ABC):
         )
         notes = (*script.notes, *pace.remarks)
         return Synthesis(samples, self.info.sample_rate, measurements, self._trace(spoken, starts), notes)
+
+    def workings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> MaskedWorkings:
+        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, check)
+        passage = script.passages[0]
+        bounds = script.bounds(0, passage)
+        return MaskedWorkings(
+            script.network,
+            script.engagement,
+            self._request(passage, script.prompt, script.options),
+            script.rules,
+            tuple(Block(start, end, script.steps_of(0, place)) for place, (start, end) in enumerate(bounds)),
+            lambda: self._decoder(script.prompt, script.options),
+            len(script.passages),
+            passage.frames * self._frame_seconds,
+        )
 
     def request(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None

@@ -17,10 +17,12 @@ from engine.measure.roofline.clock import ROUNDS, Clock, Stage
 from engine.measure.roofline.flow_stages import flow_stages
 from engine.measure.roofline.language_stages import language_stages
 from engine.measure.roofline.launches import write_chrome_trace
+from engine.measure.roofline.masked_stages import masked_stages
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.models.flow import FlowSpeech
 from engine.models.language import LanguageSpeech
+from engine.models.masked import MaskedSpeech
 from engine.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -106,6 +108,10 @@ def _taken_apart(subject: Subject, check: Callable[[], None]) -> _Parts:
         stages, seconds = language_stages(works, model.info.token_rate)
         notes = (*works.engagement.notes, *_first_of(works.passages))
         return _Parts(stages, works.request.embedded.device, seconds, notes)
+    if isinstance(model, MaskedSpeech):
+        works = model.workings(utterance.text, utterance.voice, subject.setting, check)
+        notes = (*works.engagement.notes, *_first_of(works.passages))
+        return _Parts(masked_stages(works), works.network.device, works.audio_seconds, notes)
     raise SettingError(f"{model.info.title} cannot be taken apart into components.")
 
 

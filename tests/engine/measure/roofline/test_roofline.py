@@ -34,11 +34,15 @@ from engine.measure.roofline.report import (
     RooflineReport,
     shares,
 )
+from engine.models import load_model
 from engine.models.base import FLOW, Utterance
-from engine.models.catalogue import voice
+from engine.models.catalogue import entry, voice
 from engine.observers import SilentObserver
+from engine.sampling.demasking import Guide
 from engine.setting import Engaged, Setting
 from tests.engine import small_language, small_speech, speaking
+from tests.engine.models.omnivoice.small_release import TEXT as OMNIVOICE_TEXT
+from tests.engine.models.omnivoice.small_release import write_release
 from tests.engine.small_language import write_model
 
 CPU = torch.device("cpu")
@@ -343,3 +347,38 @@ def test_a_trace_that_cannot_be_written_says_so(tmp_path):
 
     with pytest.raises(PlainError, match="could not be written"):
         write_chrome_trace(lambda: None, tmp_path / "missing" / "trace.json", CPU)
+
+
+def masked_model(tmp_path: Path):
+    model = load_model("OmniVoice", folder=str(write_release(tmp_path / "model")), device="cpu")
+    options = entry("OmniVoice").options_with(clone=False, steps=6, post_process=False)
+    return model, Setting("OmniVoice", options)
+
+
+def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
+    model, setting = masked_model(tmp_path)
+    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
+    made = measure_roofline(Subject(model, utterance, setting), SilentObserver(), rounds=1)
+    assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
+    phase = made.phases[1]
+    by_name = {one.name: one for one in phase.components}
+    works = model.workings(utterance.text, utterance.voice, setting)
+    config, request = works.network.config, works.request
+    # The first layer projects the canvas once for both branches, and the last one computes what is filled in only.
+    most = request.operations(config, request.frames, Guide.BOTH)
+    spent = sum(by_name[name].work.operations * by_name[name].calls for name in (PROJECTIONS, ATTENTION, FEED_FORWARD))
+    spent = (spent + by_name[HEAD].work.operations * by_name[HEAD].calls) / phase.forwards
+    assert 0.5 * most < spent < most
+    assert by_name[HEAD].work.operations == 2 * request.frames * config.transformer.hidden * config.rows
+
+
+def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
+    model, setting = masked_model(tmp_path)
+    half = Engaged("guidance_interval", Values(steps=2))
+    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
+    subject = Subject(model, utterance, setting.with_technique(half))
+    made = measure_roofline(subject, SilentObserver(), rounds=1)
+    guided, unguided = made.phases[1:3]
+    assert (guided.title, unguided.title) == ("Guided steps", "Unguided steps")
+    assert guided.forwards == 2 and unguided.forwards == 4
+    assert guided.components[1].work.operations > unguided.components[1].work.operations
