@@ -1,0 +1,207 @@
+"""A masked model's synthesis, taken apart: what a canvas's steps share, the steps by their branches, the decoder."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.measure.roofline import counts
+from engine.measure.roofline.clock import Part, Run, Stage
+from engine.measure.roofline.counts import Work
+from engine.measure.roofline.report import (
+    ATTENTION,
+    CONDITIONING,
+    DECODER,
+    EMBEDDING,
+    FEED_FORWARD,
+    HEAD,
+    NORMS,
+    PROJECTIONS,
+    SAMPLING,
+)
+from engine.models.fused_masked import FusedLayer, MaskedRun, Rows, rotated
+from engine.models.masked import MaskedWorkings, guide_of
+from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, sureness
+from engine.sampling.demasking_schedule import Block, commit_counts
+
+TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
+"""By how a step is guided, as people call it where there are several kinds."""
+
+
+def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
+    """``works`` as stages."""
+    config, request = works.network.config, works.request
+    steps = _steps(works)
+    block = works.blocks[len(works.blocks) // 2]
+    plan = works.engagement.blocks
+    if plan is not None and plan.look_ahead is not None:
+        request = request.shortened(min(block.end + plan.look_ahead, request.frames))
+    run = works.network.begin(request, works.rules.guidance)
+    canvas = Canvas(config.codebooks, works.request.frames, config.mask, works.network.device)
+    conditioning = Stage(
+        "conditioning",
+        "Conditioning",
+        1,
+        (Part(CONDITIONING),),
+        ((CONDITIONING, partial(works.network.begin, request, works.rules.guidance)),),
+        shape=f"{request.prefix} rows before the canvas",
+    )
+    stages = [conditioning]
+    for guide, forwards in steps.items():
+        stepping = _Stepping(works, run, canvas, block, guide, request.frames)
+        title = "Steps" if len(steps) == 1 else TITLES[guide]
+        name = {Guide.BOTH: "evaluation", Guide.REUSED: "reused", Guide.ALONE: "unguided"}[guide]
+        stages.append(stepping.stage(name if len(steps) > 1 else "evaluation", title, forwards))
+    codes = torch.zeros_like(canvas.codes)
+    shape = f"{works.audio_seconds:.1f} s of audio" + (f", in {len(works.blocks)} blocks" if plan else "")
+    stages.append(
+        Stage("decoder", "Decoder", 1, (Part(DECODER),), ((DECODER, partial(_hear, works, codes)),), shape=shape)
+    )
+    return tuple(stages)
+
+
+def _steps(works: MaskedWorkings) -> dict[Guide, int]:
+    """How many steps there are of each kind."""
+    found: dict[Guide, int] = {}
+    codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
+    for block in works.blocks:
+        for step, count in enumerate(commit_counts(codebooks * block.frames, block.steps, works.rules.shift)):
+            if count:
+                guide = Guide.ALONE if alone else guide_of(works.engagement, step)
+                found[guide] = found.get(guide, 0) + 1
+    return found
+
+
+def _hear(works: MaskedWorkings, codes: Tensor) -> None:
+    decoder = works.decoder()
+    for block in works.blocks:
+        decoder.push(codes[:, block.start : block.end])
+    decoder.finish()
+
+
+class _Stepping:
+    """One step, piece by piece, on inputs of the shapes that it has."""
+
+    def __init__(
+        self, works: MaskedWorkings, run: MaskedRun, canvas: Canvas, block: Block, guide: Guide, frames: int
+    ) -> None:
+        self._works, self._network, self._run = works, works.network, run
+        self._canvas, self._block, self._guide, self._frames = canvas, block, guide, frames
+        network, config = works.network, works.network.config.transformer
+        # Guidance can be used again only once there has been some.
+        run.scores(canvas.codes, block.start, block.end, Guide.BOTH)
+        self._scores = run.scores(canvas.codes, block.start, block.end, guide)
+        self._rows: Rows = run.branches(guide)
+        generator = torch.Generator().manual_seed(0)
+
+        def noise(*shape: int, like: Tensor = network.like) -> Tensor:
+            return torch.randn(shape, generator=generator).to(like)
+
+        rows, self._wanted = self._rows.parts[-1].stop, (block.end - block.start) * len(self._rows.parts)
+        self._hidden = noise(rows, config.hidden)
+        self._taken = noise(self._wanted, config.hidden)
+        self._canvas_rows = noise(frames, config.hidden)
+        self._projected = network.project(self._hidden, 0)
+        self._turned = rotated(self._projected[0], self._rows)
+        self._spans = self._rows.wanted(block.start, block.end, frames)
+
+    def stage(self, name: str, title: str, forwards: int) -> Stage:
+        network, config = self._network, self._network.config.transformer
+        layers = network.layers
+        precision = str(network.inner).partition(".")[2]
+        if precision == "float32" and self._works.engagement.precision.startswith("int8"):
+            precision = "int8"
+        activation = network.inner.itemsize
+        weight = 1 if precision == "int8" else activation
+        stream = network.like.element_size()
+        rows, wanted, depth = len(self._hidden), self._wanted, len(layers)
+        queries, keys = config.heads * config.head_width, config.key_value_heads * config.head_width
+        inward = counts.linear((depth - 1) * rows + self._frames, config.hidden, queries + 2 * keys, activation, weight)
+        outward = counts.linear((depth - 1) * rows + wanted, queries, config.hidden, activation, weight)
+        # The formulas count one weight, and there is one in every layer.
+        more = (depth - 1) * weight * config.hidden * (2 * queries + 2 * keys)
+        forward = counts.feed_forward(
+            (depth - 1) * rows + wanted, config.hidden, config.feed_forward, True, activation, weight
+        ) + Work(0, (depth - 1) * weight * 3 * config.hidden * config.feed_forward)
+        attended = sum(
+            (
+                counts.attention(1, part.stop - part.start, queries, keys, activation) * ((depth - 1) / depth)
+                + counts.attention(1, self._block.frames, queries, keys, activation, part.stop - part.start)
+                * (1 / depth)
+                for part in self._rows.parts
+            ),
+            Work(),
+        )
+        elements = 2 * rows * config.hidden
+        normed = counts.norm(elements, stream) + Work(elements, 3 * stream * elements)
+        part = partial(Part, calls=depth)
+        head_weight = stream
+        scored = self._scores.numel()
+        parts = (
+            Part(EMBEDDING, counts.looked_up(self._frames, config.hidden, network.config.codebooks, stream)),
+            part(PROJECTIONS, (inward + outward + Work(0, more)) * (1 / depth), precision=precision),
+            part(ATTENTION, attended, precision="float32" if precision == "int8" else precision),
+            part(FEED_FORWARD, forward * (1 / depth), precision=precision),
+            part(NORMS, normed),
+            Part(HEAD, counts.linear(self._block.frames, config.hidden, network.config.rows, stream, head_weight)),
+            Part(SAMPLING, counts.log_softmax(scored)),
+        )
+        branches = len(self._rows.parts)
+        return Stage(
+            name,
+            title,
+            forwards,
+            parts,
+            self._pieces(),
+            self._step,
+            shape=f"{rows} rows in {branches} branch{'es' if branches > 1 else ''}, {self._block.frames} frames filled "
+            f"in, {depth} layers of {config.hidden}, {config.heads} heads",
+        )
+
+    def _step(self) -> None:
+        block = self._block
+        self._choose(self._run.scores(self._canvas.codes, block.start, block.end, self._guide))
+
+    def _choose(self, scores: Tensor) -> None:
+        """As :func:`engine.sampling.demasking.demask` does, without committing anything: every step finds the same."""
+        rules, codes, noise = self._works.rules, self._canvas.codes, SeededNoise(0, self._network.device)
+        _, _, likeliest = candidates(scores, rules, lambda: noise.classes(0, *scores.shape))
+        sure = sureness(likeliest, rules, lambda: noise.positions(0, *likeliest.shape))
+        sure = sure.masked_fill(codes[:, self._block.start : self._block.end] != self._canvas.mask, -torch.inf)
+        sure.flatten().topk(min(self._block.frames, sure.numel()))
+
+    def _pieces(self) -> tuple[tuple[str, Run], ...]:
+        network, last = self._network, len(self._network.layers) - 1
+        codes = self._canvas.codes[:, : self._frames]
+        pieces: list[tuple[str, Run]] = [(EMBEDDING, partial(network.audio, codes))]
+        for index, layer in enumerate(network.layers):
+            entering = self._canvas_rows if index == 0 else self._hidden
+            leaving = self._taken if index == last else self._hidden
+            normed = network.normed(leaving, layer.feed_forward_norm)
+            mixed = self._attend(self._spans if index == last else None)
+            pieces += [
+                (PROJECTIONS, partial(self._project, entering, index)),
+                (ATTENTION, partial(self._attend, self._spans if index == last else None)),
+                (PROJECTIONS, partial(layer.output, mixed)),
+                (NORMS, partial(torch.add, leaving, leaving)),
+                (NORMS, partial(network.normed, leaving, layer.feed_forward_norm)),
+                (FEED_FORWARD, partial(_expand, layer, normed)),
+                (NORMS, partial(torch.add, leaving, leaving)),
+            ]
+        frames = self._taken[: self._block.frames]
+        return *pieces, (HEAD, partial(network.head, frames)), (SAMPLING, partial(self._choose, self._scores))
+
+    def _project(self, hidden: Tensor, layer: int) -> None:
+        self._network.project(hidden, layer)
+        rotated(self._turned, self._rows)
+
+    def _attend(self, wanted: tuple[slice, ...] | None) -> Tensor:
+        return self._network.attended(self._turned, self._projected[1], self._rows, wanted)
+
+
+def _expand(layer: FusedLayer, normed: Tensor) -> Tensor:
+    gate, up = layer.gate_up(normed).chunk(2, dim=-1)
+    return layer.down(F.silu(gate) * up)
