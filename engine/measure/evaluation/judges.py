@@ -125,7 +125,7 @@ JUDGES: tuple[JudgeKind, ...] = (
         ("utmos",),
         ("transformers",),
         "publish",
-        ("utmos22_strong.pt",),
+        ("utmos22_strong_step7459_v1.pt",),
         "Get the strong learner of UTMOS22 as SpeechMOS releases it (tarepan/SpeechMOS, MIT).",
         "engine.measure.evaluation.utmos",
     ),

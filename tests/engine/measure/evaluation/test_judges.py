@@ -1,0 +1,343 @@
+"""Publication-grade judges on networks of a few weights. Their published weights cannot be had here: what is tested is
+that files in the published layout are read strictly, and that what is computed is what the definitions say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.errors import AudioError, CheckpointError, PlainError, SettingError
+from engine.measure.evaluation import similarity, utmos, whisper
+from engine.measure.evaluation.fairseq_names import renamed
+from engine.measure.evaluation.judges import JUDGES, judge_named
+from engine.measure.evaluation.words import WordJudge
+from engine.measure.metrics import METRICS, metric
+from engine.models.base import Voice
+from engine.studies.results import VERDICTS
+
+RATE = 24_000
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "conv_dim": (16, 16),
+    "conv_kernel": (10, 8),
+    "conv_stride": (5, 4),
+    "num_feat_extract_layers": 2,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 4,
+    "num_buckets": 32,
+    "max_bucket_distance": 80,
+}
+WAVLM = {**SMALL, "feat_extract_norm": "layer", "do_stable_layer_norm": True}
+HEAD = {"channels": 16, "pooled": 24, "size": 8}
+LISTENER = {"listener": 4, "hidden": 8, "projected": 12}
+
+PUBLISHED = {
+    # WavLM of s3prl and UniSpeech, as their checkpoints name it.
+    "mask_emb": "masked_spec_embed",
+    "feature_extractor.conv_layers.3.0.weight": "feature_extractor.conv_layers.3.conv.weight",
+    "feature_extractor.conv_layers.3.2.1.bias": "feature_extractor.conv_layers.3.layer_norm.bias",
+    "layer_norm.weight": "feature_projection.layer_norm.weight",
+    "post_extract_proj.bias": "feature_projection.projection.bias",
+    "encoder.pos_conv.0.bias": "encoder.pos_conv_embed.conv.bias",
+    "encoder.pos_conv.0.weight_g": "encoder.pos_conv_embed.conv.parametrizations.weight.original0",
+    "encoder.layers.0.self_attn.relative_attention_bias.weight": "encoder.layers.0.attention.rel_attn_embed.weight",
+    "encoder.layers.5.self_attn.grep_a": "encoder.layers.5.attention.gru_rel_pos_const",
+    "encoder.layers.5.self_attn.grep_linear.weight": "encoder.layers.5.attention.gru_rel_pos_linear.weight",
+    "encoder.layers.5.self_attn.q_proj.bias": "encoder.layers.5.attention.q_proj.bias",
+    "encoder.layers.5.self_attn_layer_norm.weight": "encoder.layers.5.layer_norm.weight",
+    "encoder.layers.5.fc1.weight": "encoder.layers.5.feed_forward.intermediate_dense.weight",
+    "encoder.layers.5.fc2.bias": "encoder.layers.5.feed_forward.output_dense.bias",
+    "encoder.layers.5.final_layer_norm.bias": "encoder.layers.5.final_layer_norm.bias",
+    "encoder.layer_norm.bias": "encoder.layer_norm.bias",
+    # wav2vec 2.0 base, whose first convolution is normalised over groups.
+    "feature_extractor.conv_layers.0.2.weight": "feature_extractor.conv_layers.0.layer_norm.weight",
+}
+
+
+def test_published_names() -> None:
+    for name, expected in PUBLISHED.items():
+        assert renamed(name) == expected
+    with pytest.raises(KeyError, match="quantizer"):
+        renamed("quantizer.vars")
+
+
+def published(weights: dict[str, torch.Tensor], inner: str, prefix: str, norm: str) -> dict[str, torch.Tensor]:
+    """The weights of a small network under the names that its checkpoint would have."""
+    spelt = {
+        "feature_projection.layer_norm": "layer_norm",
+        "feature_projection.projection": "post_extract_proj",
+        "pos_conv_embed.conv.parametrizations.weight.original0": "pos_conv.0.weight_g",
+        "pos_conv_embed.conv.parametrizations.weight.original1": "pos_conv.0.weight_v",
+        "pos_conv_embed.conv": "pos_conv.0",
+        "attention.rel_attn_embed": "self_attn.relative_attention_bias",
+        "attention.gru_rel_pos_const": "self_attn.grep_a",
+        "attention.gru_rel_pos_linear": "self_attn.grep_linear",
+        ".attention.": ".self_attn.",
+        "feed_forward.intermediate_dense": "fc1",
+        "feed_forward.output_dense": "fc2",
+        "masked_spec_embed": "mask_emb",
+    }
+    found = {}
+    for name, value in weights.items():
+        if not name.startswith(inner):
+            found[name] = value
+            continue
+        short = name[len(inner) :]
+        for ours, theirs in spelt.items():
+            short = short.replace(ours, theirs)
+        parts = short.split(".")
+        if parts[0] == "encoder" and parts[1] == "layers" and parts[3] == "layer_norm":
+            parts[3] = "self_attn_layer_norm"
+        if parts[0] == "feature_extractor":
+            parts[3] = {"conv": "0", "layer_norm": norm}[parts[3]]
+        found[prefix + ".".join(parts)] = value
+    return found
+
+
+def noise(seconds: float = 1.0, seed: int = 0) -> np.ndarray:
+    return (0.1 * np.random.default_rng(seed).standard_normal(round(seconds * RATE))).astype(np.float32)
+
+
+def randomised(network: torch.nn.Module) -> torch.nn.Module:
+    """Buffers too, so that running statistics count."""
+    torch.manual_seed(0)
+    for value in (*network.parameters(), *network.buffers()):
+        if value.is_floating_point():
+            value.data = torch.rand_like(value) * 0.2 + 0.05
+    return network.eval()
+
+
+@pytest.fixture
+def speakers(tmp_path: Path) -> tuple[similarity.SpeakerNetwork, Path]:
+    network = randomised(similarity.SpeakerNetwork(WAVLM, **HEAD))
+    weights = published(network.state_dict(), "wavlm.", "feature_extract.model.", "2.1")
+    weights["loss_calculator.projection.weight"] = torch.zeros(5994, 8)
+    path = tmp_path / similarity.FILE
+    torch.save({"model": weights}, path)
+    return network, path
+
+
+def test_the_speaker_network_is_read_from_the_published_layout(
+    speakers: tuple[similarity.SpeakerNetwork, Path], tmp_path: Path
+) -> None:
+    network, path = speakers
+    read = similarity.read_network(path, WAVLM, **HEAD)
+    samples = torch.randn(1, 8000)
+    with torch.inference_mode():
+        assert torch.equal(read(samples), network(samples))
+    names = set(torch.load(path, weights_only=True)["model"])
+    assert "feature_extract.model.encoder.layers.1.self_attn.grep_a" in names
+    assert "layer2.Res2Conv1dReluBn.bns.6.running_mean" in names
+    assert "layer3.SE_Connect.linear2.bias" in names
+
+
+def test_speaker_weights_are_read_strictly(speakers: tuple[similarity.SpeakerNetwork, Path]) -> None:
+    _, path = speakers
+    weights = torch.load(path, weights_only=True)["model"]
+    torch.save({"model": {name: value for name, value in weights.items() if name != "linear.bias"}}, path)
+    with pytest.raises(CheckpointError, match=r"linear\.bias"):
+        similarity.read_network(path, WAVLM, **HEAD)
+    torch.save({"model": {**weights, "feature_extract.model.quantizer.vars": torch.zeros(1)}}, path)
+    with pytest.raises(CheckpointError, match=r"a weight that WavLM has not: quantizer\.vars"):
+        similarity.read_network(path, WAVLM, **HEAD)
+    path.write_bytes(b"")
+    with pytest.raises(CheckpointError, match="is empty"):
+        similarity.read_network(path, WAVLM, **HEAD)
+
+
+def test_similarity_is_the_cosine_to_the_voices_own_recording(
+    speakers: tuple[similarity.SpeakerNetwork, Path], tmp_path: Path
+) -> None:
+    judge = similarity.SimilarityJudge(speakers[0], "cpu")
+    soundfile.write(tmp_path / "voice.wav", noise(seed=1), RATE, subtype="FLOAT")
+    voice = Voice("v", "V", str(tmp_path / "voice.wav"), "")
+    same = judge.hear("text", voice, noise(seed=1), RATE).figures["similarity"]
+    other = judge.hear("text", voice, 3 * noise(seed=2)[:9000], RATE).figures["similarity"]
+    assert same == pytest.approx(1.0, abs=1e-5)
+    assert -1 <= other < same
+    with pytest.raises(AudioError, match="could not be read"):
+        judge.hear("text", Voice("w", "W", str(tmp_path / "nowhere.wav"), ""), noise(), RATE)
+
+
+def test_pooling_weighs_by_attention() -> None:
+    pool = similarity._Statistics(3, 2)
+    with torch.no_grad():
+        pool.linear2.weight.zero_()
+        pool.linear2.bias.zero_()
+    x = torch.randn(2, 3, 50)
+    mean, deviation = pool(x).chunk(2, 1)
+    assert torch.allclose(mean, x.mean(2), atol=1e-6)
+    assert torch.allclose(deviation, x.std(2, unbiased=False), atol=1e-5)
+
+
+def test_naturalness_is_read_from_the_published_layout(tmp_path: Path) -> None:
+    network = randomised(utmos.NaturalnessNetwork(SMALL, **LISTENER))
+    weights = published(network.state_dict(), "wav2vec2.", "wav2vec2.", "2")
+    weights.setdefault("wav2vec2.mask_emb", torch.zeros(32))
+    path = tmp_path / utmos.FILE
+    torch.save(weights, path)
+    assert "wav2vec2.encoder.layers.0.self_attn_layer_norm.weight" in weights
+    read = utmos.read_network(path, SMALL, **LISTENER)
+    judge = utmos.NaturalnessJudge(read, "cpu")
+    found = judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"]
+    assert np.isfinite(found)
+    # A head that says 0.25 at every frame means 3.5.
+    with torch.no_grad():
+        read.projection[2].weight.zero_()
+        read.projection[2].bias.fill_(0.25)
+    assert judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"] == pytest.approx(3.5)
+    torch.save({name: value for name, value in weights.items() if "blstm" not in name}, path)
+    with pytest.raises(CheckpointError, match="blstm"):
+        utmos.read_network(path, SMALL, **LISTENER)
+
+
+def test_the_large_network_has_the_published_shapes() -> None:
+    """As far as they are known without the file: without drawing a billion numbers."""
+    with torch.device("meta"):
+        large = similarity.SpeakerNetwork(similarity.LARGE)
+    shapes = {name: tuple(value.shape) for name, value in large.state_dict().items()}
+    assert shapes["feature_weight"] == (25,)
+    assert shapes["layer1.conv.weight"] == (512, 1024, 5)
+    assert shapes["linear.bias"] == (256,)
+    assert shapes["wavlm.encoder.layers.0.attention.rel_attn_embed.weight"] == (320, 16)
+    assert shapes["wavlm.encoder.layers.0.attention.gru_rel_pos_linear.weight"] == (8, 64)
+    assert shapes["wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.original1"] == (1024, 64, 128)
+    assert sum(name.startswith("wavlm.encoder.layers.") and name.endswith("fc1.weight") for name in shapes) == 0
+    with torch.device("meta"):
+        natural = utmos.NaturalnessNetwork({})
+    assert tuple(natural.blstm.weight_ih_l0.shape) == (2048, 1024)
+
+
+# --- Whisper ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It's 5 o'clock, isn't it?", "it's 5 o'clock isn't it"),
+        ("“Well” – he said…", "well he said"),
+        ("Mother-in-law.", "motherinlaw"),
+        ("你好，世界。", "你好世界"),
+    ],
+)
+def test_texts_are_normalised_as_seed_tts_does(text: str, expected: str) -> None:
+    assert whisper.normalised(text) == expected
+
+
+@pytest.fixture(scope="module")
+def tiny_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Whisper of a few thousand random weights, with a byte-level vocabulary and the special tokens that it takes."""
+    from tokenizers import pre_tokenizers
+    from transformers import (
+        GenerationConfig,
+        WhisperConfig,
+        WhisperFeatureExtractor,
+        WhisperForConditionalGeneration,
+        WhisperTokenizer,
+    )
+
+    folder = tmp_path_factory.mktemp("whisper")
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>"]
+    vocabulary = {letter: number for number, letter in enumerate([*letters, *special])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    (folder / "merges.txt").write_text("#version: 0.2\n", encoding="utf-8")
+    tokenizer = WhisperTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    tokenizer.add_special_tokens({"additional_special_tokens": special[1:]})
+    tokenizer.save_pretrained(folder)
+    WhisperFeatureExtractor(feature_size=16).save_pretrained(folder)
+    end, start, english, transcribe, plain = (vocabulary[one] for one in special)
+    config = WhisperConfig(
+        vocab_size=len(vocabulary),
+        num_mel_bins=16,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_target_positions=24,
+        pad_token_id=end,
+        bos_token_id=end,
+        eos_token_id=end,
+        decoder_start_token_id=start,
+    )
+    torch.manual_seed(0)
+    model = WhisperForConditionalGeneration(config)
+    model.generation_config = GenerationConfig(
+        eos_token_id=end,
+        pad_token_id=end,
+        decoder_start_token_id=start,
+        is_multilingual=True,
+        lang_to_id={"<|en|>": english},
+        task_to_id={"transcribe": transcribe},
+        no_timestamps_token_id=plain,
+        max_length=12,
+    )
+    model.save_pretrained(folder)
+    return folder
+
+
+def test_whisper_is_loaded_and_heard(tiny_whisper: Path) -> None:
+    judge = whisper.load(["One."], tiny_whisper, "cpu")
+    verdict = judge.hear("One, two.", Voice("v", "V", "", ""), noise(), RATE)
+    assert verdict.judge == "whisper"
+    assert verdict.figures["words"] == 2.0
+    assert verdict.figures["edits"] >= 1
+    with pytest.raises(AudioError, match="Whisper hears 30 s at once"):
+        judge.hear("One.", Voice("v", "V", "", ""), np.zeros(31 * RATE, np.float32), RATE)
+
+
+def test_whisper_counts_words(tiny_whisper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = whisper.load([], tiny_whisper, "cpu")
+    monkeypatch.setattr(judge, "_transcribed", lambda samples: " One two, too.")
+    assert judge.hear("One, two four five.", Voice("v", "V", "", ""), noise(), RATE).figures == {
+        "edits": 2.0,
+        "words": 4.0,
+    }
+
+
+def test_whisper_without_weights_says_so(tiny_whisper: Path, tmp_path: Path) -> None:
+    for path in tiny_whisper.iterdir():
+        if path.suffix != ".safetensors":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(CheckpointError, match="Whisper could not be loaded"):
+        whisper.load([], tmp_path, "cpu")
+
+
+# --- All of them ------------------------------------------------------------------------------------------------------
+def test_judges_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    for one in JUDGES:
+        assert judge_named(one.name) is one
+        assert all(metric(name) in METRICS for name in one.metrics)
+        assert {judge for judge, _ in VERDICTS.values()} >= {one.name}
+        if one.files:
+            assert one.files[0] in one.problem() and str(one.folder) in one.problem()
+            with pytest.raises(PlainError, match="lacks"):
+                one.ready(["One."])
+    monkeypatch.setattr("engine.measure.evaluation.judges.find_spec", lambda name: None)
+    assert JUDGES[0].problem().endswith("run: pip install 'paretone[evaluate]'")
+    with pytest.raises(SettingError, match="There is no judge named 'ear'"):
+        judge_named("ear")
+
+
+def test_a_judge_in_its_folder_is_ready(tmp_path: Path, tiny_whisper: Path) -> None:
+    kind = judge_named("whisper")
+    kind.folder.mkdir(parents=True)
+    for path in tiny_whisper.iterdir():
+        (kind.folder / path.name).write_bytes(path.read_bytes())
+    assert kind.problem() == ""
+    assert isinstance(kind.ready([]), whisper.WhisperJudge)
+
+
+def test_the_offline_judge_hears_silence_as_nothing() -> None:
+    verdict = WordJudge(["One two three."]).hear("One two three.", Voice("v", "V", "", ""), 0.001 * noise(), RATE)
+    assert verdict.figures["words"] == 3.0
+    assert verdict.figures["edits"] >= 1
