@@ -15,11 +15,12 @@ from statistics import median
 from engine.bench import bundled
 from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
-from engine.measure.verdicts import Verdict
+from engine.measure.verdicts import Verdict, Way, verdicts
 from engine.models import load_model
 from engine.models.base import Voice
-from engine.models.catalogue import entry, harvard_sentences
+from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.language import LanguageSpeech
+from engine.models.vocos import Vocos
 from engine.observers import SilentObserver
 from engine.sampling.autoregressive import Cycle
 from engine.setting import Setting
@@ -147,6 +148,21 @@ def paced(
         if name != first
     }
     return Pace(decoded, speed_up)
+
+
+def judged(
+    model: LanguageSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
+) -> dict[str, list[Verdict]]:
+    """What the judge made of ``ways``, voice by voice, and of the original speech; nothing where no sentences are
+    wanted."""
+    said: dict[str, list[Verdict]] = {}
+    if arguments.sentences:
+        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+        spoken = [Way(name, setting) for name, setting in ways.items()]
+        sentences = harvard_sentences()[: arguments.sentences]
+        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
+            said.setdefault(verdict.speech, []).append(verdict)
+    return said
 
 
 def heard(said: Sequence[Verdict]) -> dict[str, object]:

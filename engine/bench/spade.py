@@ -11,16 +11,14 @@ from collections.abc import Iterator
 
 from engine.bench import bundled
 from engine.bench import language as common
-from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, loaded, paced
+from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, loaded, paced
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.knobs import Values
 from engine.measure.machine import describe
-from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY
 from engine.models.base import StudentWeights
-from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.language import LanguageSpeech
-from engine.models.vocos import Vocos
 from engine.setting import Engaged, Setting
 from engine.techniques import spade
 
@@ -48,13 +46,7 @@ def run(arguments: argparse.Namespace) -> Report:
     ways = {WHOLE: plain, **dict(_stages(model, student, plain, recovered))}
     timed = {WHOLE: plain, recovered: ways[recovered]}
     pace = paced(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
-    said: dict[str, list[Verdict]] = {}
-    if arguments.sentences:
-        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
-        spoken = [Way(name, setting) for name, setting in ways.items()]
-        sentences = harvard_sentences()[: arguments.sentences]
-        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
-            said.setdefault(verdict.speech, []).append(verdict)
+    said = judged(model, ways, arguments)
     rows = [{"speech": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     floor = heard(said[WHOLE])["word error rate"] if said else None
     for name in ways:

@@ -14,17 +14,16 @@ from dataclasses import replace
 
 from engine.bench import bundled
 from engine.bench import language as common
-from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, loaded, paced
+from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, judged, loaded, paced
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.timing import Interval
-from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict
 from engine.models.base import Voice
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import harvard_sentences
 from engine.models.language import LanguageSpeech
-from engine.models.vocos import Vocos
 from engine.setting import Engaged, Setting
 from engine.techniques import speculative
 from engine.techniques.language_engagement import DRAFT_BY_STUDENT
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace) -> Report:
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways, voice)
     pace = paced(model, ways, voice, arguments.rounds, bundled.say)
-    said = _judged(model, ways, arguments)
+    said = judged(model, ways, arguments)
     rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     rows += list(_rows(ways, pace.decoded, pace.speed_up, said))
     same = pace.speed_up[AGAIN]
@@ -95,19 +94,6 @@ def _greedy_equality(model: LanguageSpeech, ways: Mapping[str, Setting], voice: 
         found.append(tokens)
     equal = sum(one == two for one, two in zip(*found, strict=False))
     return equal, max(map(len, found))
-
-
-def _judged(
-    model: LanguageSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
-) -> dict[str, list[Verdict]]:
-    said: dict[str, list[Verdict]] = {}
-    if arguments.sentences:
-        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
-        spoken = [Way(name, setting) for name, setting in ways.items()]
-        sentences = harvard_sentences()[: arguments.sentences]
-        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
-            said.setdefault(verdict.speech, []).append(verdict)
-    return said
 
 
 def _rows(
