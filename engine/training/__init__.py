@@ -6,6 +6,8 @@
     paretone train megatts3-mini --minutes 30 --work runs/megatts3-mini --codec runs/mel-codec/export
     paretone train speech-tokenizer --minutes 20 --work runs/speech-tokenizer
     paretone train lm-mini --minutes 50 --work runs/lm-mini --codec runs/speech-tokenizer/export
+    paretone train codec-mini --minutes 9 --work runs/codec-mini
+    paretone train omni-mini --minutes 32 --work runs/omni-mini --codec runs/codec-mini/export
     python -m engine.training.judging --models FOLDER
     python -m engine.training --manifest runs/manifest/flite.csv --corpus runs/corpus
 

@@ -32,7 +32,7 @@ class ResidualCodecConfig(QuantisedMelConfig):
     """Of each token, and of each entry."""
 
     @property
-    def silence(self) -> int:
+    def absent(self) -> int:
         """The code that stands for none: it adds nothing."""
         return self.codes
 
@@ -58,7 +58,7 @@ class ResidualQuantiser(Quantiser):
         return torch.stack(codes, dim=1).view(*x.shape[:-1], -1)
 
     def numbers(self, codes: Tensor) -> Tensor:
-        """The entries that are meant, added up; :attr:`ResidualCodecConfig.silence` adds nothing."""
+        """The entries that are meant, added up; :attr:`ResidualCodecConfig.absent` adds nothing."""
         entries = functional.pad(self.codebooks, (0, 0, 0, 1))
         return sum(table[column] for table, column in zip(entries, codes.unbind(-1), strict=True))
 

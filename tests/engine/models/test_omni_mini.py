@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from safetensors import safe_open
 
 from engine.errors import CheckpointError
 from engine.models import load_model
@@ -24,8 +26,10 @@ from engine.models.vocos import Vocos
 from engine.observers import SilentObserver
 from engine.setting import Setting
 from tests.engine.small_omni_mini import CODEC, LAYOUT, write_codec, write_model
+from tests.parity.fixtures import SHIPPED
 
 TEXT = "Rice is often served."
+LAYER = re.compile(r"llm\.layers\.(\d+)\.")
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +120,17 @@ def test_a_codec_of_another_model_is_refused(tmp_path: Path) -> None:
         load_model("omni-mini", folder=str(folder), device="cpu")
 
 
+def test_the_bundled_weights_have_the_names_of_the_release() -> None:
+    released = json.loads((SHIPPED / "keys" / "OmniVoice.json").read_text(encoding="utf-8"))["tensors"]
+    folder = OmniMiniFolder(entry("omni-mini").folder)
+    with safe_open(folder.weights_path, framework="pt") as file:
+        ours = set(file.keys())
+    layers = range(folder.config().transformer.layers)
+    assert ours == {name for name in released if not (found := LAYER.match(name)) or int(found[1]) in layers}
+    assert sum(file.stat().st_size for file in folder.root.rglob("*") if file.is_file()) < 30e6
+    assert folder.codec.read()[0].config == ResidualCodecConfig()
+
+
 def test_a_file_in_place_of_the_folder_is_refused(root: Path) -> None:
     with pytest.raises(CheckpointError, match="is a folder with a codec in it"):
         load_model("omni-mini", folder=str(root / "model.safetensors"), device="cpu")
@@ -171,7 +186,7 @@ def test_without_a_frame_there_is_no_sound(codec: ResidualCodec) -> None:
 
 
 def test_a_mask_adds_nothing(codec: ResidualCodec) -> None:
-    quantiser, mask = codec.quantiser, codec.config.silence
+    quantiser, mask = codec.quantiser, codec.config.absent
     codes = torch.randint(128, (1, 5, 8))
     first = codes.clone()
     first[..., 1:] = mask

@@ -82,7 +82,7 @@ def test_each_further_codebook_brings_the_copy_closer():
     distances = []
     for count in range(SMALL.codebooks + 1):
         known = codes.clone()
-        known[..., count:] = SMALL.silence
+        known[..., count:] = SMALL.absent
         distances.append(float((quantiser.numbers(known) - latents).square().mean()))
     assert distances == sorted(distances, reverse=True)
     assert distances[0] == pytest.approx(float(latents.square().mean()))
