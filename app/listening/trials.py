@@ -185,9 +185,9 @@ def read(folder: Path | None = None) -> Records:
         found, damaged, newer = _trials(content)
         trials += found
         if newer:
-            problems.append(f"{path} was written by a newer Paretone; update it to count those {newer} trials.")
+            problems.append(f"{path} was written by a newer Paretone; update this one to count its trials: {newer}.")
         if damaged:
-            problems.append(f"{damaged} lines of {path} cannot be read and count for nothing.")
+            problems.append(f"Damaged lines in {path}: {damaged}. They are passed over and count for nothing.")
     return Records(tuple(trials), tuple(problems))
 
 

@@ -1,0 +1,281 @@
+"""The lab's desk in the real window: what can be compared, what is kept, and that the engine rests meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
+
+from app.jobs import Kind, Outcome
+from app.listening import results, trials
+from app.panels.lab_setup import COMPARED, LIBRARY
+from app.window import MainWindow
+from engine.errors import PlainError
+from engine.knobs import Values
+from engine.library import Library
+from engine.setting import Engaged, Setting
+from engine.take import Take
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.listening.test_results import abx_session
+from tests.sound import NullSink, null_sink  # noqa: F401
+
+PLAIN = Setting("f5-mini", seed=7)
+FAST = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
+RATE = 24000
+
+
+def take(number: int, setting: Setting, text: str) -> Take:
+    samples = (0.1 * np.random.default_rng(number).standard_normal(RATE // 2)).astype(np.float32)
+    created = f"2026-01-01T00:00:{number:02d}.000+00:00"
+    return Take(f"{number:032x}", created, text, "slt", setting, RATE, samples)
+
+
+TAKES = [take(2 * n + place, one, f"Sentence {n}.") for n in range(3) for place, one in enumerate((PLAIN, FAST))]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder whose library has three sentences in two settings."""
+    folder = tmp_path / "data"
+    with Library(folder / "takes") as library:
+        for one in TAKES:
+            library.add(one)
+    return folder
+
+
+@pytest.fixture
+def quiet(data: Path, make_window: Callable[..., MainWindow], qtbot: QtBot) -> MainWindow:
+    """A window that may have no sound."""
+    window = make_window(data=data)
+    window.show()
+    window.activateWindow()
+    qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    window.action.listening_test.trigger()
+    qtbot.waitUntil(window.panels["lab"].isVisible)
+    return window
+
+
+@pytest.fixture
+def window(null_sink: NullSink, quiet: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:  # noqa: F811
+    """A window with sound."""
+    player = quiet.panels["listen"].player
+    qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
+    yield quiet
+    if isValid(quiet) and not quiet.is_closed:
+        close(quiet, qtbot)  # Before the sound server goes.
+
+
+def compare(window: MainWindow) -> None:
+    window.state.set_a(TAKES[0])
+    window.state.set_b(TAKES[1])
+
+
+def tick_all(window: MainWindow) -> None:
+    setup = window.panels["lab"].setup
+    setup.source.setCurrentIndex(setup.source.findData(LIBRARY))
+    for row in range(setup.ticks.count()):
+        setup.ticks.item(row).setCheckState(Qt.CheckState.Checked)
+
+
+def begin(window: MainWindow, qtbot: QtBot, length: int = 2) -> None:
+    lab = window.panels["lab"]
+    lab.setup.length.setValue(length)
+    assert lab.setup.begin_button.isEnabled(), lab.setup.begin_button.toolTip()
+    lab.setup.begin_button.click()
+    qtbot.waitUntil(lambda: lab.trial is not None, timeout=PATIENCE_MILLISECONDS)
+
+
+def answer(window: MainWindow) -> None:
+    page = window.panels["lab"].trial
+    page.hear(2)
+    page.say(0)
+
+
+def test_settings_and_sentences_come_from_the_library(quiet: MainWindow) -> None:
+    setup = quiet.panels["lab"].setup
+    tick_all(quiet)
+    assert [setup.ticks.item(row).text() for row in range(setup.ticks.count())] == ["baseline", "DiTReducio δ 0.2"]
+    assert "3 sentences in common" in setup.plan.text()
+    quiet.listening.library.add(take(50, PLAIN, "New."))
+    quiet.listening.takes.add(quiet.listening.library.add(take(51, FAST, "New.")))
+    assert "4 sentences in common" in setup.plan.text()
+    quiet.listening.library.delete(f"{51:032x}")
+    quiet.listening.takes.reload()
+    assert "3 sentences in common" in setup.plan.text()
+
+
+def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    lab = quiet.panels["lab"]
+    if quiet.panels["listen"].player.usable:
+        pytest.skip("this machine has sound")
+    tick_all(quiet)
+    assert not lab.setup.begin_button.isEnabled()
+    qtbot.waitUntil(lambda: "works" in lab.setup.remarks.text(), timeout=PATIENCE_MILLISECONDS)
+    assert lab.setup.export_button.isEnabled()
+    folder = tmp_path / "exported"
+    quiet.lab.write_test(folder)
+    qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    (made,) = folder.iterdir()
+    config = yaml.safe_load((made / f"{made.name}.yaml").read_text())
+    pages = config["pages"][1][1:]
+    assert len(pages) == 16
+    for page in pages:
+        for path in (page["reference"], *page["stimuli"].values()):
+            assert (made / Path(path).name).exists()
+    assert len(list(made.glob("*.wav"))) == 6
+
+
+def test_a_choice_that_makes_no_test_says_why(quiet: MainWindow) -> None:
+    setup = quiet.panels["lab"].setup
+    assert "Choose two takes as A and B first." in setup.remarks.text()
+    quiet.state.set_a(TAKES[0])
+    quiet.state.set_b(replace(TAKES[2], setting=replace(PLAIN, seed=8)))
+    assert "A and B have the same setting" in setup.remarks.text()
+    with pytest.raises(PlainError, match="same setting"):
+        quiet.lab.begin()
+    with pytest.raises(PlainError, match="same setting"):
+        quiet.lab.write_test(Path("nowhere"))
+    setup.method.setCurrentIndex(1)
+    compare(quiet)
+    assert not setup.export_button.isEnabled()
+    assert "no graded comparison" in setup.export_button.toolTip()
+
+
+def test_what_else_differs_between_a_and_b_is_said(quiet: MainWindow) -> None:
+    quiet.state.set_a(TAKES[0])
+    quiet.state.set_b(TAKES[3])
+    assert quiet.panels["lab"].setup.choice.source == COMPARED
+    assert "also differ in text" in quiet.panels["lab"].setup.remarks.text()
+
+
+@pytest.mark.slow
+def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    begin(window, qtbot)
+    assert not window.panels["listen"].isEnabled()
+    assert not window.action.compare.isEnabled()
+    ended: list[tuple] = []
+    window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
+    window.state.load_model("f5-mini")
+    assert "it begins when the listening test is over" in window.notices.banner.text
+    assert window.jobs.busy
+    qtbot.wait(300)
+    assert ended == [], "it waits"
+    window.action.cancel.trigger()
+    assert ended == [(Kind.LOAD, Outcome.CANCELLED)]
+    window.state.load_model("f5-mini")
+    answer(window)
+    answer(window)
+    page = window.panels["lab"].trial
+    while page is not None and not page.session.finished:  # A starved machine voids trials.
+        answer(window)
+        page = window.panels["lab"].trial
+    qtbot.waitUntil(lambda: len(ended) == 2, timeout=PATIENCE_MILLISECONDS)
+    assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
+    assert window.panels["listen"].isEnabled()
+
+
+@pytest.mark.slow
+def test_no_test_begins_while_the_engine_works(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    setup = window.panels["lab"].setup
+    assert setup.begin_button.isEnabled()
+    window.state.load_model("f5-mini")
+    assert not setup.begin_button.isEnabled()
+    assert "nothing may compute during a blind test" in setup.remarks.text()
+    with pytest.raises(PlainError, match="A job is running"):
+        window.lab.begin()
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert setup.begin_button.isEnabled()
+
+
+@pytest.mark.slow
+def test_a_test_on_the_library_is_kept_counted_and_shown(window: MainWindow, data: Path, qtbot: QtBot) -> None:
+    tick_all(window)
+    begin(window, qtbot, 6)
+    session = window.panels["lab"].trial.session
+    assert {one.record.text for one in session.items} == {"Sentence 0.", "Sentence 1.", "Sentence 2."}
+    with qtbot.waitSignal(window.lab.carried_through, timeout=PATIENCE_MILLISECONDS):
+        while not session.finished:
+            answer(window)
+    found = trials.read(data / "listening")
+    assert found.trials == tuple(
+        replace(one, created=other.created) for one, other in zip(session.records, found.trials, strict=True)
+    )
+    hits = sum(one.order[2] == 0 and not one.void for one in found.trials)
+    assert f"{hits} of 6 right" in window.panels["lab"].results.page.toPlainText()
+    (score,) = results.scores(data / "listening")
+    assert (score.mean, score.n) == (pytest.approx(hits / 6), 6)
+    assert window.panels["lab"].setup.choice.listener == session.listener, "the same listener goes on"
+    written = window.lab.write_results(data / "exported")
+    assert [path.name for path in written] == ["paired_comparison.csv"]
+
+
+@pytest.mark.slow
+def test_what_was_broken_off_counts_for_nothing(window: MainWindow, data: Path, qtbot: QtBot) -> None:
+    compare(window)
+    begin(window, qtbot, 5)
+    answer(window)
+    leave = window.panels["lab"].trial.leave_button
+    leave.click()
+    leave.click()
+    assert window.panels["lab"].trial is None
+    assert "count for nothing" in window.notices.banner.text
+    assert not window.jobs.held
+    assert window.panels["listen"].isEnabled()
+    assert len(trials.read(data / "listening").trials) == 1
+    assert results.scores(data / "listening") == ()
+    with pytest.raises(PlainError, match="nothing to export"):
+        window.lab.write_results(data)
+
+
+@pytest.mark.slow
+def test_a_trial_that_cannot_be_written_ends_the_test_with_a_sentence(
+    window: MainWindow, data: Path, qtbot: QtBot
+) -> None:
+    compare(window)
+    begin(window, qtbot, 5)
+    (data / "listening").write_text("in the way")
+    answer(window)
+    assert "could not be written" in window.notices.banner.text
+    assert "does not count" in window.notices.banner.text
+    assert window.panels["lab"].trial is None
+    assert not window.jobs.held
+
+
+@pytest.mark.slow
+def test_a_take_that_is_gone_is_a_sentence(window: MainWindow, qtbot: QtBot) -> None:
+    tick_all(window)
+    window.listening.library.audio_path(TAKES[0].id).unlink()
+    window.panels["lab"].setup.begin_button.click()
+    qtbot.waitUntil(lambda: "could not be read" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert window.panels["lab"].trial is None
+    assert window.panels["lab"].setup.isVisible()
+
+
+@pytest.mark.slow
+def test_closing_in_the_middle_of_a_test_leaves_its_trials(window: MainWindow, data: Path, qtbot: QtBot) -> None:
+    compare(window)
+    begin(window, qtbot, 5)
+    answer(window)
+    QTest.qWait(50)
+    close(window, qtbot)
+    assert len(trials.read(data / "listening").trials) == 1
+
+
+def test_damaged_results_are_told_beside_the_others(quiet: MainWindow, data: Path) -> None:
+    for one in abx_session("s", 12):
+        path = trials.append(one, data / "listening")
+    path.write_text(path.read_text() + "nonsense\n")
+    quiet.panels["lab"].setup.results_button.click()
+    text = quiet.panels["lab"].results.page.toPlainText()
+    assert "12 of 16 right" in text
+    assert f"Damaged lines in {path}: 1." in text
