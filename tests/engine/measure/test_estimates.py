@@ -1,0 +1,59 @@
+"""Estimates with intervals, against what is known of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.measure.estimates import estimates
+from engine.measure.metrics import METRICS, metric
+from engine.take import Measurements, Metrics
+
+
+def test_means_medians_and_rates() -> None:
+    columns = np.array([[1.0, 5.0], [2.0, 5.0], [9.0, 5.0]])
+    mean, constant = estimates(columns, "mean", [3, 6])
+    assert (mean.value, mean.n, mean.clusters) == (4.0, 3, 3)
+    assert 1.0 <= mean.low < mean.value < mean.high <= 9.0
+    assert (constant.value, constant.low, constant.high, constant.n) == (5.0, 5.0, 5.0, 6)
+    assert estimates(columns, "median", [3, 3])[0].value == 2.0
+    (rate,) = estimates(np.array([[1 + 10j], [3 + 10j]]), "rate", [2])
+    assert (rate.value, rate.low, rate.high) == (0.2, 0.1, 0.3)
+    (alone,) = estimates(np.array([[7.0]]), "mean", [4])
+    assert (alone.low, alone.value, alone.high, alone.clusters) == (7.0, 7.0, 7.0, 1)
+
+
+def test_the_interval_of_a_mean_is_as_wide_as_theory_says() -> None:
+    sample = np.random.default_rng(1).standard_normal((400, 1))
+    (found,) = estimates(sample, "mean", [400])
+    width = 2 * 1.96 * sample.std() / np.sqrt(400)
+    assert found.high - found.low == pytest.approx(width, rel=0.1)
+
+
+def test_columns_do_not_depend_on_their_company() -> None:
+    columns = np.random.default_rng(0).random((7, 300))
+    for statistic in ("mean", "median"):
+        together = estimates(columns, statistic, [7] * 300)
+        (alone,) = estimates(columns[:, 299:], statistic, [7])
+        assert (alone.low, alone.high) == pytest.approx((together[299].low, together[299].high))
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_claim() -> None:
+    samples = np.random.default_rng(2).exponential(size=(30, 400))
+    found = estimates(samples, "mean", [30] * 400)
+    covered = np.mean([one.low <= 1.0 <= one.high for one in found])
+    assert 0.88 < covered < 0.97
+
+
+def test_metrics_of_a_take() -> None:
+    measured = Measurements(seconds=2.0, audio_seconds=4.0, ops_ratio=0.25, peak_memory_bytes=2**21)
+    heard = Metrics(loudness=-20.0, pitch_error=0.5)
+    values = {one.name: one.of(measured, heard, 0.125) for one in METRICS if one.of is not None}
+    assert values["real_time_factor"] == 0.5
+    assert values["ops_ratio"] == 0.25
+    assert values["peak_memory"] == 2.0
+    assert values["log_mel_distance"] == 0.125
+    assert values["pitch_error"] == 0.5
+    assert values["mel_cepstral_distortion"] is None
+    assert metric("pitch_error").label == "F0 error (semitones)"
+    assert len({one.name for one in METRICS}) == len(METRICS)

@@ -1,0 +1,121 @@
+"""What is computed from a study's takes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+
+from engine.studies.results import figures_of, read, to_json
+from engine.studies.store import DATABASE, Store
+from engine.studies.wording import setting_title
+from tests.engine.studies.small import finished, study
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A study whose times and verdicts are known."""
+    chosen = study(seeds=[0, 1], rounds=3, setting=[{"name": "Quick", "techniques": {"steps": {"steps": 1}}}])
+    finished(tmp_path, chosen)
+    keys = [one.key for one in chosen.candidates]
+    texts = [one.text for one in chosen.utterances]
+    with sqlite3.connect(tmp_path / DATABASE) as direct:
+        rows = direct.execute("SELECT setting, utterance, seed, round, text, measurements FROM takes").fetchall()
+        for key, utterance, seed, turn, text, measurements in rows:
+            place, sentence = keys.index(key), texts.index(text)
+            seconds = 4.0 / (place + 1) * (1 + 0.1 * sentence) * (1 + (turn == 2))
+            measured = {**json.loads(measurements), "seconds": seconds, "audio_seconds": 2.0}
+            verdict = [["words", {"edits": float(place * (sentence == 0)), "words": 5.0}, "heard"]] if turn == 0 else []
+            direct.execute(
+                "UPDATE takes SET measurements = ?, clock_seconds = ?, verdicts = ? "
+                "WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
+                (json.dumps(measured), seconds, json.dumps(verdict), key, utterance, seed, turn),
+            )
+    direct.close()
+    return tmp_path
+
+
+def test_figures_are_what_their_definitions_say(folder: Path) -> None:
+    found = read(folder)
+    assert [one.finished for one in found.settings] == [18] * 4
+    for place, one in enumerate(found.settings):
+        rtf = one.figures["real_time_factor"]
+        # The third round took twice as long; a median does not mind.
+        assert rtf.value == pytest.approx(2.0 / (place + 1) * 1.1)
+        assert (rtf.n, rtf.clusters) == (18, 3)
+        assert rtf.low == pytest.approx(2.0 / (place + 1))
+        assert rtf.high == pytest.approx(2.0 / (place + 1) * 1.2)
+        assert one.figures["speed_up"].value == pytest.approx(place + 1)
+        words = one.figures["word_error_rate"]
+        assert words.value == pytest.approx(place / 15)
+        assert (words.n, words.clusters) == (6, 3)
+        assert words.low == 0.0
+        assert words.high == pytest.approx(place / 5, abs=place / 15 + 1e-9)
+    distances = [one.figures["log_mel_distance"].value for one in found.settings]
+    assert distances[0] == 0.0
+    with Store(folder, read_only=True) as store:
+        takes = [one for one in store.takes() if one.cell.setting == found.settings[1].key and one.cell.round == 0]
+    assert distances[1] == pytest.approx(np.mean([one.log_mel_distance for one in takes]))
+    assert len(found.settings[1].takes) == len(takes) == 6
+    assert "clipping" in {one.name for one in found.metrics}
+
+
+def test_other_machines_are_not_compared_with(folder: Path) -> None:
+    with sqlite3.connect(folder / DATABASE) as direct:
+        direct.execute(
+            "UPDATE takes SET machine = 'another' WHERE setting = (SELECT key FROM settings WHERE place = 1)"
+        )
+    direct.close()
+    found = read(folder)
+    assert "speed_up" not in found.settings[1].figures
+    assert "real_time_factor" in found.settings[1].figures
+    assert len(found.machines) == 2
+
+
+def test_the_front_and_who_is_heard(folder: Path) -> None:
+    found = read(folder)
+    # Each is quicker and worse than the one before.
+    assert found.front(("speed_up", "word_error_rate")) == {one.key for one in found.settings}
+    assert found.front(("speed_up",)) == {found.settings[3].key}
+    heard = found.heard[found.settings[0].key]
+    assert len(heard) == 6
+    assert all(one.path.is_file() and one.understood == "heard" for one in heard)
+    assert [setting_title(one) for one in found.settings][1:] == [
+        "Quick",
+        "Step pruning 2, steps 4, step grid uniform, cross-fade 0",
+        "Step pruning 3, steps 4, step grid uniform, cross-fade 0",
+    ]
+
+
+def test_a_single_sentence_is_resampled_over_its_seeds(tmp_path: Path) -> None:
+    finished(tmp_path, study(sentences=["One sentence."], seeds=[0, 1, 2]))
+    figure = read(tmp_path).settings[1].figures["log_mel_distance"]
+    assert (figure.n, figure.clusters) == (3, 3)
+    assert figure.low < figure.value < figure.high
+
+
+def test_some_settings_only(folder: Path) -> None:
+    found = read(folder)
+    with Store(folder, read_only=True) as store:
+        some = figures_of(store, [found.settings[2].key])
+    assert set(some) == {found.settings[0].key, found.settings[2].key}
+    assert some[found.settings[2].key] == found.settings[2].figures
+
+
+def test_as_json(folder: Path) -> None:
+    data = json.loads(json.dumps(to_json(read(folder)), allow_nan=False))
+    assert data["settings"][1]["figures"]["speed_up"]["value"] == pytest.approx(2.0)
+    assert data["definition"]["title"] == "Small"
+
+
+def test_a_study_that_has_just_begun(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.begin(study())
+    found = read(tmp_path)
+    assert [one.figures for one in found.settings] == [{}] * 3
+    assert found.front(("real_time_factor", "speed_up")) == frozenset()
+    assert median([one.finished for one in found.settings]) == 0
