@@ -77,7 +77,10 @@ def test_every_sentence_can_be_a_passage_of_its_own(model: OmniMiniSpeech) -> No
 
 
 def test_a_frame_stands_where_its_phones_do(model: OmniMiniSpeech) -> None:
-    request, _ = model.request(TEXT, voice("slt"), setting())
+    speaker, options = voice("slt"), setting().options
+    prompt = model._prompt(speaker, options, lambda: None)
+    (passage,) = model._passages(TEXT, speaker, prompt, options).passages
+    request = model._request(passage, prompt, options)
     frames = request.reference.shape[1] + request.frames
     assert len(request.text) == frames
     assert request.positions.tolist() == [*range(frames), *range(frames)]
