@@ -18,11 +18,13 @@ _PANEL_KEYS = """
 <tr><td>Decoding: from token to token, line to line, cycle to cycle</td>
 <td><b>Left, Right; Up, Down; Page Up, Page Down</b></td></tr>
 <tr><td>Decoding: hear from the token</td><td><b>Space</b></td></tr>
+<tr><td>Demasking: from cell to cell; a step back, a step on</td><td><b>Arrow keys; Page Up, Page Down</b></td></tr>
+<tr><td>Demasking: hear from the frame</td><td><b>Space</b></td></tr>
 <tr><td>Layers: choose a layer; keep or remove it</td><td><b>Left, Right; Space</b></td></tr>
 <tr><td>Layers: keep one layer more, one less</td><td><b>Up, Down</b></td></tr>
 <tr><td>Roofline: from component to component, in plot and table</td><td><b>Left, Right; Up, Down</b></td></tr>
 <tr><td>Views: from point to point, from panel to panel</td><td><b>Arrow keys; Page Up, Page Down</b></td></tr>
-<tr><td>Decoding, Layers, Roofline, Strategy: copy as text</td><td><b>Ctrl+C</b></td></tr>
+<tr><td>Decoding, Demasking, Layers, Roofline, Strategy: copy as text</td><td><b>Ctrl+C</b></td></tr>
 <tr><td>Listen: hear A, hear B, switch</td><td><b>A, B, X</b></td></tr>
 <tr><td>Listen: play or pause</td><td><b>Space</b></td></tr>
 <tr><td>Listen: back and forth; by smaller steps</td><td><b>Left, Right; with Shift</b></td></tr>
@@ -46,11 +48,14 @@ skipped, and Paretone lets you hear what that costs.</p>
 <li><b>Baseline</b>: speak a sentence with every module computed.</li>
 <li><b>Calibrate</b>: each layer and step is tried; what stays under the threshold δ is skipped from then on.</li>
 <li><b>Accelerated</b>: speak the same sentence, from the same noise, skipping what the strategy table says.</li>
-<li><b>Compare</b>: play, and switch between A and B, in the middle of a word where both have the same timing; the loudness is matched.</li>
+<li><b>Compare</b>: play, and switch between A and B, in the middle of a word where both have the same timing; the
+loudness is matched.</li>
 <li><b>Export</b>: the profile holds the setting, the table and the evidence, and runs from the command line.</li>
 </ol>
 <p>Speech language models decode token by token: there, engage SSD, which drafts several tokens for each pass of the
 model, or SPADE, which leaves out layers. Decoding shows what became of every token, Layers which layers matter.</p>
+<p>Masked models fill in a canvas of codes: Demasking shows in which order, and plays it as it stood behind any step.
+</p>
 <p>Roofline measures what each component takes against the least that this machine needs for it, without techniques and
 with them: it tells whether arithmetic, memory or starting kernels is what there is to save.</p>
 <p>Drag δ in the Threshold panel: the table follows at once. A table that is only predicted says so and offers the

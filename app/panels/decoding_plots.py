@@ -15,6 +15,9 @@ from app.figures.palette import series_colour
 from app.theme import Colours, style_plot
 from engine.measure.decoding import PositionAcceptance
 
+_AXIS = 2.1
+"""Height of the numbers and the label below a plot, in heights of the font."""
+
 
 class _Plot(pg.PlotWidget):
     """A plot without the mouse, whose data can be copied with Ctrl+C."""
@@ -28,6 +31,8 @@ class _Plot(pg.PlotWidget):
         self.hideButtons()
         for side in ("bottom", "left"):
             self.getAxis(side).enableAutoSIPrefix(False)
+        # These plots are low: what the axis would leave around its label is taken from the data.
+        self.getAxis("bottom").setHeight(round(_AXIS * self.fontMetrics().height()))
 
     def sizeHint(self) -> QSize:
         em = self.fontMetrics().height()
@@ -68,7 +73,8 @@ class AcceptancePlot(_Plot):
         self._none = pg.TextItem("No drafts: engage SSD", anchor=(0.5, 0.5))
         self._none.setPos(0.5, 50)
         self.addItem(self._none)
-        self.setYRange(0, 104, padding=0)
+        self.setYRange(0, 110, padding=0)
+        self.getAxis("left").setTicks([[(share, str(share)) for share in (0, 50, 100)]])
         self.set_colours(colours)
 
     def show_positions(self, positions: Sequence[PositionAcceptance]) -> None:
@@ -132,6 +138,8 @@ class RunningPlot(_Plot):
         self._mean.setValue(mean)
         highest = max([1.0, *means])
         self.setYRange(0, highest * 1.12, padding=0)
+        apart = max(1, math.ceil(highest / 4))
+        self.getAxis("left").setTicks([[(value, str(value)) for value in range(0, math.ceil(highest) + 1, apart)]])
         self.setXRange(0, max([0.1, *seconds]), padding=0)
         self.setAccessibleDescription(f"{mean:.2f} tokens per pass on average, at most {highest:.2f}")
 

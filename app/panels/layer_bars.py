@@ -187,15 +187,23 @@ class LayerBars(QWidget):
         self._paint_switches(painter)
         painter.setPen(QPen(QColor(self._colours.text), 2 if self.hasFocus() else 1))
         painter.drawRect(column.adjusted(1, 1, -1, -2))
+        for row, one in enumerate(self.measures):
+            self._paint_title(painter, self._lane(row), one)
+
+    def _paint_title(self, painter: QPainter, lane: QRectF, one: LayerImportance) -> None:
+        """On a ground of its own, so that the cursor's frame does not run through the words."""
+        em = self.fontMetrics().height()
+        room = QRectF(lane.left(), lane.top() - _TITLE * em, lane.width(), _TITLE * em)
+        text = LANES[one.measure] + (f" · {one.utterances} utterances" if one.utterances else "")
+        elided = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(room.width()))
+        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.fillRect(painter.boundingRect(room, flags, elided).adjusted(-3, 0, 3, 0), self.palette().window())
+        painter.setPen(QColor(self._colours.text))
+        painter.drawText(room, flags, elided)
 
     def _paint_lane(self, painter: QPainter, lane: QRectF, one: LayerImportance) -> None:
         colours, em = self._colours, self.fontMetrics().height()
         scale = _Scale.of(one, lane, self._logarithmic)
-        painter.setPen(QColor(colours.text))
-        title = QRectF(lane.left(), lane.top() - _TITLE * em, lane.width(), _TITLE * em)
-        text = LANES[one.measure] + (f" · {one.utterances} utterances" if one.utterances else "")
-        elided = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(title.width()))
-        painter.drawText(title, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
         for value in scale.ticks(most=lane.height() / (1.3 * em)):
             y = scale.place(value)
             painter.setPen(QPen(QColor(colours.border), 1))

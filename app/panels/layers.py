@@ -239,8 +239,8 @@ class LayersPanel(QWidget):
             f'<span style="color:{colours.danger}">┅</span>&nbsp;cut &nbsp; '
             f'<span style="color:{colours.good}">┈</span>&nbsp;all&nbsp;layers &nbsp; '
             f"┃&nbsp;95&nbsp;%&nbsp;interval &nbsp; "
-            f'<span style="color:{colours.danger}">↻</span>&nbsp;did&nbsp;not&nbsp;end &nbsp; '
-            "Click a layer, or press Space on it, to keep or remove it; ↑ ↓ keep more or fewer."
+            f'<span style="color:{colours.danger}">↻</span>&nbsp;did&nbsp;not&nbsp;end<br>'
+            "Click a layer or press Space to keep or remove it; ↑ ↓ keep more or fewer."
         )
 
     @property

@@ -169,6 +169,32 @@ def test_three_minutes_of_text_are_spoken_in_short_passages(model: LmMiniSpeech)
     assert max(expected) / model.info.token_rate < 7
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
+    # Fast, and it ends at the half of what is expected, as soon as it may: there is less to decode.
+    brief = load(write_model(tmp_path / "brief", end_score=100.0))
+    text = " ".join([LONG] * 30)
+    _, passages = brief._prepare(text, voice("slt"), setting(speed=1.0).options, lambda: None)
+    assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 180
+    pieces, speech = [], brief.synthesise(text, voice("slt"), setting(speed=2.0), (), SilentObserver())
+    while True:
+        try:
+            pieces.append(next(speech).samples)
+        except StopIteration as end:
+            said = end.value
+            break
+    assert len(pieces) > 40 and np.array_equal(np.concatenate(pieces), said.samples)
+    assert " ".join(said.trace.chunk_texts).count("box was thrown") == 30
+    assert said.measurements.tokens == sum(round(0.5 * one) for one in _expected(brief, text))
+    assert not any(said.trace.decoding.run_away) and not said.notes
+
+
+def _expected(model: LmMiniSpeech, text: str) -> list[int]:
+    _, passages = model._prepare(text, voice("slt"), setting(speed=2.0).options, lambda: None)
+    return [one.expected for one in passages.passages]
+
+
 def test_a_recording_of_ones_own_is_refused(model: LmMiniSpeech) -> None:
     own = Voice("own:me.wav", "me", voice("slt").audio, voice("slt").transcript)
     with pytest.raises(AudioError, match=r"cannot speak as in 'me': .* mean spectrum .*slt, rms"):
