@@ -16,7 +16,7 @@ from app.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordErro
 from engine.audio.resampling import resample
 from engine.errors import SettingError
 from engine.library import TakeSummary
-from engine.measure.loudness import integrated_loudness, matching_gains
+from engine.measure.loudness import matching_gains
 from engine.models import catalogue
 from engine.setting import Setting
 from engine.take import Take
@@ -25,6 +25,8 @@ LONGEST_SECONDS = 12.0
 """Of a sentence in MUSHRA (BS.1534-3)."""
 MOST_SLIDERS = 10
 """On one page of MUSHRA, hidden reference and anchors among them. BS.1534-3 allows twelve; there are ten digits."""
+SILENT_LUFS = -120.0
+"""Stands for silence in records."""
 TOLERANCE_DECIBELS = 0.1
 """Sounds of one trial are equally loud within this."""
 
@@ -181,12 +183,10 @@ def prepared(
     match = matching_gains([(one, rate) for one in sounds])
     made = tuple(
         Stimulus(
-            ConditionRecord(
-                *name, *origin, round(gain, 4), round(max(-120.0, integrated_loudness(sound, rate).lufs), 4)
-            ),
+            ConditionRecord(*name, *origin, round(gain, 4), round(max(SILENT_LUFS, level), 4)),
             sound,
         )
-        for name, origin, gain, sound in zip(names, origins, match.gains, sounds, strict=True)
+        for name, origin, gain, level, sound in zip(names, origins, match.gains, match.levels, sounds, strict=True)
     )
     return PreparedItem(
         ItemRecord(item.text, item.voice, item.seed),

@@ -99,15 +99,18 @@ class LevelMatch:
     """LUFS of every take after its gain; minus infinity when all are silent."""
     exact: bool
     """False when a take is too short to be gated, so that its level is a plain mean."""
+    levels: tuple[float, ...]
+    """LUFS of each take before its gain."""
 
 
 def matching_gains(takes: Sequence[tuple[np.ndarray, int]]) -> LevelMatch:
     """Gains that bring takes, pairs of mono samples and rate, to the level of the quietest; lower still where a true
     peak would exceed :data:`HIGHEST_PEAK`. Nothing is limited or clipped."""
     measured = [integrated_loudness(samples, rate) for samples, rate in takes]
-    audible = [one.lufs for one in measured if np.isfinite(one.lufs)]
+    levels = tuple(one.lufs for one in measured)
+    audible = [one for one in levels if np.isfinite(one)]
     if not audible:
-        return LevelMatch((0.0,) * len(measured), -np.inf, exact=True)
+        return LevelMatch((0.0,) * len(measured), -np.inf, True, levels)
     target = min(audible)
     excess = max(
         true_peak(samples) + target - one.lufs - HIGHEST_PEAK
@@ -116,4 +119,4 @@ def matching_gains(takes: Sequence[tuple[np.ndarray, int]]) -> LevelMatch:
     )
     target -= max(0.0, excess)
     gains = tuple(target - one.lufs if np.isfinite(one.lufs) else 0.0 for one in measured)
-    return LevelMatch(gains, target, exact=all(one.gated for one in measured))
+    return LevelMatch(gains, target, all(one.gated for one in measured), levels)
