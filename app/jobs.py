@@ -26,6 +26,7 @@ class Kind(Enum):
     TRAIN = "Training"
     LAYERS = "Measuring the layers"
     ROOFLINE = "Measuring the roofline"
+    PARTIAL = "Decoding the canvas"
     EXPORT = "Exporting"
 
 

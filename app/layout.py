@@ -49,6 +49,7 @@ PLACES = (
     Place("decoding", "Decoding", Region.CENTRE),
     Place("layers", "Layers", Region.CENTRE),
     Place("roofline", "Roofline", Region.CENTRE),
+    Place("demasking", "Demasking", Region.CENTRE),
     Place("lab", "Lab", Region.CENTRE),
 )
 """All panels, in the order of their shortcuts: Alt+1 to Alt+9, then Ctrl+Alt+1 and so on."""

@@ -20,6 +20,7 @@ from app.actions import Actions
 from app.bridge import Bridge
 from app.calibrations import CalibrationStore
 from app.desks.decoding import DecodingDesk
+from app.desks.demasking import DemaskingDesk
 from app.desks.desk import Desk
 from app.desks.guiding import GuideDesk
 from app.desks.lab import LabDesk
@@ -129,6 +130,7 @@ class MainWindow(QMainWindow):
         self.models.setup.training_wanted.connect(self.training.propose)
         self.decoding = DecodingDesk(self, state, self.listening, theme)
         self.layers = LayersDesk(self, state, action, notices, theme)
+        self.demasking = DemaskingDesk(self, state, action, self.listening, theme)
         self.roofline = RooflineDesk(self, state, action, notices, theme)
         self.layers.training_wanted.connect(self.training.propose_student)
         for desk in (self.decoding, self.layers):
@@ -146,6 +148,7 @@ class MainWindow(QMainWindow):
             self.decoding,
             self.layers,
             self.roofline,
+            self.demasking,
             self.lab,
             self.profiles,
             GuideDesk(self.guide, state, self.listening, self.profiles, action.calibrate),
@@ -270,6 +273,7 @@ class MainWindow(QMainWindow):
         self.training.follow(event)
         self.layers.follow(event)
         self.roofline.follow(event)
+        self.demasking.follow(event)
         self.jobs.handle(event)
         self.models.follow(event, job)
 

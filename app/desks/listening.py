@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMainWindow, QWidget
@@ -223,6 +224,15 @@ class ListeningDesk(QObject):
         """Play side ``"A"`` or ``"B"`` from ``seconds`` on."""
         if self.listen is not None:
             self.listen.hear_from(side, seconds)
+
+    def hear_sound(self, samples: np.ndarray, sample_rate: int) -> None:
+        """Play a sound (n,) that is no take, from its beginning."""
+        if self.listen is None or self.listen.lent:
+            return
+        self._end_stream()
+        self.listen.begin_stream(sample_rate)
+        self.listen.append(samples)
+        self.listen.end_stream()
 
     @Slot(float)
     def _tell_position(self, seconds: float) -> None:
