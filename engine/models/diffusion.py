@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.models.layers import AdaptiveNorm, SelfAttention, TimeEmbedding, modulate, modulate_items
+from engine.models.layers import AdaptiveNorm, FeedForward, SelfAttention, TimeEmbedding, modulate, modulate_items
 from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
 
 Look = Callable[[int, str, Tensor], None]
@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
     norm: AdaptiveNorm
     attention: SelfAttention
-    feed_forward: nn.Module
+    feed_forward: FeedForward
 
 
 class DiffusionTransformer(nn.Module):
@@ -118,40 +118,54 @@ class DiffusionTransformer(nn.Module):
         block = self.block(index)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
 
+        def normed(rows: Tensor) -> Tensor:
+            return modulate(rows, shift, scale)
+
+        def normed_forward(rows: Tensor) -> Tensor:
+            return modulate(rows, shift_forward, scale_forward)
+
         def attention(rows: Tensor) -> Tensor:
-            normed = modulate(rows, shift, scale)
-            output = block.attention(normed, run.rotary, run.mask)
+            entering = normed(rows)
+            output = block.attention(entering, run.rotary, run.mask)
             if look is not None:
-                look(index, "attention_input", normed)
+                look(index, "attention_input", entering)
                 look(index, "attention", output)
             return output
 
         def feed_forward(rows: Tensor) -> Tensor:
-            output = block.feed_forward(modulate(rows, shift_forward, scale_forward))
+            output = block.feed_forward(normed_forward(rows))
             if look is not None:
                 look(index, "feed_forward", output)
             return output
 
+        # Where nobody asks for a module's output, there is none as a whole.
+        unseen = look is None and run.mask is None
         attention_memory = None if memory is None else memory.attention
         forward_memory = None if memory is None else memory.feed_forward
-        hidden = advance(
-            hidden,
-            gate,
-            attention,
-            duty.attention,
-            attention_memory,
-            run.branches,
-            in_place,
-        )
-        hidden = advance(
-            hidden,
-            gate_forward,
-            feed_forward,
-            duty.feed_forward,
-            forward_memory,
-            run.branches,
-            in_place=not hidden.requires_grad,
-        )
+        if in_place and unseen and duty.attention == COMPUTE.attention and block.attention.is_packed(hidden):
+            block.attention.add_to(hidden, gate, normed, run.rotary)
+        else:
+            hidden = advance(
+                hidden,
+                gate,
+                attention,
+                duty.attention,
+                attention_memory,
+                run.branches,
+                in_place,
+            )
+        if unseen and duty.feed_forward == COMPUTE.feed_forward and block.feed_forward.is_packed(hidden):
+            block.feed_forward.add_to(hidden, gate_forward, normed_forward)
+        else:
+            hidden = advance(
+                hidden,
+                gate_forward,
+                feed_forward,
+                duty.feed_forward,
+                forward_memory,
+                run.branches,
+                in_place=not hidden.requires_grad,
+            )
         if look is not None:
             look(index, "output", hidden)
         return hidden
@@ -229,6 +243,7 @@ class DiffusionTransformer(nn.Module):
         return maps / (counts[None, :, None] * attention.heads)
 
     def fuse(self) -> None:
-        """Prepare for inference: see :meth:`SelfAttention.fuse`."""
+        """Prepare for inference: see :meth:`SelfAttention.fuse` and :meth:`FeedForward.fuse`."""
         for block in map(self.block, range(self.layers)):
             block.attention.fuse()
+            block.feed_forward.fuse()

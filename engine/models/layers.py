@@ -52,7 +52,9 @@ class AdaptiveNorm(nn.Module):
 
     def table(self, time_vectors: Tensor) -> Tensor:
         """(times, width) to (times, parts, width)."""
-        return self.linear(F.silu(time_vectors)).unflatten(-1, (self.parts, -1))
+        # This way round, the product of few rows takes three fifths of the time on a CPU.
+        vectors = torch.addmm(self.linear.bias[:, None], self.linear.weight, F.silu(time_vectors).T)
+        return vectors.T.unflatten(-1, (self.parts, -1))
 
 
 def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
@@ -157,19 +159,38 @@ class SelfAttention(nn.Module):
         query, key = rotate(query, rotary, self.rotary_heads), rotate(key, rotary, self.rotary_heads)
         return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
-    def _by_blocks(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The same block by block, each head's rows side by side in memory: attention reads them a quarter faster."""
+    def _by_blocks(
+        self, x: Tensor, rotary: Tensor, norm: Callable[[Tensor], Tensor] | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The same block by block, each head's rows side by side in memory: attention reads them a quarter faster.
+        ``norm`` is done to the rows first."""
         items, length, _ = x.shape
         width = self.inputs[0].out_features // self.heads
         query, key, value = (x.new_empty(items, self.heads, length, width) for _ in range(3))
         for item, block in itertools.product(range(items), products.blocks(length)):
-            parts = self._fused(x[item, block]).unflatten(-1, (3, 1, self.heads, width)).unbind(1)
+            rows = x[item, block] if norm is None else norm(x[item, block])
+            parts = self._fused(rows).unflatten(-1, (3, 1, self.heads, width)).unbind(1)
             new_query, new_key, new_value = (part.transpose(0, 1) for part in parts)
             new_query, new_key = self.normalised(new_query, new_key)
             for target, part in ((query, new_query), (key, new_key)):
                 rotate_into(target[item, :, block].transpose(0, 1), part[0], rotary[block], self.rotary_heads)
             value[item, :, block] = new_value[0].transpose(0, 1)
         return query, key, value
+
+    def is_packed(self, x: Tensor) -> bool:
+        """Whether ``x`` can go through :meth:`add_to`."""
+        output = self.output
+        packed = isinstance(self._fused, PackedProduct) and isinstance(output, PackableLinear)
+        return packed and output.is_packed(x)
+
+    def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor], rotary: Tensor) -> None:
+        """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding. All
+        but the attention itself goes block by block, and so stays in the processor's cache."""
+        query, key, value = self._by_blocks(hidden, rotary, norm)
+        mixed = F.scaled_dot_product_attention(query, key, value)
+        for item, block in itertools.product(range(len(hidden)), products.blocks(hidden.shape[1])):
+            rows = mixed[item, :, block].transpose(0, 1).flatten(-2)
+            hidden[item, block].addcmul_(gate, self.output(rows))
 
     def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
         """``rotary`` is a table of :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where
@@ -180,3 +201,52 @@ class SelfAttention(nn.Module):
         mixed = F.scaled_dot_product_attention(query, key, value, attended)
         output = self.output(mixed.transpose(1, 2).flatten(-2))
         return output if mask is None else output.masked_fill(~mask[..., None], 0)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with an activation between them, row by row.
+
+    A family's own class holds the layers under their official names and hands them out as ``first`` and ``last``.
+    """
+
+    activation: Callable[[Tensor], Tensor]
+    """It may overwrite its input."""
+
+    @property
+    def first(self) -> nn.Linear:
+        """The layer that widens."""
+        raise NotImplementedError
+
+    @property
+    def last(self) -> nn.Linear:
+        """The layer that narrows."""
+        raise NotImplementedError
+
+    def fuse(self) -> None:
+        """Pack the weights: see :mod:`engine.models.products`."""
+        for one in (self.first, self.last):
+            if isinstance(one, PackableLinear):
+                one.pack()
+
+    def is_packed(self, x: Tensor) -> bool:
+        """Whether ``x`` can go through blockwise."""
+        return isinstance(self.last, PackableLinear) and self.last.is_packed(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.flatten(0, -2)
+        if len(rows) <= products.ROWS or not self.is_packed(x):
+            return self._at_once(x)
+        result = torch.empty_like(rows)
+        for block in products.blocks(len(rows)):
+            result[block] = self._at_once(rows[block])
+        return result.view_as(x)
+
+    def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor]) -> None:
+        """Add ``gate`` · feed-forward(``norm``(``hidden``)) to ``hidden``, block by block: see
+        :meth:`SelfAttention.add_to`."""
+        rows = hidden.flatten(0, -2)
+        for block in products.blocks(len(rows)):
+            rows[block].addcmul_(gate, self._at_once(norm(rows[block])))
+
+    def _at_once(self, x: Tensor) -> Tensor:
+        return self.last(self.activation(self.first(x)))

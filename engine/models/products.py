@@ -9,6 +9,7 @@ held twice.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,8 +40,10 @@ def available() -> bool:
 
 
 def blocks(rows: int) -> Iterator[slice]:
-    """Slices of at most :data:`ROWS` that cover ``rows``."""
-    return (slice(start, min(start + ROWS, rows)) for start in range(0, rows, ROWS))
+    """Slices of at most :data:`ROWS` that cover ``rows``, of one length but for the last: products of few rows are
+    slow."""
+    length = math.ceil(rows / math.ceil(rows / ROWS))
+    return (slice(start, min(start + length, rows)) for start in range(0, rows, length))
 
 
 class PackedProduct:

@@ -122,11 +122,9 @@ class DiT(DiffusionTransformer):
         return self.proj_out(modulate(hidden, shift, scale))
 
     def fuse(self) -> None:
-        """Prepare for inference: see :meth:`Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
+        """Prepare for inference: see :meth:`ConvPositionEmbedding.fuse` as well."""
         super().fuse()
         self.input_embed.conv_pos_embed.fuse()
-        for block in self.transformer_blocks:
-            block.ff.fuse()
 
     def operations(self, frames: int, guided: bool) -> OperationCounts:
         """What one evaluation costs at this length, for one item."""

@@ -28,8 +28,10 @@ from engine.models.layers import (
     rotary_table,
     sinusoids,
 )
+from engine.models.layers import FeedForward as SharedFeedForward
 from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from engine.models.megatts3.phone_encoder import PhoneEncoder, convolve
+from engine.models.products import PackableLinear
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)
 """What the branches know, in the official order."""
@@ -53,7 +55,8 @@ class Attention(SelfAttention):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.wq, self.wk, self.wv, self.wo = (nn.Linear(width, width) for _ in range(4))
+        self.wq, self.wk, self.wv = (nn.Linear(width, width) for _ in range(3))
+        self.wo = PackableLinear(width, width)
 
     @property
     def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
@@ -64,16 +67,23 @@ class Attention(SelfAttention):
         return self.wo
 
 
-class FeedForward(nn.Module):
-    """Two linear layers with SiLU between them."""
+class FeedForward(SharedFeedForward):
+    """The model's: SiLU between the layers."""
+
+    activation = staticmethod(F.silu)
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
-        self.w1 = nn.Linear(width, hidden)
-        self.w2 = nn.Linear(hidden, width)
+        self.w1 = PackableLinear(width, hidden)
+        self.w2 = PackableLinear(hidden, width)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.w2(F.silu(self.w1(x)))
+    @property
+    def first(self) -> nn.Linear:
+        return self.w1
+
+    @property
+    def last(self) -> nn.Linear:
+        return self.w2
 
 
 class DiTLayer(nn.Module):
