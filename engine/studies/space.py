@@ -79,7 +79,7 @@ class Constraint:
     def words(self) -> str:
         """As part of a sentence."""
         title = metric(self.metric).title
-        side = "at most" if self.above else "at least"
+        side = "is at most" if self.above else "is at least"
         if not self.relative:
             return f"{title} {side} {self.bound:g}"
         direction = "above" if self.bound >= 0 else "below"
@@ -104,7 +104,7 @@ class Search:
             f"{'the highest' if metric(name).better == 'higher' else 'the lowest'} {metric(name).title}"
             for name in self.objectives
         )
-        kept = f" whose {', '.join(one.words for one in self.constraints)}" if self.constraints else ""
+        kept = f" whose {' and whose '.join(one.words for one in self.constraints)}" if self.constraints else ""
         return f"The setting with {goals}{kept}."
 
 

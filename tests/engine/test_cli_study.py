@@ -1,0 +1,196 @@
+"""``paretone study`` on the small model: run, status, export, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import csv
+import html
+import html.parser
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import soundfile
+
+from engine import cli
+from engine.studies.store import Store
+from tests.engine.studies import small
+
+STUDY = """
+title = "Small & <quick>"
+sentences = ["One sentence.", "Another one."]
+voices = ["slt", "rms"]
+[options]
+steps = 4
+cross_fade = 0.0
+[grid]
+steps.steps = ["off", 2, 3]
+first_block.threshold = ["off", 0.5]
+"""
+SEARCH = """
+title = "Search"
+sentences = ["One sentence."]
+[options]
+steps = 4
+[search]
+trials = 4
+objectives = ["ops_ratio"]
+space.steps.steps = { low = 1, high = 4 }
+[[search.constraint]]
+metric = "log_mel_distance"
+at_most = 1.0
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    path = tmp_path / "small study.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(["study", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_run_status_and_export(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "run", str(file))
+    assert code == 0, err
+    assert "24 takes were made" in out
+    assert "Step pruning 2" in out
+    assert "Making takes" in err
+    code, out, _ = run(capsys, "run", str(file), "--json", "--quiet")
+    data = json.loads(out)
+    assert (data["state"], data["made"]) == ("finished", 0)
+    assert [one["takes"] for one in data["settings"]] == [4] * 6
+    assert data["settings"][0]["figures"]["speed_up"]["value"] == 1.0
+    _, status, _ = run(capsys, "status", str(file))
+    assert "95 % intervals by bootstrap" in status
+    folder = file.with_suffix(".study")
+    assert run(capsys, "status", str(folder))[1] == status
+
+    code, out, _ = run(capsys, "export", str(folder), "--json")
+    files = [Path(name) for name in json.loads(out)["files"]]
+    assert [path.name for path in files] == ["report.html", "results.csv", "takes.csv", "results.tex"]
+    assert all(path.parent == folder / "report" for path in files)
+    page, results, takes, latex = (path.read_text(encoding="utf-8") for path in files)
+    assert_self_contained(page)
+    assert "Small &amp; &lt;quick&gt;" in page
+    assert page.count("<audio") == 24
+    assert "paretone study run 'small study.toml'" in html.unescape(page)
+    rows = list(csv.DictReader(io.StringIO(results)))
+    assert len(rows) == 6
+    assert float(rows[0]["speed_up"]) == 1.0
+    assert float(rows[1]["log_mel_distance_low"]) <= float(rows[1]["log_mel_distance"])
+    lines = list(csv.DictReader(io.StringIO(takes)))
+    assert len(lines) == 24
+    for line in lines:
+        assert (folder / line["audio"]).is_file()
+    assert latex.count("\\\\\n") == 7
+    assert "Step pruning 2" in latex
+    assert latex.count(" & ") == 7 * latex.splitlines()[3].count(" & ")
+
+
+def assert_self_contained(page: str) -> None:
+    """Nothing is fetched from anywhere; tags are closed; figures are SVG; what can be heard is what was made."""
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+    assert "http" not in re.sub(r"http://www\.w3\.org/2000/svg", "", page)
+    open_tags: list[str] = []
+
+    class Checker(html.parser.HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list) -> None:
+            if tag not in ("meta", "br"):
+                open_tags.append(tag)
+
+        def handle_startendtag(self, tag: str, attrs: list) -> None: ...
+
+        def handle_endtag(self, tag: str) -> None:
+            assert open_tags.pop() == tag
+
+    Checker().feed(page)
+    assert open_tags == []
+    figures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert figures
+    for figure in figures:
+        root = ElementTree.fromstring(figure)
+        assert len(root.findall(".//{http://www.w3.org/2000/svg}title")) == 6
+    import base64
+
+    encoded = re.search(r"data:audio/flac;base64,([^\"]+)", page)
+    samples, rate = soundfile.read(io.BytesIO(base64.b64decode(encoded[1])))
+    assert rate == 24_000 and len(samples) > 2000
+
+
+def test_a_search_is_answered(tmp_path: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "search.toml"
+    path.write_text(SEARCH, encoding="utf-8")
+    code, out, err = run(capsys, "run", str(path))
+    assert code == 0, err
+    assert "The setting with the lowest Ops ratio whose Log-mel distance is at most 1." in out
+    assert re.search(r"\d of 4 trials were evaluated, \d keep to it\.", out)
+    assert "of computing" in out
+    _, out, _ = run(capsys, "status", str(path), "--json")
+    assert json.loads(out)["answer"]
+    run(capsys, "export", str(path))
+    assert "<h2>Answer</h2>" in (path.with_suffix(".study") / "report" / "report.html").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_keeps_what_is_finished(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine.commands import study
+    from engine.errors import Cancelled
+
+    made = []
+
+    def interrupted(self: study._Watcher, done: int, total: int, left: float | None) -> None:
+        self.progressed = done, total
+        made.append(done)
+        if done == 5:
+            raise Cancelled
+
+    with monkeypatch.context() as patched:
+        patched.setattr(study._Watcher, "advanced", interrupted)
+        code, _, err = run(capsys, "run", str(file))
+    assert code == cli.CANCELLED
+    assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to go on." in err
+    with Store(file.with_suffix(".study")) as store:
+        assert len(store.takes()) == 5
+    assert "19 takes were made" in run(capsys, "run", str(file))[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "code", "sentence"),
+    [
+        (("steps.steps", "stepz.steps"), ("run",), 10, "There is no technique named 'stepz'"),
+        (('"rms"', '"nobody"'), ("run",), 10, "There is no voice named 'nobody'"),
+        (("", ""), ("status",), 10, "There is no study in"),
+        (("", ""), ("run", "--workers", "2"), 10, "--workers belongs to --ray"),
+        (("", ""), ("export", "--results", "nowhere"), 10, "There is no study in nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    file: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    arguments: tuple[str, ...],
+    code: int,
+    sentence: str,
+) -> None:
+    file.write_text(STUDY.replace(*change) if change[0] else STUDY, encoding="utf-8")
+    found, _, err = run(capsys, arguments[0], str(file), *arguments[1:])
+    assert found == code
+    assert sentence in err
+    assert not file.with_suffix(".study").exists()
+
+
+def test_nothing_to_export_yet(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store(file.with_suffix(".study")) as store:
+        store.begin(small.study())
+    code, _, err = run(capsys, "export", str(file))
+    assert (code, "has no finished take yet" in err) == (10, True)
