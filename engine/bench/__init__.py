@@ -22,6 +22,8 @@ BENCHES: dict[str, str] = {
     "skipping": "engine.bench.skipping",
     "intelligibility": "engine.bench.intelligibility",
     "guidance-free": "engine.bench.guidance_free",
+    "omnivoice-exact": "engine.bench.omnivoice_exact",
+    "omnivoice-first-audio": "engine.bench.omnivoice_first_audio",
     "peers": "engine.bench.peers",
     "rivals": "engine.bench.rivals",
     "spade": "engine.bench.spade",

@@ -291,14 +291,6 @@ class MaskedSpeech(ABC):
             passage.frames * self._frame_seconds,
         )
 
-    def request(
-        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
-    ) -> tuple[MaskedRequest, Rules]:
-        """What stands before the canvas of the first passage, and how that is filled in: for whoever takes a synthesis
-        apart."""
-        script = self._script(text, voice, setting, check)
-        return self._request(script.passages[0], script.prompt, script.options), script.rules
-
     @torch.inference_mode()
     def decode_partial(
         self, passage: DemaskedPassage, step: int, voice: Voice, setting: Setting, check: Callable[[], None]

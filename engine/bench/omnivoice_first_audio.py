@@ -1,0 +1,154 @@
+"""How much sooner a masked model is heard in blocks: full latency over time to first audio, and what it costs in words.
+
+Both ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same
+engine, exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. The
+judge listens to single sentences in both ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.bench import bundled
+from engine.bench.report import Report
+from engine.errors import PlainError
+from engine.knobs import Values
+from engine.measure.machine import describe
+from engine.measure.timing import interval, running_order
+from engine.measure.verdicts import ORIGINAL, Verdict, Way, verdicts
+from engine.models.base import Synthesis, Voice, whole
+from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.masked import MaskedSpeech
+from engine.models.vocos import Vocos
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from engine.techniques import blockwise, sentencewise
+
+NAME = "omnivoice-first-audio"
+WHOLE, SENTENCES, BLOCKS = "whole canvas", "sentence by sentence", "blockwise"
+TOGETHER = 2
+"""Harvard sentences that make an utterance: four to five seconds, which the bundled model speaks on one canvas."""
+WORD_ERRORS = 0.03
+"""How much higher the word error rate may be."""
+DEFINITION = (
+    "Seconds until all of an utterance of two sentences is there on the whole canvas, over the seconds until the first "
+    "audio is there in blocks; wall time, median of paired, interleaved rounds."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    bundled.add_arguments(parser, steps=16, rounds=20)
+    parser.set_defaults(model="omni-mini")
+    parser.add_argument("--sentences", type=int, default=10, help="judged Harvard sentences; 0: none (default: 10)")
+    for knob in blockwise.TECHNIQUE.knobs:
+        if knob.name != "adaptive":
+            parser.add_argument(
+                f"--{knob.name.replace('_', '-')}", type=int, help=f"{knob.title}; else the technique's own"
+            )
+
+
+@dataclass
+class _Heard:
+    """What was measured of one way of speaking."""
+
+    first: list[float] = field(default_factory=list)
+    last: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)
+    evaluations: int = 0
+
+    def add(self, spoken: Synthesis) -> None:
+        """Take note of a take."""
+        measured = spoken.measurements
+        self.first.append(measured.first_audio_seconds)
+        self.last.append(measured.seconds)
+        self.gaps.append(measured.largest_gap_seconds)
+        self.factors.append(measured.real_time_factor)
+        self.evaluations += measured.evaluations
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Speak all ways in the same rounds, then let the judge listen."""
+    model = bundled.loaded(arguments)
+    if not isinstance(model, MaskedSpeech):
+        raise PlainError(f"{model.info.title} is no masked model; choose one that is.")
+    ways, voice = _ways(arguments), bundled.speaker(arguments)
+    heard = _timed(model, ways, voice, arguments.rounds)
+    said = _judged(model, ways, arguments)
+    top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
+    rows = [_row(name, found, said.get(name, [])) for name, found in heard.items()]
+    if said:
+        rows.insert(0, {"way": ORIGINAL, "word error rate": _rate(said[ORIGINAL])})
+        for row in rows:
+            if row["way"] in ways:
+                row["within 3 points"] = "yes" if row["word error rate"] - _rate(said[WHOLE]) <= WORD_ERRORS else "no"
+    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
+    plain = Setting(arguments.model, entry(arguments.model).options_with(steps=arguments.steps), seed=arguments.seed)
+    names = (knob.name for knob in blockwise.TECHNIQUE.knobs if knob.name != "adaptive")
+    knobs = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    return {
+        WHOLE: plain,
+        SENTENCES: plain.with_technique(Engaged(sentencewise.NAME)),
+        BLOCKS: plain.with_technique(Engaged(blockwise.NAME, Values(knobs))),
+    }
+
+
+def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> dict[str, _Heard]:
+    heard = {name: _Heard() for name in ways}
+    sentences = harvard_sentences()
+    for setting in ways.values():
+        model.make_ready(setting, SilentObserver(), voice)
+    for number in range(-1, rounds):  # The first is for warming up.
+        chosen = [sentences[(TOGETHER * number + place) % len(sentences)] for place in range(TOGETHER)]
+        for name in running_order(tuple(ways), number):
+            setting = replace(ways[name], seed=ways[name].seed + number + 1)
+            spoken = whole(model.synthesise(" ".join(chosen), voice, setting, (), SilentObserver()))
+            if number >= 0:
+                heard[name].add(spoken)
+        if number >= 0:
+            bundled.say(f"round {number + 1} of {rounds}")
+    return heard
+
+
+def _judged(
+    model: MaskedSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
+) -> dict[str, list[Verdict]]:
+    said: dict[str, list[Verdict]] = {}
+    if arguments.sentences:
+        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+        spoken = [Way(name, setting) for name, setting in ways.items() if name != SENTENCES]
+        sentences = harvard_sentences()[: arguments.sentences]
+        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
+            said.setdefault(verdict.speech, []).append(verdict)
+        # A single sentence spoken sentence by sentence is the same take.
+        said[SENTENCES] = said[WHOLE]
+    return said
+
+
+def _row(name: str, found: _Heard, said: list[Verdict]) -> dict[str, object]:
+    row: dict[str, object] = {"way": name}
+    for what, values in (("first audio", found.first), ("whole", found.last)):
+        row |= {f"{what} p50 (s)": _share(values, 50), f"{what} p90 (s)": _share(values, 90)}
+    row |= {
+        "longest gap (s)": max(found.gaps),
+        "real-time factor": _share(found.factors, 50),
+        "forwards a second": found.evaluations / sum(found.last),
+    }
+    return {**row, "word error rate": _rate(said)} if said else row
+
+
+def _share(values: list[float], percent: float) -> float:
+    return float(np.percentile(values, percent))
+
+
+def _rate(said: list[Verdict]) -> float:
+    edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
+    return edits / words

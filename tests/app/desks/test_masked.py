@@ -1,0 +1,117 @@
+"""A small masked model in the real window on the real engine: spoken whole and in blocks, heard, and what is not for
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.jobs import Kind, Outcome
+from app.listening.player import Mode
+from app.window import MainWindow
+from engine.messages import PartialDecoded
+from engine.models import load_model
+from engine.models.base import SpeechModel
+from engine.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.engine import small_speech
+from tests.engine.models.omnivoice.small_release import TEXT, write_release
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PATIENCE = 10 * PATIENCE_MILLISECONDS
+
+
+def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """The small release where its folder is given, else the small flow model."""
+    loading = load_model if model == "OmniVoice" else small_speech.load
+    return loading(model, folder, variant, device, status, check)
+
+
+@pytest.fixture
+def window(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MainWindow]:
+    """A window with the small release."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    root = write_release(tmp_path / "model")
+    made = make_window(load)
+    made.show()
+    qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
+    made.state.load_model("OmniVoice", str(root), device="cpu")
+    qtbot.waitUntil(lambda: made.state.ready and not made.jobs.busy, timeout=PATIENCE)
+    made.state.set_text(TEXT)
+    for name, value in (("clone", False), ("steps", 6), ("post_process", False)):
+        made.state.set_option(name, value)
+    yield made
+    close(made, qtbot)
+
+
+def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
+        start()
+    job, outcome, sentence = signal.args
+    return job.kind, outcome, sentence
+
+
+def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:
+    state, listen = window.state, window.listening.listen
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+    state.engage(fewer_steps.NAME, True)
+    state.set_knob(fewer_steps.NAME, "steps", 3)
+    assert "once it has run" in window.models.setup._cost.text()
+    assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
+    assert len(state.take_a.samples) == len(state.take_b.samples)
+    assert state.take_b.measurements.ops_ratio == pytest.approx(0.5)
+    qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
+    assert listen.player.comparison.mode is Mode.SYNC
+    rates = {name: window.synthesis.meters._figures[name]._name.text() for name in ("rate", "step")}
+    assert rates == {"rate": "Steps/s", "step": "Step"}
+
+
+def test_blocks_are_spoken_and_kept(window: MainWindow, qtbot: QtBot) -> None:
+    state = window.state
+    state.engage(blockwise.NAME, True)
+    for name, value in (("first_block", 16), ("block", 16), ("first_steps", 2), ("later_steps", 3)):
+        state.set_knob(blockwise.NAME, name, value)
+    kind, outcome, sentence = ended(window, qtbot, state.synthesise_accelerated)
+    assert (kind, outcome) == (Kind.ACCELERATED, Outcome.FINISHED), sentence
+    qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
+    (passage,) = state.take_b.trace.demasking.passages
+    assert len(passage.blocks) > 1
+    assert state.take_b.measurements.first_audio_seconds < state.take_b.measurements.seconds
+
+
+def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
+    state, views = window.state, window.views.views
+    offered = {one.name for one in state.techniques}
+    assert offered >= {blockwise.NAME, fewer_steps.NAME, guidance_stride.NAME, "precision", "guidance_interval"}
+    assert not offered & {ditreducio.TECHNIQUE.name, "steps", "speculative", "spade", "error_curve", "first_block"}
+    assert "No view looks into models like OmniVoice" in views.state
+    assert not state.why_not_synthesise()
+    assert state.why_not_calibrate()
+    window.models.setup._grid.show_options(state.options)
+    assert "6 steps, schedule 0.1" in window.models.setup._grid.toolTip()
+
+
+def test_a_canvas_is_seen_and_heard_as_it_stood(window: MainWindow, qtbot: QtBot) -> None:
+    state, panel, listen = window.state, window.demasking.demasking, window.listening.listen
+    assert ended(window, qtbot, state.synthesise_baseline)[1] is Outcome.FINISHED
+    qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
+    assert panel.passage is state.take_a.trace.demasking.passages[0]
+    qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE)
+    panel.go_to(1)
+    assert panel.partial_button.isEnabled(), panel.partial_button.toolTip()
+    heard: list[PartialDecoded] = []
+    window.bridge.happened.connect(lambda event: heard.append(event) if isinstance(event, PartialDecoded) else None)
+    assert ended(window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
+    (sound,) = heard
+    assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
+    assert listen.player.comparison.mode is Mode.STREAM, "it is played without being a take"
+    state.load_model("f5-mini", device="cpu")
+    qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE)
+    assert not panel.partial_button.isEnabled()
+    assert "load that model" in panel.partial_button.toolTip()
