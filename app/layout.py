@@ -62,6 +62,7 @@ class Docks:
         self._window = window
         self._places = tuple(places)
         self._docks: dict[str, QDockWidget] = {}
+        self._before: QByteArray | None = None
         self.panels: dict[str, QWidget] = {}
         """The panels that are built, by name."""
         window.setDockNestingEnabled(True)
@@ -119,9 +120,21 @@ class Docks:
         for dock in self._docks.values():
             dock.setTitleBarWidget(None if on else QWidget(dock))
 
+    def show_only(self, name: str) -> None:
+        """Hide all panels but one, until :meth:`show_as_before`."""
+        self._before = self.saved()
+        for place, dock in self:
+            dock.setVisible(place.name == name)
+
+    def show_as_before(self) -> None:
+        """Show what :meth:`show_only` hid, where it was."""
+        if self._before is not None:
+            self._window.restoreState(self._before, self.version)
+            self._before = None
+
     def saved(self) -> QByteArray:
-        """The layout, for :meth:`restore`."""
-        return self._window.saveState(self.version)
+        """The layout, for :meth:`restore`; the one that comes back while only one panel is shown."""
+        return self._before if self._before is not None else self._window.saveState(self.version)
 
     def restore(self, layout: object) -> None:
         """Take up a saved layout; the default one where ``layout`` is none that fits."""
@@ -130,7 +143,7 @@ class Docks:
 
     def default_layout(self) -> None:
         """Put the docks where they are at first start."""
-        window = self._window
+        window, self._before = self._window, None
         for dock in self._docks.values():
             dock.setFloating(False)
             window.removeDockWidget(dock)

@@ -186,6 +186,7 @@ class MainWindow(QMainWindow):
             self.jobs.began,
             self.jobs.ended,
             self.listening.listened,
+            self.lab.changed,
             self.profiles.written,
         ):
             signal.connect(self._refresh)

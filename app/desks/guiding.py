@@ -39,7 +39,9 @@ class GuideDesk:
             self._profiles.exported,
         )
         instead = ""
-        if running:
+        if state.jobs.held:
+            instead = "A listening test is on, and the engine rests. Its keys are at the bottom of the page."
+        elif running:
             instead = f"{running[0].kind.value}… You can look around meanwhile; <b>Esc</b> cancels."
         elif not state.ready:
             instead = "The model is not loaded. Choose one under <b>Model</b> on the left."

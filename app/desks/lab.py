@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class LabDesk(QObject):
     """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
 
+    changed = Signal()
+    """A test has begun or is over."""
     carried_through = Signal()
     """A test has come to its end, so that there are new results."""
 
@@ -235,7 +237,10 @@ class LabDesk(QObject):
             raise PlainError(problem)
         session = plan.session(made)
         self._state.jobs.hold()
+        # Nothing else to look at, and room for the sliders.
+        self._docks.show_only("lab")
         self.lab.begin(session, self._listening.lend())
+        self.changed.emit()
 
     @Slot(object)
     def _keep(self, trial: TrialRecord) -> None:
@@ -262,9 +267,10 @@ class LabDesk(QObject):
 
     def _end(self) -> None:
         self.lab.end()
+        self._docks.show_as_before()
         self._listening.take_back()
         self._state.jobs.release()
-        self.refresh()
+        self.changed.emit()
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:

@@ -106,7 +106,17 @@ class Plan:
             made.append(
                 f"Only {counted(sentences, 'page')}: one slip decides whether a listener passes post-screening."
             )
+        if self.method == MUSHRA and self._smallest_p > statistics.LEVEL:
+            made.append(
+                f"One listener's {counted(sentences, 'page')} cannot show anything at the 5 % level about "
+                f"{counted(len(self.conditions) - 1, 'setting')}: take more, or ask more listeners."
+            )
         return tuple(made)
+
+    @property
+    def _smallest_p(self) -> float:
+        """What the randomisation test can come to at best, when every page of one listener says the same."""
+        return 2 * 0.5 ** len(self.used) * (len(self.conditions) - 1)
 
     def session(self, prepared: Sequence[PreparedItem]) -> Session:
         """The session on the items that were made ready. Raises :class:`PlainError` where it cannot be."""

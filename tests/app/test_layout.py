@@ -60,3 +60,20 @@ def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> N
     assert not docks["log"].isHidden()
     docks.restore(None)
     assert not docks["log"].isHidden()
+
+
+def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host)
+    docks.default_layout()
+    docks["log"].hide()
+    docks["layers"].raise_()
+    before = docks.saved()
+    docks.show_only("lab")
+    assert [place.name for place, dock in docks if not dock.isHidden()] == ["lab"]
+    assert docks.saved() == before, "what is kept between sessions is the whole layout"
+    docks.show_as_before()
+    assert [place.name for place, dock in docks if dock.isHidden()] == ["log"]
+    qtbot.waitUntil(lambda: not docks["layers"].visibleRegion().isEmpty())
+    docks["takes"].hide()
+    docks.show_as_before()
+    assert docks["takes"].isHidden(), "nothing to bring back"

@@ -162,6 +162,8 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     begin(window, qtbot)
     assert not window.panels["listen"].isEnabled()
     assert not window.action.compare.isEnabled()
+    assert "listening test is on" in window.guide.hint
+    assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
     window.state.load_model("f5-mini")
@@ -180,6 +182,8 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
         page = window.panels["lab"].trial
     qtbot.waitUntil(lambda: len(ended) == 2, timeout=PATIENCE_MILLISECONDS)
     assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
+    assert "listening test" not in window.guide.hint
+    assert not window.docks["setup"].isHidden()
     assert window.panels["listen"].isEnabled()
 
 

@@ -22,6 +22,7 @@ from tests.app.listening.test_sessions import pages, pairs
 PLAIN = Setting("f5-mini")
 REDUCED = PLAIN.with_technique(Engaged("ditreducio"))
 PRUNED = PLAIN.with_technique(Engaged("steps"))
+MANY = [PLAIN.with_technique(Engaged("ditreducio", artefact=str(number) * 16)) for number in range(7)]
 FOREIGN = Setting("lm-mini").with_technique(Engaged("spade"))
 
 
@@ -59,9 +60,8 @@ def test_what_makes_no_test_is_said(method: str, settings: tuple[Setting, ...], 
 
 
 def test_a_full_page_of_mushra_is_said() -> None:
-    many = [PLAIN.with_technique(Engaged("ditreducio", artefact=str(number) * 16)) for number in range(8)]
-    assert "8 settings at most" in plan(MUSHRA, PLAIN, *many).why_not()
-    assert plan(MUSHRA, PLAIN, *many[:7]).why_not() == ""
+    assert "8 settings at most" in plan(MUSHRA, PLAIN, *MANY, PRUNED).why_not()
+    assert plan(MUSHRA, PLAIN, *MANY).why_not() == ""
 
 
 def test_sentences_in_common_are_needed_and_the_length_is_kept() -> None:
@@ -80,7 +80,11 @@ def test_remarks_say_what_the_test_can_find() -> None:
     assert "cannot show anything" in plan(ABX, PLAIN, REDUCED, length=4).remarks()[0]
     assert "Only 3 sentences" in plan(CCR, PLAIN, REDUCED, items=3).remarks()[0]
     assert plan(PREFERENCE, PLAIN, REDUCED, items=12, length=12).remarks() == ()
-    assert "Only 2 pages" in plan(MUSHRA, PLAIN, REDUCED, items=2).remarks()[0]
+    few = plan(MUSHRA, PLAIN, REDUCED, items=5).remarks()
+    assert "Only 5 pages" in few[0]
+    assert "5 pages cannot show anything at the 5 % level about 1 setting" in few[1], "2 of 32 signs are 6 %"
+    assert plan(MUSHRA, PLAIN, REDUCED, items=8).remarks() == ()
+    assert "8 pages cannot show" in plan(MUSHRA, PLAIN, *MANY, items=8).remarks()[0], "seven settings, seven tests"
 
 
 def test_each_method_has_its_session() -> None:
