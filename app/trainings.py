@@ -17,6 +17,7 @@ METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target moves with the model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
+LM_MINI_PARAMETERS = 10_100_000
 MEASURED_MINUTES, MEASURED_PARAMETERS = 15.0, 8_200_000
 """What the shipped CFG-free weights of the bundled model took on one processor core with bfloat16; a step's work grows
 with the number of parameters."""
@@ -168,6 +169,11 @@ def _by_parameters(info: ModelInfo) -> float:
     return max(1.0, round(MEASURED_MINUTES * info.parameters / MEASURED_PARAMETERS))
 
 
+def _by_size(minutes: float) -> Callable[[ModelInfo], float]:
+    """``minutes`` of LM mini, and as much more as another model is larger."""
+    return lambda info: max(minutes, round(minutes * info.parameters / LM_MINI_PARAMETERS))
+
+
 def _knob(knobs: tuple[Knob, ...], name: str) -> Knob:
     return next(one for one in knobs if one.name == name)
 
@@ -235,7 +241,7 @@ DRAFT = Training(
     found=(Found("acceptance", "drafts accepted"), *_BOTH),
     progress="At step {step} the model would accept {found} of the drafted tokens.",
     command=_draft,
-    minutes=lambda info: 15.0,
+    minutes=_by_size(15.0),
     folder=lambda model, knobs: f"{model}-draft-{knobs['lower']}-{knobs['upper']}",
 )
 STUDENT = Training(
@@ -263,7 +269,7 @@ STUDENT = Training(
     found=(Found("divergence", "divergence from the whole model, nats", share=False), *_BOTH),
     progress="At step {step} the student is {found} nats from the whole model.",
     command=_student,
-    minutes=lambda info: 45.0,
+    minutes=_by_size(45.0),
     folder=lambda model, knobs: f"{model}-student-{_depth(knobs)}",
     remark=lambda knobs: _kept(knobs),
 )

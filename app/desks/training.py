@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from app.panels.training import TrainingPanel
 
 _CSV = "Manifest (*.csv)"
+_LONG_MINUTES = 240
+"""Above that, what is proposed wants an explanation."""
 
 
 class TrainingDesk(QObject):
@@ -152,9 +154,20 @@ class TrainingDesk(QObject):
                 "weights; a GPU is far faster."
             )
         else:
-            learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
-            told = chosen is STUDENT and learnt
-            panel.set_estimate(f"The student at hand learnt for {_long(learnt)} of a processor core." if told else "")
+            panel.set_estimate(self._companion_estimate(chosen))
+
+    def _companion_estimate(self, chosen: Training) -> str:
+        """How long a draft or a student takes, as a sentence, or ``""``."""
+        info, usual = self._state.info, chosen.minutes(self._state.info)
+        learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
+        if chosen is STUDENT and learnt:
+            return f"The student at hand learnt for {_long(learnt)} of a processor core."
+        if chosen.takes_manifest and usual > _LONG_MINUTES:
+            return (
+                f"Proposed is what LM mini took, times how much larger {info.title} is: {_long(usual)} of a processor "
+                "core. A GPU is far faster."
+            )
+        return ""
 
     def start(self, plan: Plan) -> None:
         """Train. Raises :class:`PlainError` when it cannot be done."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.trainings import (
@@ -18,6 +20,7 @@ from app.trainings import (
 )
 from engine.knobs import defaults
 from engine.messages import TrainBundledModel, TrainDraft, TrainGuidanceFree, TrainStudent
+from tests.app.desk import INFO
 
 PLACE = Place("lm-mini", "models", "small", "cpu")
 
@@ -61,6 +64,12 @@ def test_models_are_made_from_nothing() -> None:
     assert (made.job, made.work, made.minutes, made.half_precision, made.device) == (3, "runs", 20.0, True, "cpu")
     made = TOKENIZER.command(3, PLACE, plan(TOKENIZER))
     assert (made.recipe, made.codec, made.sentences) == ("speech-tokenizer", "", 3400)
+
+
+def test_larger_models_take_longer() -> None:
+    small = replace(INFO, parameters=10_100_000)
+    assert (DRAFT.minutes(small), STUDENT.minutes(small)) == (15.0, 45.0)
+    assert DRAFT.minutes(replace(INFO, parameters=505_000_000)) == 750
 
 
 def test_work_folders_tell_trainings_apart() -> None:
