@@ -9,7 +9,7 @@ import pytest
 
 APPLICATION = (
     "app.__main__ app.window app.tour app.panels.attention app.panels.listen app.panels.meters app.panels.strategy "
-    "app.panels.threshold app.export.profile_dialog"
+    "app.panels.threshold app.export.profile_dialog app.panels.lab app.listening.webmushra"
 )
 ENGINE = "engine.worker engine.workshop engine.models.loading engine.profile engine.library engine.cli"
 
