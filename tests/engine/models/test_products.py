@@ -92,3 +92,11 @@ def test_other_precisions_and_replaced_layers_do_not_use_what_was_packed() -> No
     assert not replaced.is_packed(x)
     assert torch.allclose(replaced(x), replaced.ff[2](F.gelu(replaced.ff[0][0](x), approximate="tanh")), atol=TOLERANCE)
     assert torch.equal(copy.deepcopy(module)(x), module(x))
+
+
+@pytest.mark.parametrize("rows", [1, ROWS, ROWS + 1, 900, 5 * ROWS - 1])
+def test_blocks_cover_all_rows_evenly(rows: int) -> None:
+    lengths = [len(range(rows)[block]) for block in products.blocks(rows)]
+    assert sum(lengths) == rows
+    assert max(lengths) <= ROWS
+    assert max(lengths) - min(lengths) < len(lengths)

@@ -16,6 +16,7 @@ from engine.models.f5.dit import DiT
 from engine.models.layers import rotate
 from engine.sampling.flow import integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity
+from tests.engine.models.blockwise import prepare
 from tests.engine.models.f5.plain_dit import plain_attention, plain_velocity, small_dit
 
 TOLERANCE = 1e-5
@@ -38,12 +39,13 @@ def inputs() -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("changes", ARCHITECTURES, ids=["v1", "v0", "qk-norm-long-skip", "average-upsampling"])
-@pytest.mark.parametrize("fused", [False, True], ids=["", "fused"])
-def test_both_branches_in_one_pass_equal_two_plain_passes(inputs, changes: dict, fused: bool) -> None:
+@pytest.mark.parametrize("prepared", ["plain", "fused", "by blocks"])
+def test_both_branches_in_one_pass_equal_two_plain_passes(
+    inputs, changes: dict, prepared: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state, prompt, ids = inputs
     dit = small_dit(**changes)
-    if fused:
-        dit.fuse()
+    prepare(dit, prepared, monkeypatch)
     times = sampling_grid(7)[:-1]
     run = dit.begin(prompt, ids, times, guided=True)
     for evaluation, time in enumerate(times):

@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.sampling.flow import integrate, sampling_grid
 from engine.sampling.guidance import needed_branches, three_branch_velocity
 from engine.sampling.overshoot import OvershootNoise, overshoot_steps
+from tests.engine.models.blockwise import prepare
 from tests.engine.models.megatts3.plain_dit import (
     SMALL,
     Inputs,
@@ -35,11 +36,12 @@ def largest(found: Tensor, expected: Tensor) -> float:
     return (found - expected).abs().max().item()
 
 
-@pytest.mark.parametrize("fused", [False, True], ids=["", "fused"])
-def test_three_branches_in_one_pass_equal_three_plain_passes(inputs: Inputs, fused: bool) -> None:
+@pytest.mark.parametrize("prepared", ["plain", "fused", "by blocks"])
+def test_three_branches_in_one_pass_equal_three_plain_passes(
+    inputs: Inputs, prepared: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = small_mega_dit()
-    if fused:
-        model.fuse()
+    prepare(model, prepared, monkeypatch)
     times = sampling_grid(5, "uniform")[:-1]
     run = model.begin(*inputs.conditions, times)
     assert run.branches == 3
