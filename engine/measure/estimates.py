@@ -52,10 +52,10 @@ def _drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
     """(DRAWS, columns): the statistic over each draw of clusters."""
     clusters = len(columns)
     if statistic == "median":
-        # In blocks of columns, so that many of them take little memory.
-        width = max(1, 4_000_000 // (DRAWS * clusters))
-        blocks = (columns[:, start : start + width] for start in range(0, columns.shape[1], width))
-        return np.concatenate([np.median(block[_picks(clusters)], axis=1) for block in blocks], axis=1)
+        # The median of a draw is that of its ranks: which ones are in the middle is the same for all columns.
+        lower, upper = _middles(clusters)
+        ordered = np.sort(columns, axis=0)
+        return (ordered[lower] + ordered[upper]) / 2
     sums = _counts(clusters) @ columns
     return sums.real / sums.imag if statistic == "rate" else sums / clusters
 
@@ -71,6 +71,13 @@ def _statistic(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
 @lru_cache(maxsize=64)
 def _picks(clusters: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, clusters, (DRAWS, clusters))
+
+
+@lru_cache(maxsize=64)
+def _middles(clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """(DRAWS,) each: the ranks in the middle of each draw; one and the same where there is an odd number."""
+    ranks = np.sort(_picks(clusters), axis=1)
+    return ranks[:, (clusters - 1) // 2], ranks[:, clusters // 2]
 
 
 @lru_cache(maxsize=64)

@@ -56,6 +56,8 @@ class Queue:
         self._total = len(known) + len(self._refer) if study.judges else 0
         self._finished = len(known) if study.judges else 0
         self._pace = _Pace()
+        self.coming = 0
+        """Settings that a search will still ask for: part of the progress and of the estimate."""
         self.add(candidates)
 
     # --- What is to be done -------------------------------------------------------------------------------------------
@@ -203,13 +205,18 @@ class Queue:
     @property
     def progress(self) -> tuple[int, int]:
         """Tasks that are done, and all of them."""
-        return self._finished, self._total
+        return self._finished, self._total + self.coming * self._cells_each
 
     def seconds_left(self, workers: int = 1) -> float | None:
         """An estimate, once something was done."""
         waiting: list[Task] = [*self._out.values(), *map(Refer, self._refer)]
         cells = [cell for block in self._blocks for cell in block.cells]
-        return self._pace.estimate(waiting, cells, len(self._prepare), workers)
+        coming = self.coming * self._cells_each
+        return self._pace.estimate(waiting, cells, coming, len(self._prepare), workers)
+
+    @property
+    def _cells_each(self) -> int:
+        return self._study.takes_each
 
 
 def _name(task: Task) -> object:
@@ -237,13 +244,17 @@ class _Pace:
         else:
             self._others[type(task)].append(seconds)
 
-    def estimate(self, tasks: list[Task], cells: list[Cell], calibrations: int, workers: int) -> float | None:
+    def estimate(
+        self, tasks: list[Task], cells: list[Cell], coming: int, calibrations: int, workers: int
+    ) -> float | None:
+        """Seconds for ``tasks`` under way or next, ``cells``, as many ``coming`` of settings that nobody knows yet, and
+        calibrations."""
         cells = cells + [task.cell for task in tasks if isinstance(task, Speak)]
         if cells and not self._takes:
             return None
         usual = fmean(fmean(times) for times in self._takes.values()) if self._takes else 0.0
         means = {key: fmean(times) for key, times in self._takes.items()}
-        seconds = sum(means.get(cell.setting, usual) for cell in cells)
+        seconds = sum(means.get(cell.setting, usual) for cell in cells) + coming * usual
         for kind, count in ((Prepare, calibrations), (Refer, sum(isinstance(one, Refer) for one in tasks))):
             if count and not self._others[kind]:
                 return None

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean, median
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from engine.measure.metrics import METRICS, Metric, metric
 from engine.setting import Setting
 from engine.studies.front import costs_of, front
 from engine.studies.store import Store, StoredSetting, StoredTake, StoredTrial
-from engine.studies.study import BASELINE
+from engine.studies.study import BASELINE, Cell
 
 VERDICTS: Mapping[str, tuple[str, Callable[[Mapping[str, float]], complex]]] = {
     "word_error_rate": ("words", lambda figures: complex(figures["edits"], figures["words"])),
@@ -190,87 +189,106 @@ def _heard(store: Store, take: StoredTake) -> Heard:
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------
-Clusters = dict[str, list[complex]]
-"""Values of takes by what they are clustered by."""
+class _Clusters:
+    """Takes by setting and cluster: by sentence or, where a setting has one only, by voice and seed. All settings are
+    worked on at once, so that thousands take no longer than a few."""
+
+    def __init__(self, keys: Sequence[str], by_setting: Mapping[str, Sequence[StoredTake]]) -> None:
+        self.takes: list[StoredTake] = []
+        place: list[int] = []
+        owner: list[str] = []
+        for key in keys:
+            takes = by_setting.get(key, ())
+            alone = len({take.text for take in takes}) == 1
+            names = [f"{take.voice}|{take.cell.seed}" if alone else take.text for take in takes]
+            # Sorted, so that a draw has the same sentences for all settings.
+            ranks = {name: len(owner) + rank for rank, name in enumerate(sorted(set(names)))}
+            owner += [key] * len(ranks)
+            self.takes += takes
+            place += [ranks[name] for name in names]
+        self._place, self._owner = np.array(place, int), np.array(owner, object)
+
+    def estimated(self, values: np.ndarray, one: Metric) -> dict[str, Estimate]:
+        """By setting, from the values of all takes (n,), NaN for those that have none."""
+        there = ~np.isnan(values)
+        place, values = self._place[there], values[there]
+        if not len(values):
+            return {}
+        takes = np.bincount(place, minlength=len(self._owner))
+        together = self._together(place, values, takes, one)
+        found: dict[str, Estimate] = {}
+        present = np.flatnonzero(takes)
+        starts = np.flatnonzero(np.r_[True, self._owner[present][1:] != self._owner[present][:-1]])
+        lengths = np.diff(np.r_[starts, len(present)])
+        for length in np.unique(lengths):
+            chosen = starts[lengths == length]
+            cells = present[chosen[:, None] + np.arange(length)]
+            keys, counts = self._owner[cells[:, 0]], takes[cells].sum(1)
+            found |= dict(zip(keys, estimates(together[cells].T, one.statistic, counts.tolist()), strict=True))
+        return found
+
+    @staticmethod
+    def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
+        """What the takes of each cluster come to."""
+        if one.statistic == "rate":
+            sums = [np.bincount(place, part, len(takes)) for part in (values.real, values.imag)]
+            return sums[0] + 1j * sums[1]
+        if one.statistic == "mean":
+            return np.bincount(place, values, len(takes)) / np.maximum(takes, 1)
+        ordered = values[np.lexsort((values, place))]
+        first = np.cumsum(takes) - takes
+        low, high = (np.minimum(first + offset, len(ordered) - 1) for offset in ((takes - 1) // 2, takes // 2))
+        return (ordered[low] + ordered[high]) / 2
 
 
 def _figures(
     settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]
 ) -> dict[str, dict[str, Estimate]]:
     found: dict[str, dict[str, Estimate]] = defaultdict(dict)
-    baselines: dict[str, dict[tuple, StoredTake]] = {}
-    for one in settings:
-        if one.baseline not in baselines:
-            takes = by_setting.get(one.baseline, ())
-            baselines[one.baseline] = {(t.cell.utterance, t.cell.seed, t.cell.round): t for t in takes}
+    clusters = _Clusters([one.key for one in settings], by_setting)
+    ratios = _speed_ups(settings, by_setting)
     for one in METRICS:
-        values: dict[str, Clusters] = {}
-        for setting in settings:
-            takes = by_setting.get(setting.key, ())
-            if one.relative and setting.origin == BASELINE and takes:
-                value = _OF_A_BASELINE.get(one.name, 0.0)
-                found[setting.key][one.name] = Estimate(value, value, value, len(takes), len({t.text for t in takes}))
-                continue
-            clusters = _clusters(_values(one, takes, baselines[setting.baseline]))
-            if clusters:
-                values[setting.key] = clusters
-        for key, estimate in _estimated(values, one).items():
-            found[key][one.name] = estimate
-    return found
-
-
-def _values(
-    one: Metric, takes: Sequence[StoredTake], baseline: Mapping[tuple, StoredTake]
-) -> list[tuple[StoredTake, complex]]:
-    """Each take's value, of those that have one."""
-    found: list[tuple[StoredTake, complex]] = []
-    for take in takes:
-        value: complex | None = None
         if one.name == "speed_up":
-            other = baseline.get((take.cell.utterance, take.cell.seed, take.cell.round))
-            if other is not None and other.machine == take.machine and take.clock_seconds > 0:
-                value = other.clock_seconds / take.clock_seconds
-        elif one.name in VERDICTS:
-            judge, of = VERDICTS[one.name]
-            said = next((verdict for verdict in take.verdicts if verdict.judge == judge), None)
-            value = of(said.figures) if said is not None else None
-        elif one.of is not None:
-            value = one.of(take.measurements, take.metrics, take.log_mel_distance)
-        if value is not None:
-            found.append((take, value))
+            values = [ratios.get(take.cell) for take in clusters.takes]
+        else:
+            values = [_value(one, take) for take in clusters.takes]
+        kind = complex if one.statistic == "rate" else float
+        matrix = np.array([np.nan if value is None else value for value in values], kind)
+        for key, estimate in clusters.estimated(matrix, one).items():
+            found[key][one.name] = estimate
+        if one.relative:
+            value = _OF_A_BASELINE.get(one.name, 0.0)
+            for setting in settings:
+                takes = by_setting.get(setting.key, ())
+                if setting.origin == BASELINE and takes:
+                    texts = len({take.text for take in takes})
+                    found[setting.key][one.name] = Estimate(value, value, value, len(takes), texts)
     return found
 
 
-def _clusters(values: Sequence[tuple[StoredTake, complex]]) -> Clusters:
-    """By sentence or, where there is one only, by voice and seed."""
-    one_sentence = len({take.text for take, _ in values}) == 1
-    clusters: Clusters = defaultdict(list)
-    for take, value in values:
-        clusters[f"{take.voice}|{take.cell.seed}" if one_sentence else take.text].append(value)
-    return clusters
+def _value(one: Metric, take: StoredTake) -> complex | None:
+    """A take's value, or ``None`` where it has none."""
+    if one.name in VERDICTS:
+        judge, of = VERDICTS[one.name]
+        return next((of(said.figures) for said in take.verdicts if said.judge == judge), None)
+    return None if one.of is None else one.of(take.measurements, take.metrics, take.log_mel_distance)
 
 
-def _estimated(values: Mapping[str, Clusters], one: Metric) -> dict[str, Estimate]:
-    """All settings at once, those with as many clusters together: so 2000 settings take no longer than a few."""
-    groups: dict[int, list[str]] = defaultdict(list)
-    for key, clusters in values.items():
-        groups[len(clusters)].append(key)
+def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]) -> dict[Cell, float]:
+    """The baseline's seconds over its own, of every take whose baseline was measured on the same machine."""
     found = {}
-    for keys in groups.values():
-        # Sorted, so that a draw has the same sentences for all settings.
-        columns = [[_together(values[key][name], one) for name in sorted(values[key])] for key in keys]
-        counts = [sum(map(len, values[key].values())) for key in keys]
-        matrix = np.array(columns).T
-        matrix = matrix if one.statistic == "rate" else matrix.real
-        found |= dict(zip(keys, estimates(matrix, one.statistic, counts), strict=True))
+    baselines = {
+        key: {(take.cell.utterance, take.cell.seed, take.cell.round): take for take in by_setting.get(key, ())}
+        for key in {one.baseline for one in settings}
+    }
+    for one in settings:
+        if one.origin == BASELINE:
+            continue
+        for take in by_setting.get(one.key, ()):
+            other = baselines[one.baseline].get((take.cell.utterance, take.cell.seed, take.cell.round))
+            if other is not None and other.machine == take.machine and take.clock_seconds > 0:
+                found[take.cell] = other.clock_seconds / take.clock_seconds
     return found
-
-
-def _together(values: Sequence[complex], one: Metric) -> complex:
-    """What the takes of one cluster come to."""
-    if one.statistic == "rate":
-        return sum(values)
-    return median(value.real for value in values) if one.statistic == "median" else fmean(v.real for v in values)
 
 
 def _references(store: Store) -> tuple[dict[str, Estimate], str]:

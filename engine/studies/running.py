@@ -160,13 +160,20 @@ class _Run:
                 if self._queue.left and self._crew.idle():
                     raise StudyError("The study cannot go on: what is left waits for takes that could not be made.")
                 if not self._queue.left and self._asked_all():
+                    # Trials whose setting was known already end without a task.
+                    self._advance()
                     return FINISHED
                 if not self._queue.left:
                     continue
             for worker, outcome in self._crew.wait(self._follower):
                 self._keep(worker, outcome)
             self._tell()
-            self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._crew.size))
+            self._advance()
+
+    def _advance(self) -> None:
+        if self._searcher is not None:
+            self._queue.coming = self._searcher.left
+        self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._crew.size))
 
     # --- Searching ----------------------------------------------------------------------------------------------------
     def _ask(self) -> None:

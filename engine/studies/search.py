@@ -107,6 +107,11 @@ class Searcher:
         return len(self._running)
 
     @property
+    def left(self) -> int:
+        """Trials that are still to be begun."""
+        return max(len(self._waiting), self._search.trials - self._spent - len(self._running))
+
+    @property
     def exhausted(self) -> bool:
         """Whether no more trials are to be made."""
         return not self._waiting and self._spent + len(self._running) >= self._search.trials

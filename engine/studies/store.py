@@ -415,7 +415,9 @@ _TAKE = (
 )
 
 
+@lru_cache(maxsize=65_536)
 def _take(row: tuple) -> StoredTake:
+    """Kept, so that whoever follows a study reads each take only once."""
     return StoredTake(
         Cell(*row[:4]),
         *row[4:10],

@@ -115,7 +115,12 @@ class Study:
     def takes(self) -> int:
         """How many takes it has, those of the search included."""
         searched = self.search.trials if self.search else 0
-        return (len(self.candidates) + searched) * len(self.utterances) * len(self.seeds) * self.rounds
+        return (len(self.candidates) + searched) * self.takes_each
+
+    @property
+    def takes_each(self) -> int:
+        """How many takes each setting has."""
+        return len(self.utterances) * len(self.seeds) * self.rounds
 
     def cells(self, candidate: Candidate) -> Iterator[Cell]:
         """All cells of one setting, round by round."""

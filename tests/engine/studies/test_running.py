@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -140,7 +141,8 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
                 raise PlainError("The judge sleeps.")
             return Verdict("words", {"edits": 1.0, "words": 2.0}, "one")
 
-    ear = JudgeKind("ear", "Ear", (), (), "", (), "", lambda texts, folder, device: Deaf())
+    ear = JudgeKind("ear", "Ear", (), (), "", (), "", "deaf")
+    monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
     chosen = study(judges=["ear"], voices=["rms"])
     monkeypatch.setattr("engine.studies.performing._reference", lambda spoken: (np.zeros(100), 24_000))

@@ -30,7 +30,12 @@ def searching(**changes: object) -> Study:
 
 def test_the_answer_is_the_best_of_those_that_keep_to_the_constraints(tmp_path: Path) -> None:
     chosen = searching()
-    assert finished(tmp_path, chosen) == FINISHED
+    follower = Follower()
+    assert finished(tmp_path, chosen, follower) == FINISHED
+    # All trials count from the beginning, whatever they will be.
+    assert follower.advances[0][1] == chosen.takes == 30
+    assert [done for done, _, _ in follower.advances] == sorted(done for done, _, _ in follower.advances)
+    assert follower.advances[-1][0] == follower.advances[-1][1]
     found = read(tmp_path)
     assert len(found.trials) == 14
     complete = [one for one in found.trials if one.state == COMPLETE]
