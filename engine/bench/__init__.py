@@ -22,6 +22,7 @@ BENCHES: dict[str, str] = {
     "skipping": "engine.bench.skipping",
     "intelligibility": "engine.bench.intelligibility",
     "guidance-free": "engine.bench.guidance_free",
+    "omnivoice": "engine.bench.omnivoice",
     "omnivoice-exact": "engine.bench.omnivoice_exact",
     "omnivoice-first-audio": "engine.bench.omnivoice_first_audio",
     "peers": "engine.bench.peers",

@@ -4,6 +4,7 @@ step by step."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
@@ -115,6 +116,16 @@ def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[
         UNPADDED: lambda request, guidance: UnpaddedRun(plain, request, guidance),
         EXACT: fused.begin,
     }
+
+
+@dataclass(frozen=True)
+class OfficialNetwork:
+    """What stands in for a model's own network so that whole takes are made as upstream makes them; see
+    :meth:`engine.models.masked_networks.MaskedNetworks.standing_in`."""
+
+    config: MaskedConfig
+    device: torch.device
+    begin: Callable[[MaskedRequest, float], Predictor]
 
 
 def filled(

@@ -11,7 +11,7 @@ import argparse
 
 import torch
 
-from engine.bench import bundled
+from engine.bench import bundled, masked
 from engine.bench.official_masked import (
     EXACT,
     FULL_SIZE,
@@ -22,14 +22,11 @@ from engine.bench.official_masked import (
     random_request,
 )
 from engine.bench.report import Report
-from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Interval, interval, paired_ratio, running_order, stopwatch
-from engine.models.catalogue import entry, harvard_sentences
+from engine.models.catalogue import harvard_sentences
 from engine.models.fused_masked import FusedMasked
-from engine.models.masked import MaskedSpeech
 from engine.sampling.demasking import Guide
-from engine.setting import Setting
 
 NAME = "omnivoice-exact"
 FULL_TEXT, FULL_REFERENCE, FULL_FRAMES = 36, 75, 50
@@ -42,8 +39,7 @@ DEFINITION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
-    bundled.add_arguments(parser, steps=16, rounds=9)
-    parser.set_defaults(model="omni-mini")
+    masked.add_arguments(parser, rounds=9)
     parser.add_argument(
         "--full-rounds", type=int, default=3, help="rounds of a forward at OmniVoice's size; 0: none (default: 3)"
     )
@@ -51,12 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Fill in canvases in every way, in the same rounds."""
-    model = bundled.loaded(arguments)
-    if not isinstance(model, MaskedSpeech):
-        raise PlainError(f"{model.info.title} is no masked model; choose one that is.")
+    model, setting = masked.loaded(arguments), masked.baseline(arguments)
     plain = model.networks.plain
     ways = predictors(plain, model.networks.own)
-    setting = Setting(arguments.model, entry(arguments.model).options_with(steps=arguments.steps), seed=arguments.seed)
     sentences, voice = harvard_sentences(), bundled.speaker(arguments)
     device, config = model.networks.own.device, plain.config
     seconds: dict[str, list[float]] = {name: [] for name in ways}

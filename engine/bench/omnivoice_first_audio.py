@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.bench import bundled
+from engine.bench import bundled, masked
 from engine.bench.report import Report
-from engine.errors import PlainError
 from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.timing import interval, running_order
@@ -42,8 +41,7 @@ DEFINITION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
-    bundled.add_arguments(parser, steps=16, rounds=20)
-    parser.set_defaults(model="omni-mini")
+    masked.add_arguments(parser, rounds=20)
     parser.add_argument("--sentences", type=int, default=10, help="judged Harvard sentences; 0: none (default: 10)")
     for knob in blockwise.TECHNIQUE.knobs:
         if knob.name != "adaptive":
@@ -74,9 +72,7 @@ class _Heard:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Speak all ways in the same rounds, then let the judge listen."""
-    model = bundled.loaded(arguments)
-    if not isinstance(model, MaskedSpeech):
-        raise PlainError(f"{model.info.title} is no masked model; choose one that is.")
+    model = masked.loaded(arguments)
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)
     said = _judged(model, ways, arguments)
@@ -91,7 +87,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
-    plain = Setting(arguments.model, entry(arguments.model).options_with(steps=arguments.steps), seed=arguments.seed)
+    plain = masked.baseline(arguments)
     names = (knob.name for knob in blockwise.TECHNIQUE.knobs if knob.name != "adaptive")
     knobs = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     return {

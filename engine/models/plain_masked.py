@@ -23,6 +23,8 @@ class PlainRun:
     whatever its guide."""
 
     normalised = True
+    operations = 0.0
+    """They are not counted."""
 
     def __init__(self, network: MaskedNetwork, request: MaskedRequest, guidance: float) -> None:
         self._network, self._request, self._guidance = network, request, guidance

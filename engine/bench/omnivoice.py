@@ -1,0 +1,223 @@
+"""A masked model in the official way, then with each technique added: latency, first audio, launches, memory.
+
+Forwards are timed at OmniVoice's size with random weights, whole takes on a model that speaks. In every round all ways
+speak the same sentence with the same seed, in an order that changes; a first round warms up. The official way runs the
+Qwen3 of ``transformers`` on both branches, padded, with float32 weights; all others run with the exact savings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+
+from engine.bench import bundled, masked
+from engine.bench.official_masked import (
+    EXACT,
+    FULL_SIZE,
+    OFFICIAL,
+    OfficialNetwork,
+    predictors,
+    random_network,
+    random_request,
+)
+from engine.bench.report import Report
+from engine.knobs import Values
+from engine.measure.machine import describe
+from engine.measure.memory import PeakMemory
+from engine.measure.roofline.launches import launches
+from engine.measure.timing import interval, paired_ratio, running_order
+from engine.models.base import Voice, whole
+from engine.models.catalogue import harvard_sentences
+from engine.models.fused_masked import FusedMasked
+from engine.models.masked import MaskedSpeech
+from engine.models.masked_networks import offered
+from engine.observers import SilentObserver
+from engine.sampling.demasking import Guide
+from engine.setting import Engaged, Setting
+from engine.techniques import blockwise, fewer_steps, guidance_interval, guidance_stride, precision, sentencewise
+
+NAME = "omnivoice"
+PRECISIONS = tuple(f"+ {name}" for name in precision.PRECISIONS)
+SETTLED = 10
+"""Generations after which memory should not grow any more."""
+DEFINITION = (
+    "Full latency of two sentences in the official way over that with the exact savings, in the fastest precision that "
+    "the device offers; wall time, median of paired, interleaved rounds."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    masked.add_arguments(parser, rounds=20)
+    parser.add_argument("--full-rounds", type=int, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
+    parser.add_argument("--full-rows", type=int, nargs=3, default=[36, 75, 50], help="text, reference and canvas rows")
+    parser.add_argument("--generations", type=int, default=50, help="for the memory; 0: none (default: 50)")
+
+
+@dataclass
+class _Taken:
+    """What takes in one way took."""
+
+    last: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    evaluations: int = 0
+    backbone_seconds: float = 0.0
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Forwards at full size, whole takes, memory."""
+    model = masked.loaded(arguments)
+    device = model.networks.own.device
+    rows = []
+    if arguments.full_rounds:
+        rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
+    ways = _ways(masked.baseline(arguments), model.info.precisions)
+    taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
+    counts = _launches(model, ways, bundled.speaker(arguments))
+    official = taken[OFFICIAL].last
+    gains = {
+        name: interval([one / two for one, two in zip(official, found.last, strict=True)])
+        for name, found in taken.items()
+    }
+    for name, found in taken.items():
+        row: dict[str, object] = {"weights": arguments.model, "way": name}
+        for what, values in (("latency", found.last), ("first audio", found.first)):
+            row |= {f"{what} p{share} (s)": float(np.percentile(values, share)) for share in (50, 90)}
+        row |= {"speed-up": gains[name].median, "low": gains[name].low, "high": gains[name].high}
+        row["forwards a second"] = found.evaluations / found.backbone_seconds
+        rows.append({**row, "launches a forward": counts[name]})
+    if arguments.generations:
+        rows.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
+    precise = (name for name in ways if name == EXACT or name in PRECISIONS)
+    top = max((gains[name] for name in precise), key=lambda one: one.median)
+    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _ways(plain: Setting, precisions: tuple[str, ...]) -> dict[str, Setting]:
+    def with_one(name: str, **knobs: object) -> Setting:
+        return plain.with_technique(Engaged(name, Values(knobs)))
+
+    steps = int(plain.options["steps"])
+    narrow = {f"+ {one}": with_one(precision.NAME, precision=one) for one in precisions if one != "float32"}
+    return {
+        OFFICIAL: plain,
+        EXACT: plain,
+        **narrow,
+        f"exact, {max(steps // 2, 1)} steps": with_one(fewer_steps.NAME, steps=max(steps // 2, 1)),
+        f"exact, guided at the first {max(steps // 2, 1)}": with_one(guidance_interval.NAME, steps=max(steps // 2, 1)),
+        "exact, guided at every second": with_one(guidance_stride.NAME),
+        "exact, sentence by sentence": with_one(sentencewise.NAME),
+        "exact, blockwise": with_one(blockwise.NAME),
+    }
+
+
+@contextlib.contextmanager
+def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
+    """``model`` in the official way where that is asked for."""
+    if name != OFFICIAL:
+        yield
+        return
+    networks = model.networks
+    begin = predictors(networks.plain, networks.own)[OFFICIAL]
+    with networks.standing_in(OfficialNetwork(networks.plain.config, networks.own.device, begin)):
+        yield
+
+
+def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> dict[str, _Taken]:
+    taken = {name: _Taken() for name in ways}
+    sentences = harvard_sentences()
+    for number in range(-1, rounds):  # The first is for warming up.
+        text = f"{sentences[number % len(sentences)]} {sentences[(number + 1) % len(sentences)]}"
+        for name in running_order(tuple(ways), number):
+            setting = replace(ways[name], seed=ways[name].seed + number + 1)
+            with _as(model, name):
+                measured = whole(model.synthesise(text, voice, setting, (), SilentObserver())).measurements
+            if number >= 0:
+                found = taken[name]
+                found.last.append(measured.seconds)
+                found.first.append(measured.first_audio_seconds)
+                found.evaluations += measured.evaluations
+                found.backbone_seconds += measured.backbone_seconds
+        if number >= 0:
+            bundled.say(f"round {number + 1} of {rounds}")
+    return taken
+
+
+def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) -> dict[str, int]:
+    """Kernels of one guided forward and its scoring on a card; on a processor the operators that it calls."""
+    counts = {}
+    for name, setting in ways.items():
+        with _as(model, name):
+            works = model.workings(harvard_sentences()[0], voice, setting)
+            begun = works.network.begin(works.request, works.rules.guidance)
+        config, frames, device = works.network.config, works.request.frames, works.network.device
+        codes = torch.full((config.codebooks, frames), config.mask, device=device)
+        block = works.blocks[0]
+
+        def forward(begun=begun, codes=codes, block=block) -> object:
+            return begun.scores(codes, block.start, block.end, Guide.BOTH).float().max(-1)
+
+        forward()
+        counts[name] = launches(forward, device)
+    return counts
+
+
+def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: int) -> dict[str, object]:
+    """Peak memory after some generations and after all, of different lengths."""
+    memory, sentences = PeakMemory(str(model.networks.own.device)), harvard_sentences()
+    settled = 0
+    longest = " ".join(sentences[:3])
+    for number in range(generations):
+        text = longest if number in (0, generations - 1) else sentences[number % len(sentences)]
+        words = text.split()
+        text = " ".join(words[: 2 + number % max(len(words) - 1, 1)]) if number % 3 else text
+        whole(model.synthesise(text, voice, replace(setting, seed=number), (), SilentObserver()))
+        if number + 1 == min(SETTLED, generations):
+            settled = memory.peak_bytes
+    return {
+        "weights": setting.model,
+        "way": f"{EXACT}, {generations} generations of different lengths",
+        f"peak after {min(SETTLED, generations)} (MB)": settled / 1e6,
+        f"peak after {generations} (MB)": memory.peak_bytes / 1e6,
+    }
+
+
+def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict[str, object]]:
+    """Single forwards at OmniVoice's size, with random weights."""
+    bundled.say(f"forwards at OmniVoice's size, {rounds} rounds …")
+    plain = random_network(FULL_SIZE, device)
+    text, reference, frames = shape
+    request = random_request(FULL_SIZE, text, reference, frames, device)
+    exact = FusedMasked.of(plain)
+    begun = {OFFICIAL: predictors(plain, exact)[OFFICIAL](request, 2.0), EXACT: exact.begin(request, 2.0)}
+    for name in offered(device):
+        if name != "float32":
+            begun[f"+ {name}"] = FusedMasked.of(plain, name).begin(request, 2.0)
+    codes = torch.full((FULL_SIZE.codebooks, frames), FULL_SIZE.mask, device=device)
+
+    def forward(name: str) -> torch.Tensor:
+        return begun[name].scores(codes, 0, frames, Guide.BOTH).float().log_softmax(-1)
+
+    expected = forward(OFFICIAL)
+    found = paired_ratio({name: lambda name=name: forward(name) for name in begun}, rounds, device=str(device))
+    rows = []
+    for name in begun:
+        taken = float(np.median(found.seconds[name]))
+        gain = found.speed_up.get(name)
+        row: dict[str, object] = {
+            "weights": f"OmniVoice's size, random ({text} + {reference} + {frames} rows)",
+            "way": name,
+            "ms a forward": 1000 * taken,
+            "forwards a second": 1 / taken,
+            "speed-up": 1.0 if gain is None else gain.median,
+        }
+        if gain is not None:
+            row |= {"low": gain.low, "high": gain.high}
+        row["launches a forward"] = launches(lambda name=name: forward(name), device)
+        rows.append({**row, "largest difference": float((forward(name) - expected).abs().max())})
+    return rows
