@@ -32,6 +32,14 @@ def choose(wanted: str = "auto") -> torch.device:
     return torch.device(wanted)
 
 
+def answers(device: torch.device | str) -> bool:
+    """Whether ``device`` still computes."""
+    try:
+        return bool(torch.zeros(1, device=device).add(1).cpu().item() == 1)
+    except RuntimeError:
+        return False
+
+
 def title(device: torch.device | str) -> str:
     """The device's name for people: ``NVIDIA H200``, ``Apple GPU``, ``CPU: 2 cores``."""
     kind = torch.device(device).type

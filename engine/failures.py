@@ -18,6 +18,25 @@ _FULL = (
 """What torch's errors say when memory is short: allocators of CPU, CUDA and MPS, and cuBLAS."""
 
 
+_LOST = (
+    "cuda error",
+    "device-side assert",
+    "unspecified launch failure",
+    "illegal memory access",
+    "uncorrectable ecc",
+    "status_execution_failed",
+    "command buffer",
+)
+"""What they say when a graphics card has stopped working in the middle, and everything on it is lost."""
+
+
+def is_device_lost(error: BaseException) -> bool:
+    """Whether ``error`` says that a graphics card has failed, so that nothing on it can be used any more."""
+    if not isinstance(error, RuntimeError) or is_out_of_memory(error):
+        return False
+    return any(words in str(error).lower() for words in _LOST)
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether ``error`` says that memory was short, whichever device and library it comes from."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
@@ -34,6 +53,11 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
         return str(error)
     if is_out_of_memory(error):
         return _out_of_memory(activity, device)
+    if is_device_lost(error):
+        return (
+            f"The graphics card failed while {activity}; the model is loaded again, on the processor if the card does "
+            "not answer. Details are in the log."
+        )
     if isinstance(error, OSError):
         return _system_error(error, activity)
     return f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}. {afterwards}".rstrip()

@@ -99,6 +99,8 @@ class Engine:
         self._shut_down: ShutDown | None = None
 
         self._workshop: Workshop | None = None
+        self._device_lost = False
+        """Whether the last job failed because its device did."""
         self._closed = DeviceError("The engine has not started yet.")
         # A daemon, so that a front end that dies without shutting down does not leave a process behind.
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -177,6 +179,8 @@ class Engine:
                 if self._workshop is not None and not isinstance(outcome, JobFinished):
                     # Only now has the traceback let go of what the job had allocated.
                     self._workshop.tidy()
+                if self._device_lost:
+                    self._recover()
         finally:
             self._workshop = None
             gc.collect()
@@ -231,10 +235,21 @@ class Engine:
         except Cancelled:
             return JobCancelled(command.job)
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
+            self._device_lost = self._workshop is not None and failures.is_device_lost(error)
             device = self._workshop.device if self._workshop else "cpu"
             sentence = failures.sentence(error, activity, device, "The engine goes on; details are in the log.")
             candidates = error.candidates if isinstance(error, CheckpointError) else ()
             return JobFailed(command.job, sentence, failures.details(error), candidates)
+
+    def _recover(self) -> None:
+        """Have the model again after its device was lost."""
+        self._device_lost = False
+        try:
+            self._workshop.recover(self._post)
+        except Exception as error:
+            _log.exception("The model could not be loaded again.")
+            sentence = failures.sentence(error, ACTIVITIES[LoadModel])
+            self._post(EngineStatus(0, f"The model could not be loaded again; load it anew. {sentence}"))
 
     def _post(self, event: Event) -> None:
         try:

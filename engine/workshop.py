@@ -96,6 +96,8 @@ class Workshop:
         torch.set_num_threads(device.thread_count())
         self._load = load
         self._model: SpeechModel | None = None
+        self._loaded: LoadModel | None = None
+        """What :attr:`_model` was loaded by."""
         self._machine = describe()
         self.device = str(device.choose())
 
@@ -150,6 +152,17 @@ class Workshop:
         self._model = None
         self.tidy()
 
+    def recover(self, post: Post) -> None:
+        """Load the model again after its device was lost: there if it answers again, else on the processor."""
+        lost, command = self.device, self._loaded
+        if self._model is None or command is None:
+            return
+        self.unload()
+        wanted = torch.device(lost).type if device.answers(lost) else "cpu"
+        observer = JobObserver(0, post, threading.Event())
+        self._load_model(replace(command, job=0, device=wanted), observer)
+        observer.status(f"{self._model.info.title} was loaded again, on {self._model.info.device}.")
+
     @staticmethod
     def tidy() -> None:
         """Give memory back that nothing uses any more."""
@@ -170,7 +183,7 @@ class Workshop:
             check=observer.check,
         )
         observer.check()
-        self._model, self.device = model, chosen
+        self._model, self.device, self._loaded = model, chosen, command
         self.tidy()
         observer.post(ModelLoaded(command.job, model.info, time.perf_counter() - started))
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.errors import AudioError
-from engine.failures import details, is_out_of_memory, sentence
+from engine.failures import details, is_device_lost, is_out_of_memory, sentence
 
 
 def caught(action: object) -> BaseException:
@@ -45,7 +45,17 @@ def test_memory_of_the_interpreter(error: BaseException) -> None:
 
 
 def test_other_errors_of_torch_are_not_about_memory() -> None:
-    assert not is_out_of_memory(caught(lambda: torch.ones(2, 3) @ torch.ones(2, 3)))
+    error = caught(lambda: torch.ones(2, 3) @ torch.ones(2, 3))
+    assert not is_out_of_memory(error)
+    assert not is_device_lost(error)
+
+
+def test_a_graphics_card_that_failed() -> None:
+    error = RuntimeError("CUDA error: unspecified launch failure\nCompile with `TORCH_USE_CUDA_DSA`.")
+    assert is_device_lost(error)
+    assert not is_out_of_memory(error)
+    assert sentence(error, "synthesising", "cuda:0").startswith("The graphics card failed while synthesising; the model")
+    assert not is_device_lost(torch.OutOfMemoryError("CUDA error: out of memory"))
 
 
 def test_foreseen_problem_speaks_for_itself() -> None:
