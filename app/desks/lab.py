@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -65,6 +65,8 @@ class LabDesk(QObject):
         self._folder = folder
         self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()
+        self._guests: tuple[TakeSummary, ...] = ()
+        self._load_guest: Callable[[str], tuple[np.ndarray, int]] | None = None
         self._conditions: tuple[Condition, ...] = ()
         self._preparing = False
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab")
@@ -113,10 +115,16 @@ class LabDesk(QObject):
             self._docks.go_to("lab")
 
     # --- What can be compared ----------------------------------------------------------------------------------------
+    def offer(self, takes: Sequence[TakeSummary], load: Callable[[str], tuple[np.ndarray, int]]) -> None:
+        """Let takes from elsewhere, a study for instance, be compared beside the library's, in place of those offered
+        before. ``load`` gives their samples and rate by their ids, in any thread."""
+        self._guests, self._load_guest = tuple(takes), load
+        self._forget_takes()
+
     @Slot()
     def _forget_takes(self) -> None:
         self._stale = True
-        if self.lab.isVisible():
+        if self.lab is not None and self.lab.isVisible():
             self._look_again()
 
     @Slot()
@@ -126,9 +134,9 @@ class LabDesk(QObject):
             return
         self._stale = False
         try:
-            self._takes = self._listening.library.summaries()
+            self._takes = (*self._guests, *self._listening.library.summaries())
         except PlainError as error:
-            self._takes = ()
+            self._takes = self._guests
             self._notices.warn(str(error))
         found = conditions(one.setting for one in self._takes)
         self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
@@ -210,11 +218,13 @@ class LabDesk(QObject):
     def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """Gives takes' sounds by their ids, in any thread; A and B need not be in the library."""
         known = {one.id: one for one in (self._state.take_a, self._state.take_b) if one is not None}
-        library = self._listening.library
+        guests, load_guest, library = {one.id for one in self._guests}, self._load_guest, self._listening.library
 
         def load(take: str) -> tuple[np.ndarray, int]:
             if take in known:
                 return known[take].samples, known[take].sample_rate
+            if take in guests:
+                return load_guest(take)
             return library.load_audio(take), library.summary(take).sample_rate
 
         return load

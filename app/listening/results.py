@@ -2,18 +2,21 @@
 
 :func:`scores` is what the trade-off view draws: one figure with its interval for every condition and method.
 ``ListeningScore.setting`` is :func:`app.listening.stimuli.setting_key` of the condition: the fingerprint of its setting
-with the seed 0, because a test hears one setting with many seeds.
+with the seed 0, because a test hears one setting with many seeds. Studies prepare strategy tables by themselves and
+know settings without them: ``ListeningScore.candidate`` is the same without artefacts, as studies know it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.listening import anchors, statistics, trials
 from app.listening.statistics import ConditionSummary, Interval, PairedDifference, Rating, Screening, SignTest
-from app.listening.trials import ABX, CCR, MUSHRA, TrialRecord
+from app.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, TrialRecord
+from engine.errors import SettingError
+from engine.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class ListeningScore:
     high: float
     n: int
     """Answers that went into it."""
+    candidate: str = ""
+    """:attr:`engine.studies.study.Candidate.key` of the setting; ``""`` where the record does not tell."""
 
 
 @dataclass(frozen=True)
@@ -236,8 +241,17 @@ def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
 
 def _mushra_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
     accepted, _ = _accepted(found)
+    records = {condition.key: condition for one in found for condition in one.conditions}
     return [
-        ListeningScore(one.condition, MUSHRA, one.mean.mean, one.mean.low, one.mean.high, one.mean.n)
+        ListeningScore(
+            one.condition,
+            MUSHRA,
+            one.mean.mean,
+            one.mean.low,
+            one.mean.high,
+            one.mean.n,
+            _candidate(records[one.condition]),
+        )
         for one in statistics.summaries(accepted)
         if one.condition not in anchors.CUTOFFS
     ]
@@ -253,4 +267,13 @@ def _pair_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
     if first.accelerated and not isinstance(outcome, AbxResult):
         mean, low, high = -mean, -high, -low
     judged = first if first.accelerated else second
-    return [ListeningScore(judged.key, found[0].method, mean, low, high, interval.n)]
+    return [ListeningScore(judged.key, found[0].method, mean, low, high, interval.n, _candidate(judged))]
+
+
+def _candidate(condition: ConditionRecord) -> str:
+    try:
+        setting = Setting.from_json(condition.setting)
+    except SettingError:
+        return ""
+    bare = tuple(replace(one, artefact="") for one in setting.techniques)
+    return replace(setting, seed=0, techniques=bare).fingerprint

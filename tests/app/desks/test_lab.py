@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -131,6 +132,20 @@ def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow,
         for path in (page["reference"], *page["stimuli"].values()):
             assert (made / Path(path).name).exists()
     assert len(list(made.glob("*.wav"))) == 6
+
+
+def test_takes_of_a_study_can_be_offered(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    studied = [take(60 + place, setting, "Studied.") for place, setting in enumerate((PLAIN, FAST))]
+    with Library(tmp_path / "study") as elsewhere:
+        found = [elsewhere.add(one) for one in studied]
+    sounds = {one.id: (one.samples, RATE) for one in studied}
+    quiet.lab.offer(found, lambda one: sounds[one])
+    tick_all(quiet)
+    assert "4 sentences in common" in quiet.panels["lab"].setup.plan.text()
+    quiet.lab.write_test(tmp_path / "exported")
+    qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    (about,) = tmp_path.glob("exported/*/*.json")
+    assert [one["text"] for one in json.loads(about.read_text())["sounds"]][:2] == ["Studied."] * 2
 
 
 def test_a_choice_that_makes_no_test_says_why(quiet: MainWindow) -> None:

@@ -9,7 +9,18 @@ import pytest
 
 from app.listening import results, statistics, trials
 from app.listening.results import ListeningScore
-from tests.app.listening.listeners import BASELINE, FAST, LOW, MID, abx_trial, mushra_trial, preference_trial
+from engine.studies.study import GRID, Candidate
+from tests.app.listening.listeners import (
+    BASELINE,
+    FAST,
+    LOW,
+    MID,
+    PLAIN,
+    REDUCED,
+    abx_trial,
+    mushra_trial,
+    preference_trial,
+)
 
 OTHER = replace(FAST, key="0" * 16, title="Step pruning: 7 steps")
 
@@ -133,8 +144,12 @@ def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
     trials.append(mushra_trial("s3", 1, (100, 60, 10, 40)), tmp_path)
     trials.append(preference_trial("s4", 1, 3, planned=1, conditions=(FAST, OTHER)), tmp_path)
     found = {(one.setting, one.method): one for one in results.scores(tmp_path)}
-    assert found[FAST.key, "abx"] == ListeningScore(FAST.key, "abx", 0.75, *statistics.exact_interval(12, 16), 16)
-    assert found[FAST.key, "ccr"] == ListeningScore(FAST.key, "ccr", -1.0, -1.0, -1.0, 4)
+    bare = PLAIN.with_technique(replace(REDUCED.engaged("ditreducio"), artefact=""))
+    candidate = Candidate(bare, GRID).key
+    assert found[FAST.key, "abx"] == ListeningScore(
+        FAST.key, "abx", 0.75, *statistics.exact_interval(12, 16), 16, candidate
+    )
+    assert found[FAST.key, "ccr"] == ListeningScore(FAST.key, "ccr", -1.0, -1.0, -1.0, 4, candidate)
     assert found[FAST.key, "mushra"].mean == 60
     assert found[BASELINE.key, "mushra"].mean == 100
     assert len(found) == 4, "anchors have no score, and neither have two accelerated ones against each other"
