@@ -182,7 +182,7 @@ def _answer_lines(search: Search, results: Results) -> list[str]:
     from engine.studies.wording import setting_title
 
     told = answer(search, results.trials)
-    lines = [search.words, f"{told.complete} of {told.total} trials were evaluated, {told.kept} keep to it."]
+    lines = [search.words, told.words]
     for one in told.trials:
         setting = results.setting(one.setting)
         figures = ", ".join(

@@ -122,7 +122,7 @@ class Cluster:
             more = {"include_dashboard": False} if address is None else {}
             try:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            except Exception as error:  # Ray raises plain exceptions where a node takes too long to begin.
                 raise StudyError(
                     f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray start "
                     "--head', or give --ray local."

@@ -213,8 +213,7 @@ def _answer(search: Search, results: Results) -> list[str]:
         )
         rows.append(f"<li>{escape(setting_title(setting))}: {escape(values)}</li>")
     found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial keeps to it.</p>"
-    count = f"{told.complete} of {told.total} trials were evaluated, {told.kept} keep to it."
-    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{count}</p>"]
+    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{told.words}</p>"]
 
 
 def _figures(results: Results) -> list[str]:

@@ -98,7 +98,7 @@ class Results:
     failures: tuple[str, ...] = ()
     """Sentences that say why takes could not be made."""
     busy_seconds: float = 0.0
-    """Wall seconds that workers were busy with takes."""
+    """Wall seconds that workers were busy with takes and calibrations, warm-up and judging included."""
     damage: str = ""
     """What is wrong with the study's file, or ``""``."""
 
@@ -167,7 +167,7 @@ def results(store: Store) -> Results:
         tuple(dict.fromkeys(take.clock for take in takes)),
         store.trials(),
         tuple(dict.fromkeys(store.failures().values())),
-        sum(take.busy_seconds for take in takes),
+        sum(take.busy_seconds for take in takes) + store.preparing_seconds,
         store.damage,
     )
 

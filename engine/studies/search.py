@@ -12,18 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from engine.errors import SettingError, StudyError
 from engine.knobs import Values, checked
 from engine.measure.metrics import metric
 from engine.models import catalogue
+from engine.studies.front import costs_of, front
 from engine.studies.results import figures_of
 from engine.studies.space import Axis, Range, Search
-from engine.studies.store import COMPLETE, FAILED, RUNNING, Store, StoredTrial
+from engine.studies.store import COMPLETE, FAILED, RULED_OUT, RUNNING, Store, StoredTrial
 from engine.studies.study import SEARCH, Candidate, Study, assembled
 from engine.techniques import conflict
 
 if TYPE_CHECKING:
     import optuna
+
+RULED_OUT_AT_MOST = 3
+"""Times as many settings as there are trials may be ruled out by techniques before the search ends."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,17 @@ class Answer:
     """How many trials keep all constraints."""
     complete: int
     """How many were evaluated."""
-    total: int
+    failed: int
+    """How many could not be run."""
+    ruled_out: int
+    """How many settings were asked for that techniques rule out."""
+
+    @property
+    def words(self) -> str:
+        """How the trials went, as a sentence."""
+        others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
+        more = "".join(f"; {count} more {what}" for count, what in others if count)
+        return f"{self.complete} trials were evaluated, of which {self.kept} keep to it{more}."
 
 
 class Searcher:
@@ -63,7 +79,8 @@ class Searcher:
             if one.state == COMPLETE:
                 self._remember(one)
         self._waiting = [one for one in earlier if one.state == RUNNING]
-        self._spent = sum(one.state != RUNNING for one in earlier)
+        self._spent = sum(one.state in (COMPLETE, FAILED) for one in earlier)
+        self._ruled_out = sum(one.state == RULED_OUT for one in earlier)
 
     def ask(self) -> Candidate | None:
         """The next setting to try, or ``None`` where there are no more trials to be made."""
@@ -78,11 +95,11 @@ class Searcher:
             try:
                 candidate = self._candidate(params)
             except SettingError as error:
-                self._spend(trial, params, "", str(error))
+                self._rule_out(trial, params, "", str(error))
                 continue
             if candidate.key in self._running:
                 # Asked for twice at once: another worker's trial answers this one, too.
-                self._spend(trial, params, candidate.key, "the same setting is being tried already")
+                self._rule_out(trial, params, candidate.key, "the same setting is being tried already")
                 continue
             stored = StoredTrial(self._take_number(), params, candidate.key, RUNNING)
             self._store.add_setting(candidate)
@@ -109,12 +126,15 @@ class Searcher:
     @property
     def left(self) -> int:
         """Trials that are still to be begun."""
+        if self.exhausted:
+            return 0
         return max(len(self._waiting), self._search.trials - self._spent - len(self._running))
 
     @property
     def exhausted(self) -> bool:
         """Whether no more trials are to be made."""
-        return not self._waiting and self._spent + len(self._running) >= self._search.trials
+        enough = self._spent + len(self._running) >= self._search.trials
+        return not self._waiting and (enough or self._ruled_out >= RULED_OUT_AT_MOST * self._search.trials)
 
     # --- Optuna -------------------------------------------------------------------------------------------------------
     def _begun(self) -> optuna.Study:
@@ -209,10 +229,11 @@ class Searcher:
         outcome = {"values": values, "constraints": kept}
         self._store.put_trial(replace(stored, state=COMPLETE, outcome=outcome))
 
-    def _spend(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
+    def _rule_out(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
+        """A setting that is not run: no trial, but Optuna learns to keep away."""
         self._memory.tell(trial, state=self._optuna.trial.TrialState.FAIL)
-        self._store.put_trial(StoredTrial(self._take_number(), params, key, FAILED, {"problem": problem}))
-        self._spent += 1
+        self._store.put_trial(StoredTrial(self._take_number(), params, key, RULED_OUT, {"problem": problem}))
+        self._ruled_out += 1
 
     def _take_number(self) -> int:
         self._number += 1
@@ -242,16 +263,13 @@ def checked_options(study: Study) -> Values:
 
 def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:
     """The best of the trials that keep all constraints; none where no trial does."""
-    from engine.studies.front import costs_of, front
-
     complete = [one for one in trials if one.state == COMPLETE]
     kept = [one for one in complete if all(excess <= 0 for excess in one.outcome["constraints"].values())]
+    failed, ruled_out = (sum(one.state == state for one in trials) for state in (FAILED, RULED_OUT))
     if not kept:
-        return Answer((), 0, len(complete), len(trials))
-    import numpy as np
-
+        return Answer((), 0, len(complete), failed, ruled_out)
     values = np.array([one.outcome["values"] for one in kept])
     costs = costs_of(values, tuple(metric(name).better for name in search.objectives))
     best = [one for one, on in zip(kept, front(costs), strict=True) if on]
     unique = {one.setting: one for one in best}
-    return Answer(tuple(unique.values()), len(kept), len(complete), len(trials))
+    return Answer(tuple(unique.values()), len(kept), len(complete), failed, ruled_out)

@@ -155,11 +155,11 @@ class StoredTrial:
     params: Mapping[str, object]
     setting: str
     state: str
-    """``running``, ``complete`` or ``failed``."""
+    """``RUNNING``, ``COMPLETE``, ``FAILED``, or ``RULED_OUT`` for a setting that techniques do not allow."""
     outcome: Mapping[str, object] = field(default_factory=dict)
 
 
-RUNNING, COMPLETE, FAILED = "running", "complete", "failed"
+RUNNING, COMPLETE, FAILED, RULED_OUT = "running", "complete", "failed", "ruled out"
 
 
 class StudyDamaged(StudyError):
@@ -370,6 +370,12 @@ class Store(Database):
         rows = self._rows("SELECT setting, content FROM tables")
         with self._problems("read"):
             return {key: StrategyTable.from_json(json.loads(content), "strategy table") for key, content in rows}
+
+    @property
+    def preparing_seconds(self) -> float:
+        """What calibrating took."""
+        ((seconds,),) = self._rows("SELECT coalesce(sum(seconds), 0.0) FROM tables")
+        return seconds
 
     def add_reference(self, referred: Referred) -> None:
         """Keep what the judges heard in the reference speech of an utterance."""

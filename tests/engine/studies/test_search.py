@@ -11,7 +11,7 @@ from engine.errors import Cancelled, StudyError
 from engine.studies.results import read
 from engine.studies.running import FINISHED
 from engine.studies.search import answer
-from engine.studies.store import COMPLETE, FAILED, Store
+from engine.studies.store import COMPLETE, FAILED, RULED_OUT, Store
 from engine.studies.study import Study
 from tests.engine.studies.small import Follower, finished, study
 
@@ -37,9 +37,8 @@ def test_the_answer_is_the_best_of_those_that_keep_to_the_constraints(tmp_path: 
     assert [done for done, _, _ in follower.advances] == sorted(done for done, _, _ in follower.advances)
     assert follower.advances[-1][0] == follower.advances[-1][1]
     found = read(tmp_path)
-    assert len(found.trials) == 14
     complete = [one for one in found.trials if one.state == COMPLETE]
-    assert len(complete) >= 10
+    assert len(complete) == len(found.trials) == 14
     for one in complete:
         setting = found.setting(one.setting)
         assert one.outcome["values"] == [setting.figures["ops_ratio"].value]
@@ -49,7 +48,7 @@ def test_the_answer_is_the_best_of_those_that_keep_to_the_constraints(tmp_path: 
     broken = [one for one in complete if one not in kept]
     assert kept and broken, "the bound does not divide the space"
     told = answer(chosen.search, found.trials)
-    assert (told.kept, told.complete, told.total) == (len(kept), len(complete), 14)
+    assert (told.kept, told.complete, told.failed, told.ruled_out) == (len(kept), 14, 0, 0)
     best = min(one.outcome["values"][0] for one in kept)
     assert {one.outcome["values"][0] for one in told.trials} == {best}
     # One that breaks it may well be faster; it is no answer.
@@ -93,10 +92,21 @@ def test_trials_that_techniques_rule_out_say_why(tmp_path: Path) -> None:
     space = {"first_block.threshold": [0.1, 0.5], "error_curve.threshold": ["off", 0.1, 0.2]}
     assert finished(tmp_path, searching(space=space, trials=12, sampler="random")) == FINISHED
     trials = read(tmp_path).trials
-    failed = [one for one in trials if one.state == FAILED]
-    assert failed and all("error_curve.threshold" in one.params for one in failed)
-    assert all(one.outcome["problem"] for one in failed)
-    assert any(one.state == COMPLETE for one in trials)
+    ruled_out = [one for one in trials if one.state == RULED_OUT]
+    assert ruled_out and all("error_curve.threshold" in one.params for one in ruled_out)
+    assert all(one.outcome["problem"] for one in ruled_out)
+    # They cost nothing, so they are no trials.
+    assert sum(one.state == COMPLETE for one in trials) == 12
+    told = answer(searching().search, trials)
+    assert f"; {len(ruled_out)} more were ruled out by the techniques themselves." in told.words
+
+
+def test_a_search_without_a_possible_setting_ends(tmp_path: Path) -> None:
+    space = {"first_block.threshold": [0.1, 0.5], "error_curve.threshold": [0.1, 0.2]}
+    assert finished(tmp_path, searching(space=space, trials=2)) == FINISHED
+    trials = read(tmp_path).trials
+    assert [one.state for one in trials] == [RULED_OUT] * 6
+    assert answer(searching().search, trials).trials == ()
 
 
 def test_a_setting_without_its_metric_is_a_trial_that_failed(tmp_path: Path) -> None:
