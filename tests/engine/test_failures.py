@@ -54,7 +54,7 @@ def test_a_graphics_card_that_failed() -> None:
     error = RuntimeError("CUDA error: unspecified launch failure\nCompile with `TORCH_USE_CUDA_DSA`.")
     assert is_device_lost(error)
     assert not is_out_of_memory(error)
-    assert sentence(error, "synthesising", "cuda:0").startswith("The graphics card failed while synthesising; the model")
+    assert sentence(error, "synthesising", "cuda:0").startswith("The graphics card failed while synthesising")
     assert not is_device_lost(torch.OutOfMemoryError("CUDA error: out of memory"))
 
 

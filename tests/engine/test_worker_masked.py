@@ -31,6 +31,7 @@ from engine.messages import (
 )
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
+from engine.models.fused_masked import MaskedRun
 from engine.techniques import ditreducio
 from engine.worker import Engine
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, setting, write_release
@@ -138,3 +139,26 @@ def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: Engine, recorder:
     assert len(seen) == 1
     engine.submit(Synthesise(21, TEXT, voice("slt"), setting()))
     assert isinstance(recorder.end_of(21), JobFinished)
+
+
+def test_after_a_device_was_lost_the_model_is_there_again(
+    engine: Engine, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
+    scores = MaskedRun.scores
+
+    def fail_once(self: MaskedRun, *given: object) -> object:
+        for error in failures:
+            raise error
+        return scores(self, *given)
+
+    monkeypatch.setattr(MaskedRun, "scores", fail_once)
+    engine.submit(Synthesise(30, TEXT, voice("slt"), setting()))
+    failed = recorder.end_of(30)
+    assert isinstance(failed, JobFailed)
+    assert failed.sentence.startswith("The graphics card failed while synthesising; the model is loaded again")
+    assert "unspecified launch failure" in failed.details
+    recorder.wait_for(lambda event: event.job == 0 and "was loaded again, on CPU" in getattr(event, "text", ""))
+    assert len(recorder.of(0, ModelLoaded)) == 1
+    engine.submit(Synthesise(31, TEXT, voice("slt"), setting()))
+    assert isinstance(recorder.end_of(31), JobFinished)
