@@ -14,6 +14,9 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7
 SHAPES = ("circle", "square", "diamond", "triangle")
 """With the colour, so that colour alone says nothing."""
 
+LONGEST_IN_TWO = 46
+"""Letters of a legend's longest entry that leave room for another beside it."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -36,8 +39,9 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str) -> str:
     if not points:
         return ""
     groups = list(dict.fromkeys(point.group for point in points))
+    columns = 2 if max(map(len, groups)) <= LONGEST_IN_TWO else 1
     across = _Scale([value for point in points for value in (point.x, *point.x_interval)], LEFT, WIDTH - RIGHT)
-    legend = TOP + 18 * math.ceil(len(groups) / 2)
+    legend = TOP + 18 * math.ceil(len(groups) / columns)
     down = _Scale([value for point in points for value in (point.y, *point.y_interval)], HEIGHT - BOTTOM, legend + 8)
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(y_label)} against {escape(x_label)}" '
@@ -47,7 +51,7 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str) -> str:
     ]
     for point in points:
         parts += _point(point, across, down, groups.index(point.group))
-    parts += _legend(groups)
+    parts += _legend(groups, columns)
     return "\n".join([*parts, "</svg>"])
 
 
@@ -57,7 +61,9 @@ class _Scale:
     def __init__(self, values: Sequence[float], begin: float, end: float) -> None:
         low, high = min(values), max(values)
         margin = 0.05 * (high - low) or 0.5 * abs(high) or 0.5
-        self._low, self._high = low - margin, high + margin
+        # What is never negative has no negative ticks; a point at zero stays clear of the axis all the same.
+        self._low = low - margin if low < 0 else max(low - margin, -0.05 * (high or 1.0))
+        self._high = high + margin
         self._begin, self._end = begin, end
 
     def __call__(self, value: float) -> float:
@@ -133,10 +139,10 @@ def _shape(x: float, y: float, shape: str, colour: str, filled: bool) -> str:
     return f'<polygon points="{places}" {look}/>'
 
 
-def _legend(groups: Sequence[str]) -> list[str]:
-    parts, column = [], (WIDTH - LEFT - RIGHT) / 2
+def _legend(groups: Sequence[str], columns: int) -> list[str]:
+    parts, width = [], (WIDTH - LEFT - RIGHT) / columns
     for index, group in enumerate(groups):
-        x, y = LEFT + 8 + column * (index % 2), TOP + 18 * (index // 2)
+        x, y = LEFT + 8 + width * (index % columns), TOP + 18 * (index // columns)
         parts.append(_shape(x, y - 4, SHAPES[index % len(SHAPES)], COLOURS[index % len(COLOURS)], True))
         parts.append(f'<text x="{x + 12:.1f}" y="{y}">{escape(group)}</text>')
     return parts

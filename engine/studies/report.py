@@ -238,13 +238,18 @@ def _points(results: Results, x: str, y: str) -> list[Point]:
         across, down = one.figures.get(x), one.figures.get(y)
         if across is None or down is None:
             continue
-        names = " + ".join(technique(each.technique).title for each in one.setting.techniques) or "No technique"
+        names = " + ".join(_short(each.technique) for each in one.setting.techniques) or "No technique"
         label = f"{setting_title(one)}: {metric(x).title} {across.value:.4g}, {metric(y).title} {down.value:.4g}"
         intervals = (across.low, across.high), (down.low, down.high)
         on_front = one.key in best
         mark = str(number) if on_front else ""
         points.append(Point(across.value, down.value, *intervals, names, label, mark, on_front))
     return points
+
+
+def _short(name: str) -> str:
+    """A technique's title without what stands in brackets."""
+    return technique(name).title.partition(" (")[0]
 
 
 def _table(results: Results) -> str:
