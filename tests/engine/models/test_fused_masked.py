@@ -1,0 +1,110 @@
+"""The masked network for inference: each saving beside the computation that it saves, and fewer bits beside float32."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.models.bidirectional import Qwen3Config
+from engine.models.fused_masked import FusedMasked, MaskedRequest
+from engine.models.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.masked_networks import MaskedNetworks
+from engine.models.plain_masked import PlainRun
+from engine.sampling.demasking import Guide
+
+CONFIG = MaskedConfig(Qwen3Config(48, 3, 4, 2, 16, 80, 1e-6, 1e6), 30, 4, 17)
+FRAMES, TEXT, REFERENCE = 11, 7, 5
+TOLERANCE = 2e-5
+
+
+@pytest.fixture(scope="module")
+def network() -> MaskedNetwork:
+    torch.manual_seed(0)
+    made = MaskedNetwork(CONFIG).eval().requires_grad_(False)
+    for name, weight in made.named_parameters():
+        # Norms that do something.
+        weight.copy_(1 + 0.3 * torch.randn(weight.shape) if name.endswith("norm.weight") else weight)
+    return made
+
+
+def request(**more: object) -> MaskedRequest:
+    generator = torch.Generator().manual_seed(1)
+    text = torch.randint(30, (TEXT,), generator=generator)
+    reference = torch.randint(16, (4, REFERENCE), generator=generator)
+    return MaskedRequest(text, reference, FRAMES, **more)
+
+
+def canvas(seed: int) -> torch.Tensor:
+    return torch.randint(17, (4, FRAMES), generator=torch.Generator().manual_seed(seed))
+
+
+def close(first: torch.Tensor, second: torch.Tensor) -> None:
+    difference = (first.log_softmax(-1) - second.log_softmax(-1)).abs().max().item()
+    assert difference <= TOLERANCE, difference
+
+
+@pytest.mark.parametrize("guidance", [0.0, 2.0])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_all_savings_together_leave_the_scores(network: MaskedNetwork, guidance: float, restarted: bool) -> None:
+    positions = torch.cat([torch.arange(TEXT), torch.arange(REFERENCE + FRAMES)]) if restarted else None
+    asked = request(positions=positions, alone_positions=torch.arange(3, 3 + FRAMES) if restarted else None)
+    plain, fused = PlainRun(network, asked, guidance), FusedMasked.of(network).begin(asked, guidance)
+    close(fused.scores(canvas(0), 0, FRAMES, Guide.BOTH), plain.scores(canvas(0), 0, FRAMES, Guide.BOTH))
+
+
+def test_what_is_kept_from_step_to_step_is_what_a_new_canvas_computes(network: MaskedNetwork) -> None:
+    fused = FusedMasked.of(network)
+    run = fused.begin(request(), 2.0)
+    for seed in range(3):
+        fresh = fused.begin(request(), 2.0)
+        assert torch.equal(
+            run.scores(canvas(seed), 0, FRAMES, Guide.BOTH), fresh.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
+        )
+
+
+def test_the_last_layer_and_the_head_need_only_the_frames_that_are_asked_for(network: MaskedNetwork) -> None:
+    run = FusedMasked.of(network).begin(request(), 2.0)
+    whole, part = (run.scores(canvas(0), first, last, Guide.BOTH) for first, last in ((0, FRAMES), (3, 8)))
+    assert part.shape == (4, 5, 17)
+    close(part, whole[:, 3:8])
+
+
+def test_guidance_used_again_where_nothing_changed_is_guidance(network: MaskedNetwork) -> None:
+    run = FusedMasked.of(network).begin(request(), 2.0)
+    guided = run.scores(canvas(0), 0, FRAMES, Guide.BOTH)
+    close(run.scores(canvas(0), 0, FRAMES, Guide.REUSED), guided)
+    alone = run.scores(canvas(0), 0, FRAMES, Guide.ALONE)
+    close(alone, FusedMasked.of(network).begin(request(), 0.0).scores(canvas(0), 0, FRAMES, Guide.BOTH))
+    assert not torch.allclose(alone, guided)
+
+
+def test_guidance_of_other_frames_is_not_used_again(network: MaskedNetwork) -> None:
+    run = FusedMasked.of(network).begin(request(), 2.0)
+    run.scores(canvas(0), 0, 5, Guide.BOTH)
+    spent = run.operations
+    close(run.scores(canvas(0), 5, FRAMES, Guide.REUSED), run.scores(canvas(0), 5, FRAMES, Guide.BOTH))
+    assert run.operations - spent == 2 * request().operations(CONFIG, FRAMES - 5, Guide.BOTH)
+
+
+def test_weights_are_shared_with_the_plain_network(network: MaskedNetwork) -> None:
+    expected = PlainRun(network, request(), 2.0).scores(canvas(0), 0, FRAMES, Guide.BOTH)
+    FusedMasked.of(network)
+    attention = network.llm.layers[0].self_attn
+    assert attention.q_proj.weight.untyped_storage().data_ptr() == attention.v_proj.weight.untyped_storage().data_ptr()
+    again = PlainRun(network, request(), 2.0).scores(canvas(0), 0, FRAMES, Guide.BOTH)
+    assert torch.equal(expected, again)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16", "int8", "bfloat16_all", "float16_all"])
+def test_fewer_bits_beside_float32(network: MaskedNetwork, precision: str) -> None:
+    networks = MaskedNetworks(network, "float32", lambda made: None)
+    assert networks.of("float32") is networks.own
+    narrow = networks.of(precision)
+    assert networks.of(precision) is narrow
+    for seed in range(3):
+        first, second = (
+            one.begin(request(), 2.0).scores(canvas(seed), 0, FRAMES, Guide.BOTH).float().log_softmax(-1)
+            for one in (networks.own, narrow)
+        )
+        assert 0 < (first - second).abs().max() < 0.2
+        assert (first.argmax(-1) == second.argmax(-1)).float().mean() > 0.9

@@ -1,0 +1,139 @@
+"""The demasking loop: what it commits when, within which frames, and what it never looks at."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from engine.errors import SettingError
+from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
+from engine.sampling.demasking_schedule import Block, block_bounds, commit_counts, demasking_times
+
+CPU = torch.device("cpu")
+ENTRIES, MASK = 9, 8
+
+
+class Scorer:
+    """Fixed random scores, and what was asked for."""
+
+    normalised = False
+
+    def __init__(self, codebooks: int, frames: int) -> None:
+        self._scores = torch.randn(codebooks, frames, ENTRIES, generator=torch.Generator().manual_seed(0))
+        self.asked: list[tuple[int, int, Guide]] = []
+
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        self.asked.append((first, last, guide))
+        return self._scores[:, first:last]
+
+
+def filled(block: Block, rules: Rules = Rules(), frames: int = 12, seed: int = 0) -> tuple[Canvas, Scorer]:
+    canvas, scorer = Canvas(3, frames, MASK, CPU), Scorer(3, frames)
+    for _ in demask(scorer, canvas, block, rules, SeededNoise(seed, CPU)):
+        pass
+    return canvas, scorer
+
+
+def test_each_step_commits_as_many_codes_as_the_schedule_says() -> None:
+    canvas, _ = filled(Block(0, 12, 5))
+    counts = [int((canvas.order == step).sum()) for step in range(5)]
+    assert tuple(counts) == commit_counts(36, 5, 0.1)
+    assert (canvas.codes < MASK).all()
+    assert ((canvas.probability > 0) & (canvas.probability < 1)).all()
+
+
+def test_nothing_beyond_the_block_is_touched() -> None:
+    canvas, scorer = filled(Block(4, 9, 3))
+    assert set(scorer.asked) == {(4, 9, Guide.BOTH)}
+    outside = [*range(4), *range(9, 12)]
+    assert (canvas.codes[:, outside] == MASK).all()
+    assert (canvas.order[:, outside] == -1).all()
+    assert (canvas.codes[:, 4:9] < MASK).all()
+
+
+def test_what_is_committed_stays() -> None:
+    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
+    before = canvas.codes.clone()
+    for _ in demask(scorer, canvas, Block(0, 12, 6), Rules(), SeededNoise(0, CPU)):
+        known = before != MASK
+        assert torch.equal(canvas.codes[known], before[known])
+        before = canvas.codes.clone()
+
+
+def test_steps_that_would_commit_nothing_are_left_out() -> None:
+    canvas, scorer = filled(Block(0, 1, 32), frames=1)
+    assert sum(commit_counts(3, 32, 0.1)) == 3
+    assert len(scorer.asked) == 3
+    assert (canvas.order >= 0).all()
+
+
+def test_without_temperature_chance_has_no_say() -> None:
+    rules = Rules(position_temperature=0.0)
+    first, second = (filled(Block(0, 12, 4), rules, seed=seed)[0] for seed in (1, 2))
+    assert torch.equal(first.order, second.order)
+    first, second = (filled(Block(0, 12, 4), seed=seed)[0] for seed in (1, 2))
+    assert not torch.equal(first.order, second.order)
+    assert torch.equal(first.codes, second.codes)
+
+
+def test_a_penalty_puts_first_codebooks_first() -> None:
+    canvas, _ = filled(Block(0, 12, 6), Rules(layer_penalty=100.0))
+    for number in range(2):
+        assert canvas.order[number].max() <= canvas.order[number + 1].min()
+
+
+def test_each_step_is_guided_as_asked() -> None:
+    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
+    guides = [Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH]
+    steps = demask(scorer, canvas, Block(0, 12, 4), Rules(), SeededNoise(0, CPU), 10, lambda step: guides[step - 10])
+    assert list(steps) == [10, 11, 12, 13]
+    assert [guide for *_, guide in scorer.asked] == guides
+
+
+def test_no_result_is_looked_at_on_the_way() -> None:
+    """Whatever brings a number from a graphics card to the processor would wait for it."""
+
+    class Recorder(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.names: set[str] = set()
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.names.add(func._schema.name)
+            return func(*args, **(kwargs or {}))
+
+    recorder = Recorder()
+    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
+    steps = demask(scorer, canvas, Block(0, 12, 4), Rules(class_temperature=0.5), SeededNoise(0, CPU))
+    with recorder:
+        for _ in steps:
+            pass
+    assert "aten::topk" in recorder.names
+    waiting = {"aten::_local_scalar_dense", "aten::item", "aten::nonzero", "aten::masked_select", "aten::equal"}
+    assert not recorder.names & waiting
+
+
+@pytest.mark.parametrize("frames", [1, 15, 16, 17, 48, 100, 251])
+@pytest.mark.parametrize(("size", "first"), [(32, 0), (32, 16), (8, 4)])
+def test_blocks_cover_the_canvas(frames: int, size: int, first: int) -> None:
+    bounds = block_bounds(frames, size, first)
+    assert bounds[0][0] == 0
+    assert bounds[-1][1] == frames
+    assert all(one[1] == following[0] for one, following in itertools.pairwise(bounds))
+    lengths = [end - start for start, end in bounds]
+    assert all(0 < length <= max(size, first) for length in lengths)
+    if first:
+        assert lengths[0] == min(first, frames)
+    later = lengths[1 if first else 0 :]
+    assert not later or max(later) - min(later) <= 1
+
+
+def test_at_a_shift_of_one_every_step_commits_as_much() -> None:
+    assert demasking_times(4, 1.0).tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert commit_counts(80, 4, 1.0) == (20, 20, 20, 20)
+    with pytest.raises(SettingError, match="at least 1"):
+        demasking_times(0, 0.1)
