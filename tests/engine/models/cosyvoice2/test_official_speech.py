@@ -96,6 +96,19 @@ def test_streamed_audio_is_that_of_the_whole(model: CosySpeech, voice: Voice) ->
 
 
 @pytest.mark.slow
+def test_without_streaming_the_same_comes_in_one_piece(model: CosySpeech, voice: Voice) -> None:
+    pieces, speech = [], model.synthesise(TEXT, voice, setting(stream=False), (), SilentObserver())
+    while True:
+        try:
+            pieces.append(next(speech))
+        except StopIteration as end:
+            said = end.value
+            break
+    assert len(pieces) == 1
+    np.testing.assert_allclose(said.samples, speak(model, voice).samples, atol=1e-4)
+
+
+@pytest.mark.slow
 def test_lengths_follow_from_the_text_alone(folder: Path, voice: Voice, tmp_path: Path) -> None:
     root = tmp_path / MODEL
     shutil.copytree(folder, root)
