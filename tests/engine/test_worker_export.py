@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import messages
 from engine.messages import (
     EngineStatus,
     ExportProfile,
@@ -18,7 +19,7 @@ from engine.messages import (
     ShutDown,
 )
 from engine.profile import Profile
-from engine.worker import Engine
+from engine.worker import ACTIVITIES, Engine
 from tests.engine.export.test_f5_tts import profile
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 
@@ -72,3 +73,14 @@ def test_a_cancelled_export_leaves_nothing_behind(recorder: Recorder, tmp_path: 
     assert list(tmp_path.iterdir()) == []
     engine.submit(ShutDown(2))
     assert engine.join(PATIENCE_SECONDS)
+
+
+def test_every_command_is_known_to_the_engine() -> None:
+    commands = {
+        one
+        for one in vars(messages).values()
+        if isinstance(one, type) and issubclass(one, messages.Command) and not one.__subclasses__()
+    }
+    # These are carried out at once, whatever runs.
+    at_once = {messages.Cancel, messages.PauseStudy, messages.ShutDown}
+    assert commands - at_once == set(ACTIVITIES)
