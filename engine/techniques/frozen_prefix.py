@@ -1,0 +1,53 @@
+"""Text and reference computed at every n-th step only: what DiTReducio calls temporal skipping, carried over to masked
+models, whose rows before the canvas change little from step to step.
+
+In between, only the canvas passes the network; it attends to the keys and values that the layers made of text and
+reference the last time. Nobody has published this for masked speech models: an experiment.
+"""
+
+from __future__ import annotations
+
+from engine.knobs import Number, Values
+from engine.setting import Setting
+from engine.techniques.base import Paper, Technique
+
+NAME = "frozen_prefix"
+
+
+def conflict(setting: Setting) -> str | None:
+    """Why it cannot take part in ``setting``, or ``None``."""
+    for name, what in (("graphs", "CUDA graphs"), ("compilation", "Compiling")):
+        if setting.engaged(name):
+            return f"{what} record whole passes, and most passes here lack the text; do without one of the two."
+    return None
+
+
+def describe(knobs: Values) -> str:
+    """What is computed when."""
+    return f"text and reference at the first and every {knobs['every']}th step of a canvas or block"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Frozen text and reference (experiment)",
+    summary="Computes what stands before the canvas only now and then; unpublished for masked speech models.",
+    paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
+    families=("masked",),
+    knobs=(
+        Number(
+            "every",
+            "Computed steps",
+            "Text and reference are computed at the first step and at every n-th from there.",
+            default=4,
+            symbol="n",
+            minimum=2,
+            maximum=64,
+            whole=True,
+        ),
+    ),
+    conflict=conflict,
+    describe=describe,
+    remarks=lambda options, knobs: (
+        "Text and reference were not computed at every step, which is an approximation that nobody has published yet.",
+    ),
+)
