@@ -18,6 +18,7 @@ from engine import files
 from engine.errors import StudyError
 from engine.measure.metrics import METRICS, Metric, metric
 from engine.studies.drawing import Point, scatter
+from engine.studies.layers import importance
 from engine.studies.results import Heard, Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search
@@ -25,6 +26,7 @@ from engine.studies.store import Store
 from engine.studies.study import duration
 from engine.studies.wording import setting_title
 from engine.techniques import technique
+from engine.techniques.spade.record import FILE as LAYERS
 
 AUDIO_BYTES = 30 * 2**20
 """Of FLAC in a page, at most."""
@@ -44,6 +46,7 @@ auto; }
 
 def write_report(results: Results, place: Path, search: Search | None = None) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
+    Of a study that leaves out layers also their importance, as SPADE reads it.
 
     Raises :class:`StudyError` where nothing has been made yet, or they cannot be written.
     """
@@ -55,6 +58,10 @@ def write_report(results: Results, place: Path, search: Search | None = None) ->
         "takes.csv": takes_csv(results),
         "results.tex": to_latex(results),
     }
+    with Store(results.folder, read_only=True) as store:
+        layers = importance(store)
+    if layers is not None:
+        made[LAYERS] = layers.to_json()
     for name, text in made.items():
         try:
             files.write_atomically(place / name, text.encode())

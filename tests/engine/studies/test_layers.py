@@ -1,0 +1,81 @@
+"""SPADE's importance of layers, measured by a study."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engine.errors import StudyError
+from engine.measure.evaluation import judges
+from engine.measure.evaluation.judges import JudgeKind, Verdict
+from engine.models.base import Voice
+from engine.studies.layers import importance
+from engine.studies.report import write_report
+from engine.studies.results import read
+from engine.studies.running import FINISHED, Alone, run
+from engine.studies.store import Store
+from engine.studies.study import parse
+from engine.techniques.spade.record import FILE, WORD_ERROR, ImportanceRecord
+from tests.engine import speaking
+from tests.engine.small_language import write_model
+from tests.engine.studies.small import Follower, finished, study
+
+TEXTS = ["Rice is often served.", "The box was thrown beside the truck."]
+
+
+class Ear:
+    """Mishears more words the louder speech is: something that differs from layer to layer."""
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        edits = float(int(1e6 * np.abs(samples).mean()) % 4)
+        return Verdict("words", {"edits": edits, "words": float(len(text.split()))})
+
+
+@pytest.mark.slow
+def test_importance_is_what_the_takes_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_model(tmp_path / "model")
+    model = speaking.load(tmp_path / "model")
+    layers = model.info.layers
+    ear = JudgeKind("ear", "Ear", (), (), "", (), "", "ear")
+    monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
+    monkeypatch.setitem(sys.modules, "ear", SimpleNamespace(load=lambda texts, folder, device: Ear()))
+    monkeypatch.setattr("engine.studies.performing._reference", lambda spoken: (np.zeros(100), 24_000))
+    chosen = parse(
+        {
+            "model": "lm-mini",
+            "sentences": TEXTS,
+            "options": {"speed": 2.0},
+            "judges": ["ear"],
+            "leave_one_layer_out": True,
+            "layers": layers,
+            "title": "Layers",
+        }
+    )
+    with Store(tmp_path / "s") as store:
+        store.begin(chosen)
+        with pytest.raises(StudyError, match=f"without each of the {layers} layers"):
+            importance(store)
+        assert run(chosen, store, Alone(speaking.load, model), Follower()) == FINISHED
+        record = importance(store)
+        takes = {(one.cell.setting, one.text): one.verdicts[0].figures for one in store.takes()}
+    keys = [one.key for one in chosen.candidates]
+    totals = [sum(takes[key, text]["edits"] for text in TEXTS) / 11 for key in keys]
+    measured = record.measure(WORD_ERROR)
+    assert measured.baseline == pytest.approx(totals[0])
+    assert measured.values == pytest.approx(totals[1:], abs=1e-5)
+    assert len(set(totals)) > 1
+    assert measured.utterances == 2
+    assert (record.checkpoint, record.layers) == (model.info.fingerprint, layers)
+    written = write_report(read(tmp_path / "s"), tmp_path)
+    assert written[-1].name == FILE
+    assert ImportanceRecord.from_json(written[-1].read_text(encoding="utf-8"), "it").measures == record.measures
+
+
+def test_other_studies_have_none(tmp_path: Path) -> None:
+    finished(tmp_path, study())
+    with Store(tmp_path) as store:
+        assert importance(store) is None
