@@ -12,6 +12,7 @@ from app.tables import Tables
 from engine.errors import PlainError, SettingError
 from engine.models import catalogue
 from engine.models.base import OperationCounts
+from engine.models.cosyvoice2.config import INSTRUCT, MODE
 from engine.techniques import conflict, flow_engagement, guidance_free, technique
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.engagement import engage, problem
@@ -119,6 +120,13 @@ class Reasons(Tables):
                 f"{self.options['guidance']:g}; disengage CFG-free to change that."
             )
         return ""
+
+    def why_no_instruction(self) -> str:
+        """Why an instruction how to speak would not be followed, as a sentence, or ``""``."""
+        if self.options.get(MODE.name, INSTRUCT) == INSTRUCT:
+            return ""
+        title = MODE.titles[MODE.values.index(INSTRUCT)]
+        return f"Only followed in the mode “{title}”; choose that first."
 
     def _problem(self) -> str | None:
         """Why the loaded model cannot be used with the engaged techniques, as a sentence, or ``None``."""

@@ -31,6 +31,7 @@ from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, Voice
+from engine.models.cosyvoice2.config import INSTRUCTION
 from engine.techniques import spade, speculative
 
 OWN = "Use a recording of 3 to 12 seconds and the exact words spoken in it"
@@ -241,6 +242,8 @@ class SetupPanel(QWidget):
         self.sampler.set_knobs(state.sampler_knobs, state.options, state.sampler_defaults)
         if "guidance" in state.options:
             self.sampler.set_reason("guidance", state.why_no_guidance())
+        if INSTRUCTION.name in state.options:
+            self.sampler.set_reason(INSTRUCTION.name, state.why_no_instruction())
         self._grid.show_options(state.options)
         self.techniques.show_selection()
         self._show_cost()

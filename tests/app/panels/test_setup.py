@@ -135,6 +135,19 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(panel: SetupPanel, des
     assert panel.techniques["guidance_free"].isVisibleTo(panel)
 
 
+def test_an_instruction_is_typed_in_its_mode_only(panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    desk.state.load_model("CosyVoice2-0.5B", str(tmp_path))
+    line = panel.sampler.editor("instruction")
+    assert not line.isEnabled() and "“With an instruction”" in line.toolTip()
+    mode = panel.sampler.editor("mode")
+    qtbot.keyClick(mode, Qt.Key.Key_End)
+    assert desk.state.options["mode"] == "instruct"
+    assert line.isEnabled()
+    qtbot.keyClicks(line, "Speak softly, please.")
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+    assert desk.state.options["instruction"] == "Speak softly, please."
+
+
 def test_a_recording_for_megatts3_needs_latents_and_no_words(
     panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path
 ) -> None:
