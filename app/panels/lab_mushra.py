@@ -19,6 +19,7 @@ class MushraPage(TrialPage):
     """Rate each sound beside the reference; one of them is the reference itself."""
 
     name = "MUSHRA"
+    grows = True
     fades_out_and_in = True
 
     def _sounds(self) -> QWidget:

@@ -39,6 +39,8 @@ class TrialPage(QWidget):
 
     name: str
     """Of the test, as the title says it."""
+    grows = False
+    """Whether the sounds take all the room there is."""
     loops = True
     """Whether a part can be repeated and the place be chosen."""
     restarts = False
@@ -60,10 +62,10 @@ class TrialPage(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title, self.question = QLabel(), QLabel(wordWrap=True)
         set_look(self.title, "title")
-        self.time_line = TimeLine(colours)
+        self.time_line = TimeLine(colours, self)
+        self.time_line.setVisible(self.loops)
         self.time_line.sought.connect(self._seek)
         self.time_line.region_drawn.connect(self._set_loop)
-        self.time_line.setEnabled(self.loops)
         self.hint, self.facts = QLabel(wordWrap=True), QLabel(wordWrap=True)
         self.hint.setAccessibleName("What to do")
         self.facts.setAccessibleName("How it is played")
@@ -79,10 +81,13 @@ class TrialPage(QWidget):
         top.addWidget(self.leave_button)
         layout = QVBoxLayout(self)
         layout.addLayout(top)
+        layout.addStretch(0 if self.grows else 1)
         layout.addWidget(self.question)
-        layout.addWidget(self._sounds(), 1)
-        layout.addWidget(self.time_line)
+        layout.addWidget(self._sounds(), 1 if self.grows else 0)
+        if self.loops:
+            layout.addWidget(self.time_line)
         layout.addWidget(self._answers())
+        layout.addStretch(0 if self.grows else 2)
         layout.addWidget(self.hint)
         layout.addWidget(self.facts)
         keys: list[tuple[str, Callable[[], object]]] = [("Space", self._press_space)]

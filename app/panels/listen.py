@@ -141,10 +141,10 @@ class ListenPanel(QWidget):
         self.player.clear_loop()
         self.player.fade_out_and_in(False)
         self.setEnabled(True)
+        # What was loaded is another's; by the next look at the player it will have fallen silent.
+        self._loaded, self._load_pending = (), True
         late, self._late = self._late, None
-        if late is None:
-            self._load()
-        else:
+        if late is not None:
             self._take_over(late)
 
     @property

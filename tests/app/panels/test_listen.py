@@ -307,3 +307,35 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
     # Repeated, for the rest of so short a take is over before a busy machine sees it play.
     press(panel, "l ")
     qtbot.waitUntil(lambda: panel.player.playing, timeout=30000)
+
+
+def test_a_panel_whose_player_is_lent_leaves_it_alone(panel: ListenPanel, speech: np.ndarray, qtbot) -> None:
+    panel.set_loop(0.5, 1.0)
+    heard, moved = [], []
+    panel.switched.connect(heard.append)
+    panel.position_changed.connect(moved.append)
+    player = panel.lend()
+    other = np.zeros(48000, np.float32)
+    player.load([(other, 48000)])
+    player.clear_loop()
+    player.fade_out_and_in(True)
+    panel.switch()
+    panel.seek(0.7)
+    panel.toggle_play()
+    panel.hear_from("B", 0.2)
+    panel.set_take("B", take(0.25 * speech, "meanwhile"))
+    qtbot.waitUntil(lambda: panel._late is not None, timeout=20000)
+    panel._refresh()
+    assert (heard, moved) == ([], [])
+    assert player.mixer._programme.recordings[0].length == 48000, "what was lent is still loaded"
+    with qtbot.waitSignal(panel.analysed, timeout=20000):
+        panel.take_back()
+    assert text(panel, "Gains").startswith("A ")
+    assert len(player.mixer._programme.recordings) == 2
+    assert player.mixer.state.loop == pytest.approx((24000, 48000), abs=2)
+    panel.choose("B")
+    assert heard == ["B"]
+    panel.lend()
+    panel.take_back()
+    qtbot.waitUntil(lambda: len(panel._loaded) == 2)
+    assert not player.mixer._out_and_in
