@@ -41,6 +41,10 @@ from engine.sampling.demasking import Guide
 from engine.techniques.precision import ALL
 
 
+Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
+
+
 @dataclass(frozen=True)
 class MaskedRequest:
     """What stands before a canvas, and how long it is."""
@@ -107,6 +111,12 @@ class Rows:
         """The rows, within each branch, of the frames from ``first`` to ``last``: the canvas of ``frames`` ends it."""
         starts = (part.stop - part.start - frames for part in self.parts)
         return tuple(slice(start + first, start + last) for start in starts)
+
+    def behind(self, prefix: int) -> Rows:
+        """The same without the first ``prefix`` rows, which are of the first branch."""
+        first, *others = self.parts
+        parts = (slice(0, first.stop - prefix), *(slice(one.start - prefix, one.stop - prefix) for one in others))
+        return Rows(parts, self.cosines[prefix:], self.sines[prefix:])
 
 
 class FusedMasked:
@@ -188,16 +198,23 @@ class FusedMasked:
         return F.rms_norm(turned, (config.head_width,), None, config.epsilon) * one.turned_norm, values
 
     def forward(
-        self, hidden: Tensor, projected: tuple[Tensor, Tensor], rows: Rows, wanted: tuple[slice, ...]
+        self,
+        hidden: Tensor,
+        projected: tuple[Tensor, Tensor],
+        rows: Rows,
+        wanted: tuple[slice, ...],
+        memory: Memory | None = None,
     ) -> Tensor:
         """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states behind the final
-        norm of the ``wanted`` rows of each branch, one behind the other."""
+        norm of the ``wanted`` rows of each branch, one behind the other. ``memory`` may put more before what the first
+        branch attends to."""
         last = len(self._layers) - 1
         for index, layer in enumerate(self._layers):
             turned, values = projected if index == 0 else self.project(hidden, index)
             if index == last:
                 hidden = torch.cat([hidden[part][want] for part, want in zip(rows.parts, wanted, strict=True)])
-            mixed = self.attended(rotated(turned, rows), values, rows, wanted if index == last else None)
+            extend = None if memory is None else partial(memory, index)
+            mixed = self.attended(rotated(turned, rows), values, rows, wanted if index == last else None, extend)
             hidden = hidden + layer.output(mixed)
             gate, up = layer.gate_up(self.normed(hidden, layer.feed_forward_norm)).chunk(2, dim=-1)
             hidden = hidden + layer.down(F.silu(gate) * up)
@@ -207,14 +224,25 @@ class FusedMasked:
         """Hidden states (frames, hidden) to scores (codebooks, frames, entries)."""
         return self._head(hidden).unflatten(-1, (self.config.codebooks, -1)).transpose(0, 1)
 
-    def attended(self, turned: Tensor, values: Tensor, rows: Rows, wanted: tuple[slice, ...] | None) -> Tensor:
-        """Attention within each branch, of all its rows or only of those ``wanted``: (rows, heads · head_width)."""
+    def attended(
+        self,
+        turned: Tensor,
+        values: Tensor,
+        rows: Rows,
+        wanted: tuple[slice, ...] | None,
+        extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+    ) -> Tensor:
+        """Attention within each branch, of all its rows or only of those ``wanted``: (rows, heads · head_width).
+        ``extend`` changes the keys and values of the first branch."""
         config = self.config.transformer
         queries, keys = turned.split((config.heads, config.key_value_heads), dim=1)
         mixed = []
         for number, part in enumerate(rows.parts):
             asking = queries[part] if wanted is None else queries[part][wanted[number]]
-            branch = (one.transpose(0, 1)[None] for one in (asking, keys[part], values[part]))
+            seen = keys[part], values[part]
+            if extend is not None and number == 0:
+                seen = extend(*seen)
+            branch = (one.transpose(0, 1)[None] for one in (asking, *seen))
             grouped = config.heads != config.key_value_heads
             mixed.append(F.scaled_dot_product_attention(*branch, enable_gqa=grouped)[0].transpose(0, 1).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
@@ -246,6 +274,7 @@ class MaskedRun:
         self._guided = _rows(network, (slice(0, rows), slice(rows, rows + request.frames)), both)
         self._unguided = _rows(network, (slice(0, rows),), positions)
         self._difference: tuple[tuple[int, int], Tensor] | None = None
+        self._memory: Memory | None = None
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -258,7 +287,7 @@ class MaskedRun:
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
-        self.operations += self._request.operations(self._network.config, last - first, guide)
+        self.operations += self._cost(last - first, guide)
         if guide is Guide.BOTH:
             conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
             difference = conditional - alone
@@ -269,6 +298,10 @@ class MaskedRun:
         if difference is not None:
             conditional = conditional + self._guidance * difference
         return self._network.head(conditional)
+
+    def _cost(self, targets: int, guide: Guide) -> float:
+        """Operations of the next step."""
+        return self._request.operations(self._network.config, targets, guide)
 
     def _possible(self, guide: Guide, first: int, last: int) -> Guide:
         """``guide``, but that without a strength nothing is guided, and that what was found for other frames cannot be
@@ -288,7 +321,8 @@ class MaskedRun:
             torch.cat([before, new, *[new] * again])
             for before, new in zip(self._prefix_projected, projected, strict=True)
         )
-        return self._network.forward(embedded, joined, rows, rows.wanted(first, last, self._request.frames))
+        more = () if self._memory is None else (self._memory,)
+        return self._network.forward(embedded, joined, rows, rows.wanted(first, last, self._request.frames), *more)
 
 
 def _rows(network: FusedMasked, parts: tuple[slice, ...], positions: Tensor) -> Rows:

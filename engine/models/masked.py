@@ -38,6 +38,7 @@ from engine.errors import DeviceError, PlainError, SettingError
 from engine.failures import is_out_of_memory
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Piece, StepReport, Synthesis, Voice
+from engine.models.frozen_prefix import FrozenPrefixRun
 from engine.models.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from engine.models.grid_decoder import GridDecoder
 from engine.models.masked_network import MaskedNetwork
@@ -102,6 +103,12 @@ class _Script:
         if number == place == 0:
             return plan.first_steps
         return pace.affordable(plan.later_steps) if pace is not None and plan.adaptive else plan.later_steps
+
+    def begin(self, request: MaskedRequest) -> MaskedRun:
+        """What all steps of a canvas share."""
+        if self.engagement.prefix_every > 1:
+            return FrozenPrefixRun(self.network, request, self.rules.guidance, self.engagement.prefix_every)
+        return self.network.begin(request, self.rules.guidance)
 
     def planned_steps(self, number: int, passage: MaskedPassage) -> list[int]:
         """How many steps each block of a passage takes at most."""
@@ -345,13 +352,13 @@ class MaskedSpeech(ABC):
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0
         samples = 0
-        run = script.network.begin(request, script.rules.guidance)
+        run = script.begin(request)
         for place, (start, end) in enumerate(bounds):
             block = Block(start, end, script.steps_of(number, place, pace))
             with self._enough_memory(passage):
                 if plan is not None and plan.look_ahead is not None:
                     visible = request.shortened(min(end + plan.look_ahead, request.frames))
-                    run = script.network.begin(visible, script.rules.guidance)
+                    run = script.begin(visible)
                 spent = run.operations
                 seconds = self._fill(script, run, canvas, block, noise, len(step_seconds), progress, observer)
                 began = time.perf_counter()

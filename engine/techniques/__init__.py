@@ -14,6 +14,7 @@ from engine.techniques import (
     error_curve,
     fewer_steps,
     first_block,
+    frozen_prefix,
     guidance_free,
     guidance_interval,
     guidance_stride,
@@ -40,6 +41,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     sentencewise.TECHNIQUE,
     fewer_steps.TECHNIQUE,
     guidance_stride.TECHNIQUE,
+    frozen_prefix.TECHNIQUE,
     speculative.TECHNIQUE,
     spade.TECHNIQUE,
 )

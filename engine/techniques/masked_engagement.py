@@ -11,6 +11,7 @@ from engine.setting import Setting
 from engine.techniques import (
     blockwise,
     conflict,
+    frozen_prefix,
     guidance_interval,
     guidance_stride,
     knobs_of,
@@ -39,6 +40,8 @@ class MaskedEngagement:
     """Of these every n-th is."""
     reuses_guidance: bool = False
     """Whether the effect of the last guided step stands for those in between."""
+    prefix_every: int = 1
+    """Text and reference are computed at every n-th step of a canvas or block."""
     blocks: Blockwise | None = None
     """How the canvas is filled in, where not as a whole."""
     notes: tuple[str, ...] = ()
@@ -59,7 +62,7 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
     computed_in, fallen_back = _precision(info, setting)
     stride = _knobs(setting, guidance_stride.NAME)
     interval = _knobs(setting, guidance_interval.NAME)
-    blocks = _knobs(setting, blockwise.NAME)
+    blocks, frozen = _knobs(setting, blockwise.NAME), _knobs(setting, frozen_prefix.NAME)
     notes = (*remarks(setting, options), *fallen_back, *([] if options["guidance"] else [NO_GUIDANCE]))
     return MaskedEngagement(
         options,
@@ -68,6 +71,7 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
         None if interval is None else int(interval["steps"]),
         1 if stride is None else int(stride["every"]),
         stride is not None and stride["between"] == guidance_stride.REUSE,
+        1 if frozen is None else int(frozen["every"]),
         None if blocks is None else Blockwise.of(blocks),
         notes,
     )
