@@ -40,7 +40,6 @@ from engine.models.products import PackedProduct
 from engine.sampling.demasking import Guide
 from engine.techniques.precision import ALL
 
-
 Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
 
