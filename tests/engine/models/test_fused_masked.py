@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from engine.models.bidirectional import Qwen3Config
+from engine.models.frozen_prefix import FrozenPrefixRun
 from engine.models.fused_masked import FusedMasked, MaskedRequest
 from engine.models.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.masked_networks import MaskedNetworks
@@ -108,3 +109,26 @@ def test_fewer_bits_beside_float32(network: MaskedNetwork, precision: str) -> No
         )
         assert 0 < (first - second).abs().max() < 0.2
         assert (first.argmax(-1) == second.argmax(-1)).float().mean() > 0.9
+
+
+def test_a_prefix_that_is_computed_again_at_every_step_changes_nothing(network: MaskedNetwork) -> None:
+    fused = FusedMasked.of(network)
+    frozen, plain = FrozenPrefixRun(fused, request(), 2.0, 1), fused.begin(request(), 2.0)
+    for seed in range(3):
+        expected = plain.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
+        assert torch.equal(frozen.scores(canvas(seed), 0, FRAMES, Guide.BOTH), expected)
+    assert frozen.operations == plain.operations
+
+
+@pytest.mark.parametrize("guide", [Guide.BOTH, Guide.ALONE])
+def test_a_frozen_prefix_is_exact_as_long_as_the_canvas_stays(network: MaskedNetwork, guide: Guide) -> None:
+    run = FrozenPrefixRun(FusedMasked.of(network), request(), 2.0, 3)
+    first = run.scores(canvas(0), 0, FRAMES, guide)
+    spent = run.operations
+    close(run.scores(canvas(0), 0, FRAMES, guide), first)
+    assert run.operations - spent < 0.8 * spent
+    close(run.scores(canvas(0), 3, 8, guide), first[:, 3:8])
+    # The fourth step computes everything again, for another canvas too.
+    fresh = FusedMasked.of(network).begin(request(), 2.0)
+    close(run.scores(canvas(1), 0, FRAMES, guide), fresh.scores(canvas(1), 0, FRAMES, guide))
+    assert not torch.allclose(run.scores(canvas(2), 0, FRAMES, guide), fresh.scores(canvas(2), 0, FRAMES, guide))

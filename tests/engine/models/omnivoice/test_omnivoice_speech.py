@@ -231,6 +231,14 @@ def test_guidance_is_left_out_as_asked(
     assert synthesis.measurements.ops_ratio < 1
 
 
+def test_text_and_reference_are_left_out_as_asked(model: OmniVoiceSpeech) -> None:
+    synthesis = spoken(model, setting(engaged("frozen_prefix", every=3)))
+    assert synthesis.measurements.ops_ratio < 1
+    assert any("not computed at every step" in note for note in synthesis.notes)
+    both = setting(engaged("frozen_prefix"), engaged("blockwise", block=16), engaged("guidance_stride"))
+    assert len(spoken(model, both).samples) > 1000
+
+
 def test_no_guidance_runs_one_branch_and_says_so(model: OmniVoiceSpeech) -> None:
     synthesis = spoken(model, setting(guidance=0.0))
     assert any("No guidance" in note for note in synthesis.notes)
