@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 
 import torch
 
@@ -49,6 +51,26 @@ def title(device: torch.device | str) -> str:
         return "Apple GPU"
     cores = usable_cores()
     return f"CPU: {cores} core" if cores == 1 else f"CPU: {cores} cores"
+
+
+def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
+    """Techniques that ``device`` cannot carry out, each with the reason as a sentence."""
+    kind, found = torch.device(device).type, {}
+    if kind != "cuda":
+        found["graphs"] = f"CUDA graphs need an NVIDIA graphics card, which {title(device)} is not; do without them."
+    if kind == "mps":
+        found["compilation"] = "Compiling needs a processor or an NVIDIA graphics card; do without it."
+    elif kind == "cuda" and importlib.util.find_spec("triton") is None:
+        found["compilation"] = "Compiling for a graphics card needs the package triton; install it, or do without."
+    elif kind == "cpu" and compiler() is None:
+        found["compilation"] = "Compiling for a processor needs a C++ compiler such as g++; install one, or do without."
+    return tuple(found.items())
+
+
+def compiler() -> str | None:
+    """The C++ compiler that torch would use, or ``None``."""
+    names = (os.environ.get("CXX", ""), *(("cl",) if os.name == "nt" else ("g++", "clang++", "c++")))
+    return next((found for name in names if name and (found := shutil.which(name))), None)
 
 
 def thread_count() -> int:

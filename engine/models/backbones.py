@@ -9,6 +9,7 @@ from typing import Protocol
 from torch import Tensor
 
 from engine.models.base import WeightSet
+from engine.models.compiled import compiled_backbone
 from engine.models.precision import in_precision
 from engine.sampling.skipping import LayerMemory
 from engine.techniques.flow_engagement import Engagement
@@ -49,8 +50,9 @@ class Backbones:
         self.own = own
         self._read_weights = read_weights
         self._warm_up = warm_up
-        self._others: OrderedDict[tuple[str, str], Backbone] = OrderedDict()
-        """By fingerprint of the weights (``""``: the model's own) and precision; the one used last comes last."""
+        self._others: OrderedDict[tuple[str, str, str], Backbone] = OrderedDict()
+        """By fingerprint of the weights (``""``: the model's own), precision and mode of compiling; the one used last
+        comes last."""
 
     def __len__(self) -> int:
         """How many there are at present."""
@@ -58,14 +60,15 @@ class Backbones:
 
     def of(self, engagement: Engagement, status: Callable[[str], None] = lambda text: None) -> Backbone:
         """The backbone with the weights and in the precision that are engaged."""
-        weights, precision = engagement.weights, engagement.precision
-        if weights is None and precision == "float32":
+        weights, precision, mode = engagement.weights, engagement.precision, engagement.launching.mode
+        if weights is None and precision == "float32" and mode is None:
             return self.own
-        key = weights.fingerprint if weights else "", precision
+        key = weights.fingerprint if weights else "", precision, mode or ""
         if key not in self._others:
-            status("Preparing other weights …")
+            status("Preparing other weights …" if mode is None else "Compiling; this may take minutes …")
             plain = self._read_weights(weights) if weights else self.own
-            self._others[key] = in_precision(plain, precision)
+            narrowed = in_precision(plain, precision)
+            self._others[key] = narrowed if mode is None else compiled_backbone(narrowed, mode)
             while len(self._others) > MOST_KEPT:
                 self._others.popitem(last=False)
             self._warm_up(self._others[key])

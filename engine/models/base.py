@@ -146,6 +146,8 @@ class ModelInfo:
     """Its layers from the most to the least important, where that was measured."""
     token_rate: float | None = None
     """Speech tokens a second, of language models."""
+    lacking: tuple[tuple[str, str], ...] = ()
+    """Techniques that its device cannot carry out, each with the reason as a sentence."""
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,10 @@ from engine.models.base import (
     Voice,
     WeightSet,
 )
+from engine.models.compiled import notes_of
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.evaluations import Evaluations, Phase, evaluator_of, require_layers
+from engine.models.graphs import GraphedEvaluator, Shelf
 from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler, require_numbers
 from engine.models.weight_sets import find_weight_sets, folders
 from engine.sampling.caching import ChangeMeter, Evaluator
@@ -151,6 +153,7 @@ class FlowSpeech(ABC):
         self.info = info
         self._backbone = backbone
         self._backbones = Backbones(backbone, read_weights, self._warm_up)
+        self._graphs: Shelf = Shelf()
         self._curves: dict[tuple, ErrorCurve] = {}
         """By all that they depend on."""
         self._device = device
@@ -266,7 +269,8 @@ class FlowSpeech(ABC):
             ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
             device=self.info.device,
         )
-        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(script, spoken), script.notes)
+        notes = (*script.notes, *notes_of(script.backbone), *self._graphs.notes())
+        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(script, spoken), notes)
 
     def _script(
         self,
@@ -339,8 +343,15 @@ class FlowSpeech(ABC):
         """What the sampler follows: the guided velocity, computed as far as the techniques ask for it, unless it is an
         ``evaluator`` that computes."""
         phases = self._phases(script, passage, run)
-        evaluator = evaluator or evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
-        return Evaluations(evaluator, phases, self._guided)
+        return Evaluations(evaluator or self._evaluator(script), phases, self._guided)
+
+    def _evaluator(self, script: _Script) -> Evaluator:
+        """How the evaluations of a passage are made."""
+        graphs = script.engagement.launching.graphs
+        if graphs is None:
+            return evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
+        self._graphs.most = graphs.most
+        return GraphedEvaluator(require_layers(script.backbone, self.info.title), self._graphs, graphs.bucket)
 
     def _phases(self, script: _Script, passage: Passage, run: Run) -> list[Phase]:
         """The evaluations of a passage, by their branches."""

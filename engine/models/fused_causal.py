@@ -141,6 +141,21 @@ class FusedTransformer(nn.Module):
         return self._norm(hidden).view_as(embedded)
 
     @property
+    def final_norm(self) -> QuickNorm:
+        """The norm behind the last layer."""
+        return self._norm
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self._norm.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """In what it computes."""
+        return self._norm.weight.dtype
+
+    @property
     def fused_layers(self) -> tuple[FusedLayer, ...]:
         """The layers, in order."""
         return self._layers

@@ -22,6 +22,7 @@ import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,10 +36,13 @@ from engine.failures import is_out_of_memory
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.decoding_cost import plain_operations, spent_operations
+from engine.models.fused_causal import FusedTransformer
+from engine.models.graphs import GraphedTransformer, Shelf
 from engine.models.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.language_weights import find_language_weights, places_of
 from engine.models.passages import LanguagePassage, LanguagePassages, LanguagePrompt, require_numbers
 from engine.models.token_decoder import StreamingDifference, TokenDecoder
+from engine.models.token_model import TokenModel
 from engine.models.token_progress import TokenProgress
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.draft_length import AdaptiveLength
@@ -49,6 +53,9 @@ from engine.setting import Setting
 from engine.take import DecodingCycle, DecodingTrace, Measurements, Trace
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.language_engagement import LanguageEngagement, engage
+
+MOST_RECORDED = 2
+"""Networks whose recordings are kept: a model's and its draft's."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,9 @@ class LanguageSpeech(ABC):
         self.info = replace(info, token_rate=token_rate)
         self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
         self._device = network.tokens.device
+        self._graphs: Shelf = Shelf()
+        self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
+        """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
@@ -244,7 +254,7 @@ class LanguageSpeech(ABC):
             ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
             device=self.info.device,
         )
-        notes = (*script.notes, *self._remarks(script, spoken))
+        notes = (*script.notes, *self._graphs.notes(), *self._remarks(script, spoken))
         streaming = _streaming_difference(spoken)
         if streaming is not None:
             measurements = replace(measurements, streaming_difference=streaming.level)
@@ -282,10 +292,32 @@ class LanguageSpeech(ABC):
     def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> _Script:
         """Everything that must be known before the first passage is spoken."""
         engagement = engage(self.info, setting)
-        networks = self._networks.of(engagement)
+        networks = self._launched(self._networks.of(engagement), engagement)
         prompt, prepared = self._prepare(text, voice, engagement.options, check)
         notes = (*engagement.notes, *prompt.notes, *prepared.notes)
         return _Script(engagement, networks, prompt, prepared.passages, notes, setting.seed)
+
+    def _launched(self, networks: Networks, engagement: LanguageEngagement) -> Networks:
+        """``networks``, their passes recorded where that is engaged."""
+        graphs = engagement.launching.graphs
+        if graphs is None:
+            return networks
+        self._graphs.most = graphs.most
+        draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
+        return Networks(self._recorded(networks.target, graphs.bucket), draft)
+
+    def _recorded(self, network: LanguageNetwork, bucket: int) -> LanguageNetwork:
+        """``network``, its passes recorded; the same for the same one, as recordings belong to it."""
+        key = network.tokens, bucket
+        if key not in self._recordings:
+            transformer = network.tokens.transformer
+            assert isinstance(transformer, FusedTransformer)
+            tokens = network.tokens.with_transformer(GraphedTransformer(transformer, self._graphs, bucket))
+            self._recordings[key] = LanguageNetwork(tokens, network.tables)
+            while len(self._recordings) > MOST_RECORDED:
+                self._recordings.popitem(last=False)
+        self._recordings.move_to_end(key)
+        return self._recordings[key]
 
     def _speak(
         self, script: _Script, number: int, tokens_before: int, observer: Observer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -50,7 +51,9 @@ def load(
     # input convolutions of late steps took three times as long. Nothing audible is that small.
     torch.set_flush_denormal(True)
     status(f"Reading {chosen.title} …")
-    speech = LOADERS[chosen.loader](Order(chosen, place, variant, devices.choose(device), status, check))
+    on = devices.choose(device)
+    speech = LOADERS[chosen.loader](Order(chosen, place, variant, on, status, check))
+    speech.info = replace(speech.info, lacking=devices.lacking(on))
     status("Warming up …")
     speech.warm_up()
     return speech

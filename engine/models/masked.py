@@ -38,8 +38,10 @@ from engine.errors import DeviceError, PlainError, SettingError
 from engine.failures import is_out_of_memory
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Piece, StepReport, Synthesis, Voice
+from engine.models.compiled import compiled_masked, notes_of
 from engine.models.frozen_prefix import FrozenPrefixRun
 from engine.models.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from engine.models.graphs import Shelf, with_graphs
 from engine.models.grid_decoder import GridDecoder
 from engine.models.masked_network import MaskedNetwork
 from engine.models.masked_networks import MaskedNetworks
@@ -158,6 +160,9 @@ class MaskedSpeech(ABC):
         self._networks = MaskedNetworks(network, info.precision, self._warm_up)
         self._device = self._networks.own.device
         self._frame_seconds = frame_seconds
+        self._graphs: Shelf = Shelf()
+        self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
+        """The network that was compiled last, by what it was made of."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
@@ -277,7 +282,7 @@ class MaskedSpeech(ABC):
             ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
             device=self.info.device,
         )
-        notes = (*script.notes, *pace.remarks)
+        notes = (*script.notes, *pace.remarks, *self._graphs.notes(), *notes_of(script.network))
         return Synthesis(samples, self.info.sample_rate, measurements, self._trace(spoken, starts), notes)
 
     def workings(
@@ -321,12 +326,24 @@ class MaskedSpeech(ABC):
     def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> _Script:
         """Everything that must be known before the first passage is spoken."""
         engagement = engage(self.info, setting)
-        network = self._networks.of(engagement.precision)
+        network = self._launched(self._networks.of(engagement.precision), engagement)
         prompt = self._prompt(voice, engagement.options, check)
         check()
         prepared = self._passages(text, voice, prompt, engagement.options)
         notes = (*engagement.notes, *prompt.notes, *prepared.notes)
         return _Script(engagement, network, prompt, prepared.passages, notes, setting.seed)
+
+    def _launched(self, network: FusedMasked, engagement: MaskedEngagement) -> FusedMasked:
+        """``network``, its passes recorded or compiled where that is engaged."""
+        graphs, mode = engagement.launching.graphs, engagement.launching.mode
+        if graphs is not None:
+            self._graphs.most = graphs.most
+            return with_graphs(network, self._graphs)
+        if mode is None:
+            return network
+        if self._compiled is None or self._compiled[0] != (network, mode):
+            self._compiled = (network, mode), compiled_masked(network, mode)
+        return self._compiled[1]
 
     @torch.inference_mode()
     def _speak(

@@ -83,6 +83,10 @@ class PackableLinear(nn.Linear):
         """Pack the weights as they are now, where that is possible."""
         self._product = PackedProduct(self.weight, self.bias) if can_pack(self.weight) else None
 
+    def unpack(self) -> None:
+        """Give up what was packed."""
+        self._product = None
+
     def is_packed(self, x: Tensor) -> bool:
         """Whether ``x`` can go through blockwise."""
         return self._product is not None and can_pack(self.weight) and x.dtype == torch.float32 and not x.requires_grad

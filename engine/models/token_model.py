@@ -73,6 +73,13 @@ class TokenModel(nn.Module):
             return self._scores(hidden)
         return F.linear(hidden, self.head, self.bias)
 
+    def with_transformer(self, transformer: nn.Module) -> TokenModel:
+        """The same, tables shared, around another ``transformer`` that computes the same."""
+        tables = (None if one is None else one.detach() for one in (self.embedding, self.head, self.bias))
+        made = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
+        made._scores = self._scores
+        return made
+
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """An empty cache for its transformer."""
         return self.transformer.cache(capacity, batch)

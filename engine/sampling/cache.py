@@ -46,6 +46,18 @@ class KeyValueCache:
         all_values.narrow(2, self.length, tokens).copy_(values)
         return all_keys.narrow(2, 0, end), all_values.narrow(2, 0, end)
 
+    def first(self, tokens: int) -> tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]]:
+        """For every layer: where keys and values belong, (batch, tokens, 2 · heads, head_width), keys first; and all
+        keys and all values, (batch, heads, tokens, head_width): of the first ``tokens`` places, whether these count or
+        not."""
+        memory = self._memory.narrow(2, 0, tokens).unbind()
+        keys, values = (one.narrow(3, 0, tokens).unbind() for one in (self._keys, self._values))
+        return memory, keys, values
+
+    def clear_memory(self) -> None:
+        """Let everything that was not written be zero."""
+        self._memory.zero_()
+
     def windows(self, tokens: int) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
         """For every layer: where keys and values of the next ``tokens`` belong, (batch, tokens, 2 · heads, head_width),
         keys first; and all keys and all values up to there, as :meth:`extend` returns them.

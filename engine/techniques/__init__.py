@@ -10,11 +10,13 @@ from engine.knobs import Values, checked
 from engine.setting import Difference, Engaged, Setting
 from engine.techniques import (
     blockwise,
+    compilation,
     ditreducio,
     error_curve,
     fewer_steps,
     first_block,
     frozen_prefix,
+    graphs,
     guidance_free,
     guidance_interval,
     guidance_stride,
@@ -34,6 +36,8 @@ TECHNIQUES: tuple[Technique, ...] = (
     guidance_free.TECHNIQUE,
     steps.TECHNIQUE,
     precision.TECHNIQUE,
+    graphs.TECHNIQUE,
+    compilation.TECHNIQUE,
     error_curve.TECHNIQUE,
     first_block.TECHNIQUE,
     guidance_interval.TECHNIQUE,

@@ -24,6 +24,7 @@ from engine.techniques import (
     reshaped,
 )
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.launching import PLAIN, Launching, launching
 
 SMALLEST_GUIDANCE = 1e-5
 """Below this strength one branch runs; see :mod:`engine.sampling.guidance`."""
@@ -57,6 +58,8 @@ class Engagement:
     """Threshold of the error-curve cache."""
     first_block_threshold: float | None = None
     """Threshold of the first-block cache."""
+    launching: Launching = PLAIN
+    """How evaluations are launched."""
 
     def ops_ratio(self, operations: OperationCounts) -> float | None:
         """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
@@ -103,6 +106,7 @@ def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable]
         _knob(setting, guidance_interval.NAME, "steps"),
         _knob(setting, error_curve.NAME, "threshold"),
         _knob(setting, first_block.NAME, "threshold"),
+        launching(info, setting),
     )
 
 

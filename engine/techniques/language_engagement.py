@@ -12,6 +12,7 @@ from engine.knobs import Values, checked
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights
 from engine.setting import Engaged, Setting
 from engine.techniques import conflict, knobs_of, remarks, require_family, reshaped, spade, speculative
+from engine.techniques.launching import PLAIN, Launching, launching
 from engine.techniques.spade import NONE, PARTLY, parsed_layers
 
 Weights = TypeVar("Weights", DraftWeights, StudentWeights)
@@ -44,6 +45,8 @@ class LanguageEngagement:
     speculation: Speculation | None = None
     notes: tuple[str, ...] = ()
     """What belongs on a take: sentences about where the result is not what it may be taken for."""
+    launching: Launching = PLAIN
+    """How passes are launched."""
 
 
 def engage(info: ModelInfo, setting: Setting) -> LanguageEngagement:
@@ -60,7 +63,8 @@ def engage(info: ModelInfo, setting: Setting) -> LanguageEngagement:
     pruned, drafted = setting.engaged(spade.NAME), setting.engaged(speculative.NAME)
     student, retained = (None, None) if pruned is None else _shallower(info, pruned)
     speculation = None if drafted is None else _speculation(info, drafted, student)
-    return LanguageEngagement(options, student, retained, speculation, remarks(setting, options))
+    noted = remarks(setting, options)
+    return LanguageEngagement(options, student, retained, speculation, noted, launching(info, setting))
 
 
 def language_artefact(info: ModelInfo, setting: Setting, technique: str) -> str:

@@ -21,6 +21,7 @@ from engine.techniques import (
     reshaped,
 )
 from engine.techniques.blockwise import Blockwise
+from engine.techniques.launching import PLAIN, Launching, launching
 
 NO_GUIDANCE = "No guidance: the model speaks less clearly and less like the voice without it."
 
@@ -46,6 +47,8 @@ class MaskedEngagement:
     """How the canvas is filled in, where not as a whole."""
     notes: tuple[str, ...] = ()
     """What belongs on a take: sentences about where the result is not what it may be taken for."""
+    launching: Launching = PLAIN
+    """How steps are launched."""
 
 
 def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
@@ -74,6 +77,7 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
         1 if frozen is None else int(frozen["every"]),
         None if blocks is None else Blockwise.of(blocks),
         notes,
+        launching(info, setting),
     )
 
 

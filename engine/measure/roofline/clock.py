@@ -70,6 +70,8 @@ class Stage:
     shape: str = ""
     graphed: bool = False
     """Whether it runs as a CUDA graph."""
+    compiled: bool = False
+    """Whether ``whole`` is compiled; what it launches is then taken to be what its pieces do."""
 
 
 class Clock:
@@ -104,7 +106,7 @@ class Clock:
                 self._tick()
         # The least, as what runs beside only ever adds; and ceilings are the best as well.
         components = tuple(self._component(stage, part, min(found[part.name])) for part in stage.parts)
-        if stage.whole is None:
+        if stage.whole is None or stage.compiled:
             started = sum(one.launches * part.calls for one, part in zip(components, stage.parts, strict=True))
         else:
             started = launches(stage.whole, self._device) / stage.whole_forwards

@@ -23,6 +23,7 @@ from engine.measure.roofline.report import (
     SAMPLING,
 )
 from engine.models.fused_causal import FusedLayer, FusedTransformer, turn
+from engine.models.graphs import GraphedTransformer
 from engine.models.half_products import HalfProduct, Product
 from engine.models.language import LanguageWorkings
 from engine.models.token_model import TokenModel
@@ -111,7 +112,8 @@ def _pass(
 ) -> Stage:
     """A pass over ``embedded`` (1, tokens, hidden) behind ``context`` others that the cache holds; scores are wanted
     where there is something to choose."""
-    transformer = model.transformer
+    launched = model.transformer
+    transformer = launched.plain if isinstance(launched, GraphedTransformer) else launched
     if not isinstance(transformer, FusedTransformer):
         raise SettingError("Only transformers that are optimised for decoding can be taken apart.")
     config, layers = transformer.config, transformer.fused_layers
@@ -194,7 +196,7 @@ def _pass(
         pieces = [embedding, *pieces, (HEAD, partial(model.logits, rows)), (SAMPLING, partial(choosing, scores))]
 
     def forward(skip: frozenset[int] = frozenset()) -> None:
-        hidden = transformer(embedded, cache, positions, skip=skip)
+        hidden = launched(embedded, cache, positions, skip=skip)
         cache.crop(context)
         if choosing is not None:
             model.embed(ids)

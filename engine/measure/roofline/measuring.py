@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +25,14 @@ from engine.models.language import LanguageSpeech
 from engine.models.masked import MaskedSpeech
 from engine.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.launching import Launching
+
+ONCE = ("conditioning", "prefill", "decoder")
+"""Stages that are never recorded or compiled."""
+COMPILED = (
+    "Only whole forwards are compiled: components were measured one by one and as they are, and what compiling saves "
+    "beyond them makes the rest less than nothing."
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,7 @@ class _Parts:
     device: torch.device
     audio_seconds: float
     notes: tuple[str, ...]
+    launching: Launching
 
 
 def measure_roofline(
@@ -73,9 +82,10 @@ def measure_roofline(
             done += 1
             observer.progress(done, total)
 
+        stages = _launched(parts)
         clock = Clock(parts.device, tick, rounds)
-        total = clock.blocks(parts.stages)
-        phases = tuple(clock.measure(stage) for stage in parts.stages)
+        total = clock.blocks(stages)
+        phases = tuple(clock.measure(stage) for stage in stages)
     if trace is not None:
         write_chrome_trace(_one_of_each(parts.stages), trace, parts.device)
     machine = describe()
@@ -89,7 +99,7 @@ def measure_roofline(
         subject.utterance.voice.id,
         parts.audio_seconds,
         clock.overhead,
-        parts.notes,
+        (*parts.notes, *([COMPILED] if parts.launching.mode is not None else [])),
         machine.line,
         datetime.now(UTC).isoformat(timespec="seconds"),
         time.perf_counter() - began,
@@ -102,17 +112,29 @@ def _taken_apart(subject: Subject, check: Callable[[], None]) -> _Parts:
         works = model.workings(utterance.text, utterance.voice, subject.setting, subject.artefacts, check)
         notes = (*works.engagement.notes, *_first_of(works.passages))
         stages = flow_stages(works, model.info.title)
-        return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes)
+        return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.engagement.launching)
     if isinstance(model, LanguageSpeech):
         works = model.workings(utterance.text, utterance.voice, subject.setting, check)
         stages, seconds = language_stages(works, model.info.token_rate)
         notes = (*works.engagement.notes, *_first_of(works.passages))
-        return _Parts(stages, works.request.embedded.device, seconds, notes)
+        return _Parts(stages, works.request.embedded.device, seconds, notes, works.engagement.launching)
     if isinstance(model, MaskedSpeech):
         works = model.workings(utterance.text, utterance.voice, subject.setting, check)
         notes = (*works.engagement.notes, *_first_of(works.passages))
-        return _Parts(masked_stages(works), works.network.device, works.audio_seconds, notes)
+        stages, launching = masked_stages(works), works.engagement.launching
+        return _Parts(stages, works.network.device, works.audio_seconds, notes, launching)
     raise SettingError(f"{model.info.title} cannot be taken apart into components.")
+
+
+def _launched(parts: _Parts) -> tuple[Stage, ...]:
+    """The stages, told how what is repeated in them is launched."""
+    graphed, compiled = parts.launching.graphs is not None, parts.launching.mode is not None
+    return tuple(
+        stage
+        if stage.name in ONCE
+        else replace(stage, graphed=graphed and parts.device.type == "cuda", compiled=compiled)
+        for stage in parts.stages
+    )
 
 
 def _first_of(passages: int) -> tuple[str, ...]:

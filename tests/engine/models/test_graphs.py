@@ -1,0 +1,301 @@
+"""Recordings of forwards: the same results as without, by shapes and in bounds.
+
+Without a graphics card a recorder stands in that runs the function again and puts the result where the first one was:
+what a recording reads and leaves behind is as it is with CUDA graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from engine.knobs import Values
+from engine.models import load_model
+from engine.models.base import whole
+from engine.models.catalogue import voice
+from engine.models.graphs import GraphedTransformer, Shelf, record_cuda
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from engine.techniques import technique
+from engine.techniques.engagement import problem
+from tests.engine import small_speech, speaking
+from tests.engine.models.omnivoice import small_release
+from tests.engine.small_language import write_model
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA graphics card")
+
+
+class Again:
+    """Records by running again; counts how often it recorded and replayed."""
+
+    def __init__(self) -> None:
+        self.recorded = self.replayed = 0
+
+    def __call__(self, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        output = run()
+        self.recorded += 1
+
+        def replay() -> None:
+            self.replayed += 1
+            output.copy_(run())
+
+        return replay, output
+
+
+def graphs(**knobs: object) -> Engaged:
+    return Engaged("graphs", Values({"bucket": 64, "most": 8} | knobs))
+
+
+def flow(record: Callable) -> small_speech.F5Speech:
+    model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    model._graphs = Shelf(record)
+    return model
+
+
+def spoken(model, setting: Setting, text: str = "One sentence."):
+    return whole(model.synthesise(text, small_speech.VOICE, setting, (), SilentObserver()))
+
+
+# --- The shelf --------------------------------------------------------------------------------------------------------
+def test_the_one_used_longest_ago_is_given_up():
+    shelf: Shelf[str] = Shelf(Again())
+    shelf.most = 2
+    for name in "abacb":
+        assert shelf.find(name, lambda name=name: f"made {name}", name) == f"made {name}"
+    assert len(shelf) == 2
+    notes = shelf.notes()
+    assert [note.split(" took")[0][-1] for note in notes] == ["a", "b", "c", "b"]
+    assert shelf.notes() == ()
+    shelf.clear()
+    assert len(shelf) == 0
+
+
+def test_what_cannot_be_recorded_is_not_tried_again():
+    tried = []
+
+    def make() -> str:
+        tried.append(1)
+        raise RuntimeError("not while a stream is recorded\nmore")
+
+    shelf: Shelf[str] = Shelf(Again())
+    assert shelf.find("a", make, "a step") is None
+    assert shelf.find("a", make, "a step") is None
+    assert len(tried) == 1
+    assert shelf.notes() == (
+        "No CUDA graph could be recorded of a step (not while a stream is recorded), so it ran without.",
+    )
+
+
+def test_without_a_card_nothing_can_be_recorded():
+    if torch.cuda.is_available():
+        pytest.skip("there is a graphics card")
+    with pytest.raises(RuntimeError, match="no CUDA device"):
+        record_cuda(lambda: torch.zeros(1))
+
+
+# --- Flow -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("bucket", [1, 32])
+@pytest.mark.parametrize("options", [{}, {"guidance": 0.0}, {"solver": "midpoint"}])
+def test_flow_models_say_the_same(bucket, options):
+    record = Again()
+    plain = small_speech.setting(4, **options)
+    expected = spoken(flow(record), plain)
+    found = spoken(flow(record), plain.with_technique(graphs(bucket=bucket)))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert record.recorded == 1
+    assert record.replayed == (8 if options.get("solver") == "midpoint" else 4)
+    assert found.measurements.ops_ratio == expected.measurements.ops_ratio
+    frames = 22 if bucket == 1 else 32
+    assert any(f"of an evaluation of {frames} frames" in note for note in found.notes)
+
+
+def test_passages_share_recordings():
+    record = Again()
+    model = flow(record)
+    setting = small_speech.setting(3).with_technique(graphs(bucket=32))
+    plain = spoken(flow(record), small_speech.setting(3), "One. Two. Three.")
+    found = spoken(model, setting, "One. Two. Three.")
+    np.testing.assert_allclose(found.samples, plain.samples, atol=1e-5)
+    assert record.recorded == 1 and record.replayed == 9
+    assert not any("Recording" in note for note in spoken(model, setting).notes), "it is there already"
+
+
+def test_guided_and_unguided_evaluations_have_recordings_of_their_own():
+    record = Again()
+    interval = Engaged("guidance_interval", Values(steps=2))
+    plain = small_speech.setting(5).with_technique(interval)
+    expected = spoken(flow(record), plain)
+    found = spoken(flow(record), plain.with_technique(graphs()))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert record.recorded == 2
+
+
+def test_a_failed_recording_falls_back():
+    def fails(run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        raise RuntimeError("no room")
+
+    found = spoken(flow(fails), small_speech.setting(3).with_technique(graphs()))
+    expected = spoken(flow(fails), small_speech.setting(3))
+    np.testing.assert_array_equal(found.samples, expected.samples)
+    assert any("(no room), so it ran without" in note for note in found.notes)
+
+
+def test_half_precision_is_recorded_too():
+    record = Again()
+    half = Engaged("precision", Values(precision="bfloat16"))
+    plain = small_speech.setting(3).with_technique(half)
+    expected = spoken(flow(record), plain)
+    found = spoken(flow(record), plain.with_technique(graphs(bucket=1)))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-4)
+
+
+# --- Language ---------------------------------------------------------------------------------------------------------
+def language(root: Path, record: Callable):
+    model = speaking.load(root)
+    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
+    model._graphs = Shelf(record)
+    return model
+
+
+@pytest.mark.parametrize("bucket", [16, 64])
+def test_passes_have_the_same_hidden_states(tmp_path, bucket):
+    """Token by token, several at once, some taken back, and again from the beginning: all behind one prompt."""
+    record = Again()
+    plain = speaking.load(write_model(tmp_path / "model")).own.tokens
+    shelf: Shelf = Shelf(record)
+    shelf.most = 32
+    graphed = plain.with_transformer(GraphedTransformer(plain.transformer, shelf, bucket))
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(2):
+        caches = [one.cache(90) for one in (plain, graphed)]
+        for tokens, kept in (
+            (30, 30),
+            (1, 31),
+            (1, 32),
+            (4, 34),
+            (4, 38),
+            (1, 39),
+            *((1, one) for one in range(40, 70)),
+        ):
+            embedded = torch.randn(1, tokens, plain.transformer.config.hidden, generator=generator)
+            start = caches[0].length
+            places = torch.arange(start, start + tokens)
+            states = [
+                one.transformer(embedded, cache, places) for one, cache in zip((plain, graphed), caches, strict=True)
+            ]
+            torch.testing.assert_close(states[1], states[0], atol=1e-4, rtol=1e-4)
+            for cache in caches:
+                cache.crop(kept)
+    assert record.replayed == 2 * 35, "all but the prompts"
+    assert record.recorded == len(shelf) < 12
+
+
+def test_language_models_speak_by_recordings(tmp_path):
+    record = Again()
+    model = language(write_model(tmp_path / "model"), record)
+    chosen = speaking.setting(graphs(bucket=64))
+    found = speaking.spoken(model, chosen)
+    expected = speaking.spoken(model, speaking.setting())
+    assert found.trace.decoding.tokens[:20] == expected.trace.decoding.tokens[:20]
+    assert record.replayed == found.measurements.target_passes
+    assert any("a pass over 1 token within" in note for note in found.notes)
+    before = record.recorded
+    again = speaking.spoken(model, chosen)
+    assert again.trace.decoding.tokens == found.trace.decoding.tokens
+    assert record.recorded == before, "the next request has the same recordings"
+
+
+def test_drafts_are_recorded_too(tmp_path):
+    record, root = Again(), speaking.write_all(tmp_path / "model")
+    drafted = speaking.drafted(draft_length=3, adaptive=False)
+    found = speaking.spoken(language(root, record), speaking.setting(drafted, graphs(bucket=32)))
+    assert any("a pass over 4 tokens" in note for note in found.notes)
+    assert any("a pass over 1 token" in note for note in found.notes)
+    assert record.replayed > found.measurements.target_passes
+
+
+# --- Masked -----------------------------------------------------------------------------------------------------------
+def masked(tmp_path: Path, record: Callable):
+    model = load_model("OmniVoice", folder=str(small_release.write_release(tmp_path / "model")), device="cpu")
+    model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
+    model._graphs = Shelf(record)
+    return model
+
+
+@pytest.mark.parametrize(
+    "techniques",
+    [
+        (),
+        (small_release.engaged("guidance_interval", steps=2),),
+        (small_release.engaged("guidance_stride"),),
+        (small_release.engaged("blockwise", block=16, first_block=16, first_steps=2, later_steps=3, adaptive=False),),
+    ],
+)
+def test_masked_models_say_the_same(tmp_path, techniques):
+    record = Again()
+    plain = small_release.setting(*techniques)
+    model = masked(tmp_path, record)
+    speak = lambda chosen: whole(  # noqa: E731
+        model.synthesise(small_release.TEXT, voice("", "OmniVoice"), chosen, (), SilentObserver())
+    )
+    expected, found = speak(plain), speak(plain.with_technique(graphs()))
+    for one, other in zip(expected.trace.demasking.passages, found.trace.demasking.passages, strict=True):
+        np.testing.assert_array_equal(one.codes, other.codes)
+        np.testing.assert_array_equal(one.order, other.order)
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert record.replayed > 0
+    assert found.measurements.ops_ratio == pytest.approx(expected.measurements.ops_ratio)
+    kept = record.recorded
+    again = speak(plain.with_technique(graphs()))
+    np.testing.assert_allclose(again.samples, expected.samples, atol=1e-5)
+    assert record.recorded == kept
+
+
+# --- What is refused --------------------------------------------------------------------------------------------------
+def test_a_device_without_graphs_is_refused():
+    model = load_model("f5-mini", device="cpu")
+    setting = Setting("f5-mini").with_technique(graphs())
+    assert "CUDA graphs need an NVIDIA graphics card" in (problem(model.info, setting) or "")
+
+
+@pytest.mark.parametrize("name", ["ditreducio", "error_curve", "first_block"])
+@pytest.mark.parametrize("other", ["graphs", "compilation"])
+def test_partial_evaluations_are_not_recorded(name, other):
+    setting = Setting("small").with_technique(Engaged(name)).with_technique(Engaged(other))
+    assert "another part of every evaluation" in technique(other).conflict(setting)
+
+
+def test_graphs_and_compiling_exclude_each_other():
+    setting = Setting("small").with_technique(graphs()).with_technique(Engaged("compilation"))
+    assert "do without one of the two" in technique("graphs").conflict(setting)
+
+
+# --- On a card --------------------------------------------------------------------------------------------------------
+@needs_cuda
+@pytest.mark.parametrize("bucket", [1, 64])
+def test_cuda_graphs_say_the_same(bucket):
+    model = load_model("f5-mini", device="cuda")
+    plain = Setting("f5-mini", Values(steps=7))
+    speak = lambda chosen: whole(  # noqa: E731
+        model.synthesise("The birch canoe slid on the smooth planks.", voice("slt"), chosen, (), SilentObserver())
+    )
+    expected, found = speak(plain), speak(plain.with_technique(graphs(bucket=bucket)))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-3)
+    assert any("Recording a CUDA graph" in note for note in found.notes)
+
+
+@needs_cuda
+def test_memory_stays_flat_over_many_lengths():
+    model = load_model("f5-mini", device="cuda")
+    setting = Setting("f5-mini", Values(steps=3)).with_technique(graphs(bucket=1, most=2))
+    used = []
+    for words in range(3, 23):
+        text = " ".join(["canoe"] * words) + "."
+        whole(model.synthesise(text, voice("slt"), setting, (), SilentObserver()))
+        used.append(torch.cuda.memory_reserved())
+    assert max(used[10:]) <= 1.5 * max(used[:10])
