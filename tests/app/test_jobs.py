@@ -36,3 +36,26 @@ def test_cancelling_asks_for_the_newest_first(qtbot: QtBot) -> None:
     jobs.cancel_all()
     assert sent[2:] == [Cancel(0, 2), Cancel(0, 1)]
     assert jobs.busy, "a job has ended only when the engine says so"
+
+
+def test_jobs_that_are_held_begin_when_they_are_released(qtbot: QtBot) -> None:
+    sent: list[Command] = []
+    jobs = Jobs(sent.append)
+    ended: list[tuple[Job, Outcome, str]] = []
+    jobs.ended.connect(lambda *one: ended.append(one))
+    running = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    jobs.hold()
+    jobs.hold()
+    assert jobs.held
+    first, second = (jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini")) for _ in range(2))
+    assert sent == [running.command], "what runs goes on, what is new waits"
+    assert jobs.running == (running, first, second)
+    jobs.cancel_all()
+    assert sent[1:] == [Cancel(0, running.number)]
+    assert ended == [(second, Outcome.CANCELLED, ""), (first, Outcome.CANCELLED, "")], "the engine never heard of them"
+    third = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    jobs.release()
+    assert sent[2:] == [third.command]
+    assert not jobs.held
+    jobs.release()
+    assert len(sent) == 3
