@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import traceback
+from collections.abc import Iterator
 
-from engine.errors import PlainError
+from engine.errors import DeviceError, PlainError
 
 _FULL = (
     "out of memory",
@@ -42,6 +44,21 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)
+
+
+@contextlib.contextmanager
+def enough_memory(device: str, what: str) -> Iterator[None]:
+    """Raises :class:`DeviceError` where memory on ``device`` turns out to be short for ``what``, such as ``a passage of
+    about 900 speech tokens``."""
+    try:
+        yield
+    except (MemoryError, RuntimeError, OSError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise DeviceError(
+            f"{device} ran out of memory at {what}; use a shorter text or recording, close other programs, or load a "
+            "smaller model."
+        ) from error
 
 
 def sentence(error: BaseException, activity: str, device: str = "cpu", afterwards: str = "") -> str:

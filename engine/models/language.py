@@ -18,12 +18,12 @@ decoding hence comes out above 1: it computes more, in fewer passes. A student c
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,8 +31,8 @@ import torch
 
 from engine import device as devices
 from engine.audio.cross_fade import PassageJoiner
-from engine.errors import DeviceError, PlainError
-from engine.failures import is_out_of_memory
+from engine.errors import PlainError
+from engine.failures import enough_memory
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.decoding_cost import plain_operations, spent_operations
@@ -425,18 +425,9 @@ class LanguageSpeech(ABC):
         with self._enough_memory(passage):
             return next(decoding, None)
 
-    @contextlib.contextmanager
-    def _enough_memory(self, passage: LanguagePassage) -> Iterator[None]:
-        """Raises :class:`DeviceError` where memory turns out to be short for ``passage``."""
-        try:
-            yield
-        except (MemoryError, RuntimeError, OSError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise DeviceError(
-                f"{self.info.device} ran out of memory at a passage of about {passage.expected} speech tokens; use a "
-                "shorter text or recording, close other programs, or load a smaller model."
-            ) from error
+    def _enough_memory(self, passage: LanguagePassage) -> AbstractContextManager[None]:
+        """See :func:`engine.failures.enough_memory`."""
+        return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
 
     def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
         """What went otherwise than it should."""

@@ -21,11 +21,10 @@ decoder. Blockwise streaming comes out above 1: it computes more steps.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,8 +33,8 @@ import torch
 
 from engine import device as devices
 from engine.audio.cross_fade import PassageJoiner
-from engine.errors import DeviceError, PlainError, SettingError
-from engine.failures import is_out_of_memory
+from engine.errors import PlainError, SettingError
+from engine.failures import enough_memory
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Piece, StepReport, Synthesis, Voice
 from engine.models.compiled import compiled_masked, notes_of
@@ -372,7 +371,7 @@ class MaskedSpeech(ABC):
         run = script.begin(request)
         for place, (start, end) in enumerate(bounds):
             block = Block(start, end, script.steps_of(number, place, pace))
-            with self._enough_memory(passage):
+            with enough_memory(self.info.device, f"a canvas of {passage.frames} frames"):
                 if plan is not None and plan.look_ahead is not None:
                     visible = request.shortened(min(end + plan.look_ahead, request.frames))
                     run = script.begin(visible)
@@ -441,19 +440,6 @@ class MaskedSpeech(ABC):
         counts = commit_counts(config.codebooks * request.frames, int(options["steps"]), float(options["shift"]))
         both = Guide.BOTH if options["guidance"] else Guide.ALONE
         return sum(map(bool, counts)) * request.operations(config, request.frames, both)
-
-    @contextlib.contextmanager
-    def _enough_memory(self, passage: MaskedPassage) -> Iterator[None]:
-        """Raises :class:`DeviceError` where memory turns out to be short for ``passage``."""
-        try:
-            yield
-        except (MemoryError, RuntimeError, OSError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise DeviceError(
-                f"{self.info.device} ran out of memory at a canvas of {passage.frames} frames; use a shorter text or "
-                "recording, close other programs, or load a smaller model."
-            ) from error
 
     def _trace(self, spoken: Sequence[_Spoken], starts: Sequence[float]) -> Trace:
         mels = [one.mel for one in spoken if one.mel is not None]
