@@ -92,11 +92,12 @@ class Queue:
                         self._blocks.append(_Block(left))
 
     def drop(self, setting: str) -> None:
-        """Take out what is left of a setting that cannot be run."""
+        """Take out what is left of a setting that cannot be run. Nothing waits for it any more."""
         before = sum(len(block.cells) for block in self._blocks)
         for block in self._blocks:
             block.cells = deque(cell for cell in block.cells if cell.setting != setting)
         self._total -= before - sum(len(block.cells) for block in self._blocks)
+        self._done.update(self._study.cells(self._candidates[setting]))
         waiting = len(self._prepare)
         self._prepare = deque(one for one in self._prepare if one.key != setting)
         self._total -= waiting - len(self._prepare)
@@ -255,6 +256,7 @@ class _Pace:
         usual = fmean(fmean(times) for times in self._takes.values()) if self._takes else 0.0
         means = {key: fmean(times) for key, times in self._takes.items()}
         seconds = sum(means.get(cell.setting, usual) for cell in cells) + coming * usual
+        calibrations += sum(isinstance(one, Prepare) for one in tasks)
         for kind, count in ((Prepare, calibrations), (Refer, sum(isinstance(one, Refer) for one in tasks))):
             if count and not self._others[kind]:
                 return None

@@ -21,7 +21,19 @@ from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
 from engine.studies.store import Store, StoredTake
 from engine.studies.study import Cell, Study
-from engine.studies.tasks import Equipment, Failed, Made, Outcome, Prepare, Prepared, Referred, Speak, Task, take_id
+from engine.studies.tasks import (
+    Equipment,
+    Failed,
+    Made,
+    Outcome,
+    Prepare,
+    Prepared,
+    Refer,
+    Referred,
+    Speak,
+    Task,
+    take_id,
+)
 from engine.take import Metrics
 
 FINISHED, PAUSED = "finished", "paused"
@@ -137,7 +149,9 @@ class _Run:
         equipment = Equipment(study.model, study.folder, study.variant, study.device, study.judges, texts)
         try:
             store.settle_checkpoint(self._crew.begin(equipment, self._follower))
-            self._queue = Queue(study, study.candidates, store.cells(), store.tables(), store.references())
+            referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
+            self._queue = Queue(study, study.candidates, store.cells(), store.tables(), referred)
+            self._problems = {one.key for one in store.settings() if one.problem}
             self._candidates = {one.key: one for one in study.candidates}
             self._follower.status("Making takes")
             return self._loop()
@@ -222,6 +236,10 @@ class _Run:
         if not is_baseline and made.task.cell.round == 0:
             metrics, distance = self._beside(made, candidate.baseline)
         kept = self._store.add_take(made, metrics, distance, keep_spectrogram=is_baseline)
+        if candidate.key in self._problems:
+            # What stood in its way before does no longer.
+            self._store.rule_out(candidate.key, "")
+            self._problems.discard(candidate.key)
         if kept is not None:
             self._follower.take(kept)
 
@@ -240,14 +258,20 @@ class _Run:
             return take.metrics, None
 
     def _keep_failure(self, task: Task, sentence: str, whole_setting: bool) -> None:
-        if whole_setting and isinstance(task, Prepare | Speak):
-            key = task.key if isinstance(task, Prepare) else task.cell.setting
-            self._store.rule_out(key, sentence)
-            self._queue.drop(key)
-        elif isinstance(task, Speak):
-            self._store.add_failure(task.cell, sentence)
-        else:
-            raise StudyError(sentence)
+        match task:
+            case Refer():
+                self._store.add_reference(Referred(task, (), 0.0, sentence))
+            case Prepare():
+                self._rule_out(task.key, sentence)
+            case Speak() if whole_setting:
+                self._rule_out(task.cell.setting, sentence)
+            case Speak():
+                self._store.add_failure(task.cell, sentence)
+
+    def _rule_out(self, key: str, sentence: str) -> None:
+        self._store.rule_out(key, sentence)
+        self._problems.add(key)
+        self._queue.drop(key)
 
 
 @contextmanager

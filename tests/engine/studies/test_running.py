@@ -145,9 +145,6 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
     chosen = study(judges=["ear"], voices=["rms"])
-    monkeypatch.setattr("engine.studies.performing._reference", lambda spoken: (np.zeros(100), 24_000))
-    with pytest.raises(StudyError, match="The judge sleeps"):
-        finished(tmp_path / "s", chosen)
     monkeypatch.setattr("engine.studies.performing._reference", no_reference)
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s")
@@ -160,6 +157,28 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     assert finished(tmp_path / "s", chosen, again) == FINISHED
     assert len(again.takes) == 3
     assert read(tmp_path / "s").failures == ()
+    # References are tried again, too; one that the judge cannot hear is no reason to stop.
+    monkeypatch.setattr("engine.studies.performing._reference", lambda spoken: (np.zeros(100), 24_000))
+    finished(tmp_path / "s", chosen)
+    found = read(tmp_path / "s")
+    assert (found.no_reference, found.references["word_error_rate"].n) == ("", 3)
+
+
+def test_what_stood_in_a_settings_way_may_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = study(grid={"ditreducio.threshold": [0.5]})
+
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("no luck today")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.studies.performing.calibrate_model", broken)
+        assert finished(tmp_path / "s", chosen) == FINISHED
+    found = read(tmp_path / "s").settings
+    assert [one.finished for one in found] == [3, 0]
+    assert "no luck today" in found[1].problem
+    assert finished(tmp_path / "s", chosen) == FINISHED
+    found = read(tmp_path / "s").settings
+    assert [(one.finished, one.problem) for one in found] == [(3, ""), (3, "")]
 
 
 def no_reference(spoken: object) -> None:

@@ -101,6 +101,17 @@ def test_trials_that_techniques_rule_out_say_why(tmp_path: Path) -> None:
     assert f"; {len(ruled_out)} more were ruled out by the techniques themselves." in told.words
 
 
+def test_trials_that_only_the_model_rules_out_are_failures(tmp_path: Path) -> None:
+    # The small model has no CFG-free weights.
+    space = {"guidance_free.engaged": ["on", "off"], "steps.steps": [2, 3]}
+    assert finished(tmp_path, searching(space=space, trials=6, sampler="random")) == FINISHED
+    trials = read(tmp_path).trials
+    failed = [one for one in trials if one.state == FAILED]
+    assert failed and all(one.params["guidance_free.engaged"] == "on" for one in failed)
+    assert all("CFG-free weights" in one.outcome["problem"] for one in failed)
+    assert any(one.state == COMPLETE for one in trials)
+
+
 def test_a_search_without_a_possible_setting_ends(tmp_path: Path) -> None:
     space = {"first_block.threshold": [0.1, 0.5], "error_curve.threshold": [0.1, 0.2]}
     assert finished(tmp_path, searching(space=space, trials=2)) == FINISHED
