@@ -1,0 +1,62 @@
+"""``paretone roofline``: the post's table, and the bundled model measured and compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import cli
+from engine.measure.roofline import benchmarks
+from engine.measure.roofline import ceilings as store
+
+
+@pytest.fixture
+def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ceilings that are kept for this machine, so that no test has to measure them."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    for threads in range(1, torch.get_num_threads() + 9):
+        blank = replace(benchmarks._blank(torch.device("cpu")), threads=threads)
+        store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
+
+
+def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.csv"
+    assert cli.main(["roofline", "--published", "--csv", str(table)]) == 0
+    out = capsys.readouterr().out
+    for said in (
+        "1728 launches each, 61 a layer",
+        "10.15",
+        "0.3224",
+        "The floor is 23.9 ms; 55,296 launches take 608 ms",
+    ):
+        assert said in out
+    assert len([line for line in table.read_text().splitlines() if line[0] != "#"]) == 1 + 7
+
+
+@pytest.mark.slow
+def test_a_setting_is_measured_and_compared(
+    known_ceilings: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "trace.json"
+    options = ["--steps", "4", "--technique", "steps:steps=2", "--compare", "--rounds", "1", "--trace", str(trace)]
+    assert cli.main(["roofline", "--text", "Rice.", *options, "--quiet", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    forwards = [
+        next(one for one in made["phases"] if one["name"] == "evaluation")["forwards"]
+        for made in (data, data["baseline"])
+    ]
+    assert forwards == [2, 4]
+    assert data["measured_seconds"] > data["floor_seconds"] * 0.2
+    assert {one["bound"] for one in data["components"] if one["component"] != "rest"} <= {"compute", "memory", "launch"}
+    assert json.loads(trace.read_bytes())["traceEvents"]
+
+
+def test_a_trace_without_a_folder_is_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["roofline", "--trace", str(tmp_path / "no" / "trace.json")]) != 0
+    assert "There is no folder" in capsys.readouterr().err
