@@ -183,7 +183,10 @@ class LabDesk(QObject):
         if self._preparing:
             return "The sounds are being made ready."
         if self._state.jobs.busy:
-            return "A job is running. Wait for it, or press Esc to cancel it: nothing may compute during a blind test."
+            return (
+                "A job is running, and nothing may compute during a blind test. Wait for it, pause the study, or press "
+                "Esc to cancel."
+            )
         listen = self._listening.listen
         if listen is None or listen.player.problem:
             return (listen.player.problem if listen is not None else "") or "The audio device is not open yet."
