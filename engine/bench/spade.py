@@ -82,6 +82,6 @@ def _stages(
     earlier = [one for one in model.info.students if one.retained == student.retained and not one.recovered]
     for one in sorted(earlier, key=lambda one: one.minutes):
         engaged = Engaged(spade.NAME, Values(depth=one.depth, recovery=spade.PARTLY), one.fingerprint)
-        yield f"after {one.minutes:g} minutes", plain.with_technique(engaged)
+        yield f"after {one.minutes:g} minute{'s' * (one.minutes != 1)}", plain.with_technique(engaged)
     engaged = Engaged(spade.NAME, Values(depth=student.depth), student.fingerprint)
     yield recovered, plain.with_technique(engaged)

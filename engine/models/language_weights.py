@@ -25,6 +25,7 @@ class LanguageWeights:
     drafts: tuple[DraftWeights, ...] = ()
     """The one that was named first comes first."""
     students: tuple[StudentWeights, ...] = ()
+    """Likewise, those that are recovered before the stages on the way there."""
     foreign: tuple[str, ...] = ()
     """Files that were made from another checkpoint."""
     layer_order: tuple[int, ...] = ()
@@ -61,6 +62,7 @@ def find_language_weights(
     record = read_record(folders, base)
     order = () if record is None else record.order
     drafts, students = (tuple(filter(None, found[kind])) for kind in (DRAFTS, STUDENTS))
+    students = tuple(sorted(students, key=lambda one: not one.recovered))
     return LanguageWeights(drafts, students, tuple(foreign), order)
 
 

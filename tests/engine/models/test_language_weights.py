@@ -98,6 +98,13 @@ def test_weights_that_come_later_are_found(bare: Path) -> None:
     assert problem(info, setting(drafted())) is None
 
 
+def test_the_recovered_student_comes_before_its_stages(bare: Path) -> None:
+    """Whatever their files are called."""
+    stage, recovered = write_student(bare, (0, 2), "minutes:1", 1.0), write_student(bare, (0, 2))
+    first = stage.rename(stage.with_name("a.safetensors"))
+    assert [one.path for one in load(bare).info.students] == [str(recovered), str(first)]
+
+
 def test_a_draft_that_holds_other_layers_than_it_says(bare: Path) -> None:
     path = write_draft(bare)
     with safe_open(path, "pt") as file:

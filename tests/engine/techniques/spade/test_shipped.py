@@ -1,0 +1,47 @@
+"""What ships of LM mini's students: pruned only, after some minutes and recovered can each be chosen and heard."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.knobs import Values
+from engine.models import load_model
+from engine.models.catalogue import entry, voice
+from engine.models.lm_mini.adapter import LmMiniSpeech
+from engine.setting import Engaged, Setting
+from engine.techniques import spade
+from engine.techniques.engagement import problem
+from engine.techniques.language_engagement import engage
+
+DEPTH = 6
+TEXT = "The birch canoe slid on the smooth planks."
+
+
+@pytest.fixture(scope="module")
+def model() -> LmMiniSpeech:
+    return load_model("lm-mini", device="cpu")
+
+
+def stage(recovery: str) -> Setting:
+    plain = Setting("lm-mini", entry("lm-mini").options_with(), seed=1)
+    return plain.with_technique(Engaged(spade.NAME, Values(depth=DEPTH, recovery=recovery)))
+
+
+@pytest.mark.parametrize("recovery", [spade.NONE, spade.PARTLY, spade.RECOVERED])
+def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -> None:
+    chosen = stage(recovery)
+    assert problem(model.info, chosen) is None
+    cycles = [cycle for _, decoding in model.decodings(TEXT, voice("slt"), chosen) for cycle in decoding]
+    tokens = [token for cycle in cycles for token in cycle.tokens]
+    assert 1 < len(tokens) / model.info.token_rate < 5
+    if recovery != spade.NONE:  # Pruned only, speech seldom ends by itself.
+        assert cycles[-1].stopped
+
+
+def test_the_stages_are_of_one_recovery(model: LmMiniSpeech) -> None:
+    partly, recovered = (engage(model.info, stage(one)).student for one in (spade.PARTLY, spade.RECOVERED))
+    pruned = engage(model.info, stage(spade.NONE)).retained
+    assert partly.retained == recovered.retained == pruned
+    assert len(pruned) == DEPTH
+    assert 0 < partly.minutes < recovered.minutes
+    assert not partly.recovered and recovered.recovered
