@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from engine.models.masked import guide_of
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.omnivoice.higgs import WindowedHiggs
 from engine.observers import SilentObserver
+from engine.profile import Profile
 from engine.sampling.demasking import Guide
 from engine.setting import Engaged
 from engine.take import DemaskingTrace
@@ -404,6 +406,16 @@ def damaged(root: Path, tmp_path: Path, harm: Callable[[Path], None]) -> Path:
 def test_damaged_releases_are_named(root: Path, tmp_path: Path, harm: Callable, said: str) -> None:
     with pytest.raises(CheckpointError, match=said):
         load(damaged(root, tmp_path, harm))
+
+
+def test_a_setting_is_exported_and_read_again(model: OmniVoiceSpeech) -> None:
+    chosen = setting(engaged("blockwise", block=24), engaged("fewer_steps", steps=8), instruct="female")
+    profile = Profile.of(chosen, model.info)
+    read = Profile.from_json(json.loads(json.dumps(profile.to_json())))
+    assert read == profile
+    read.check(model.info)
+    assert read.setting.engaged("blockwise").knobs["first_steps"] == 4
+    assert read.setting.options["instruct"] == "female"
 
 
 def test_what_only_other_families_have_is_refused(model: OmniVoiceSpeech) -> None:

@@ -1,0 +1,51 @@
+"""What OmniVoice's text side does beyond what fixtures say: sentences, descriptions, hints, durations of odd texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import SettingError
+from engine.models.omnivoice import duration, tags
+from engine.models.omnivoice.text import is_spoken, sentences
+
+
+def test_sentences_of_several_scripts() -> None:
+    assert sentences("One here. Two there! Dr. Smith came.") == ["One here.", "Two there!", "Dr. Smith came."]
+    assert sentences("你好。今天天气很好！“走吧。”他说。") == ["你好。", "今天天气很好！", "“走吧。”他说。"]
+    assert sentences("こんにちは。元気ですか？はい。") == ["こんにちは。", "元気ですか？", "はい。"]
+
+
+def test_what_can_be_heard() -> None:
+    assert is_spoken("7")
+    assert is_spoken("[laughter]")
+    assert not is_spoken("… —!")
+
+
+def test_languages_by_name_and_id_and_hints_for_others() -> None:
+    assert tags.language(" German ") == ("de", ())
+    assert tags.language("") == tags.language("None") == (None, ())
+    found, (note,) = tags.language("Germn")
+    assert found is None
+    assert "Did you mean german" in note
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("loud", "it knows american accent"),
+        ("male, 女", "cannot be both"),
+        ("四川话, british accent", "四川话 is a dialect of Chinese, but british accent is of English"),
+        ("high pitch, low pitch", "'high pitch' and 'low pitch'"),
+    ],
+)
+def test_descriptions_that_cannot_be(said: str, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        tags.instruct(said, chinese=False)
+
+
+def test_durations_never_vanish() -> None:
+    assert duration.frames("", "", 0) == 1
+    assert duration.frames("a") < duration.frames("a much longer text than that")
+    # A reference that says nothing has no pace.
+    assert duration.frames("Some words.", "\u0301", 40) == duration.frames("Some words.")
+    assert duration.frames("Some words.", speed=2.0) == pytest.approx(duration.frames("Some words.") / 2, abs=1)
