@@ -142,6 +142,8 @@ class _Evaluation:
         *,
         masked: bool,
     ) -> None:
+        # Recordings are found by what they are of, which must not go while they stay.
+        self._of = backbone
         self._state = state.new_zeros(state.shape[0], frames, state.shape[2])
         rows = run.branches * len(state)
         mask = torch.ones(rows, frames, dtype=torch.bool, device=state.device) if masked else None
@@ -308,6 +310,7 @@ class _Step:
         positions: Tensor,
     ) -> None:
         config, device, tokens = transformer.config, transformer.device, embedded.shape[1]
+        self._of = transformer, cache
         # Recording runs it: what it then writes into the cache must be what belongs there.
         self._embedded, self._positions = embedded.clone(), positions.clone()
         self._offsets = torch.arange(tokens, device=device)

@@ -114,11 +114,13 @@ def _pass(
     where there is something to choose."""
     launched = model.transformer
     transformer = launched.plain if isinstance(launched, GraphedTransformer) else launched
+    # A prompt is never recorded, and its cache would be the one that recordings are of.
+    launched = transformer if choosing is None else launched
     if not isinstance(transformer, FusedTransformer):
         raise SettingError("Only transformers that are optimised for decoding can be taken apart.")
     config, layers = transformer.config, transformer.fused_layers
     tokens, heads, key_heads, width = embedded.shape[1], config.heads, config.key_value_heads, config.head_width
-    cache = model.cache(context + tokens)
+    cache = launched.cache(context + tokens)
     generator = torch.Generator().manual_seed(0)
     for layer in range(config.layers):
         cache.extend(layer, *(_noise((1, key_heads, context, width), embedded, generator) for _ in range(2)))

@@ -6,7 +6,10 @@ what a recording reads and leaves behind is as it is with CUDA graphs.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +18,11 @@ import torch
 from torch import Tensor
 
 from engine.knobs import Values
+from engine.measure.roofline import benchmarks
+from engine.measure.roofline import ceilings as store
+from engine.measure.roofline.measuring import Subject, measure_roofline
 from engine.models import load_model
-from engine.models.base import whole
+from engine.models.base import Utterance, whole
 from engine.models.catalogue import voice
 from engine.models.graphs import GraphedTransformer, Shelf, record_cuda
 from engine.observers import SilentObserver
@@ -154,6 +160,20 @@ def test_half_precision_is_recorded_too():
     np.testing.assert_allclose(found.samples, expected.samples, atol=1e-4)
 
 
+def test_a_recording_keeps_what_it_is_of():
+    """It is found by the backbone's identity, which another one could have once the first is gone."""
+    model = flow(lambda run: (lambda: None, run()))
+    spoken(model, small_speech.setting(2).with_technique(graphs()))
+    (recording,) = model._graphs._kept.values()
+    backbone = weakref.ref(model._backbone)
+    del model
+    gc.collect()
+    assert backbone() is not None
+    del recording
+    gc.collect()
+    assert backbone() is None
+
+
 # --- Language ---------------------------------------------------------------------------------------------------------
 def language(root: Path, record: Callable):
     model = speaking.load(root)
@@ -254,6 +274,33 @@ def test_masked_models_say_the_same(tmp_path, techniques):
     again = speak(plain.with_technique(graphs()))
     np.testing.assert_allclose(again.samples, expected.samples, atol=1e-5)
     assert record.recorded == kept
+
+
+# --- The roofline -----------------------------------------------------------------------------------------------------
+def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    blank = benchmarks._blank(torch.device("cpu"))
+    store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
+    record = Again()
+    small = small_speech.setting(3).with_technique(graphs())
+    cases = (
+        (flow(record), Utterance("One sentence.", small_speech.VOICE), small),
+        (
+            language(write_model(tmp_path / "lm"), record),
+            Utterance(speaking.TEXT, voice("slt")),
+            speaking.setting(graphs()),
+        ),
+        (
+            masked(tmp_path, record),
+            Utterance(small_release.TEXT, voice("", "OmniVoice")),
+            small_release.setting(graphs()),
+        ),
+    )
+    for model, utterance, chosen in cases:
+        before = record.replayed
+        made = measure_roofline(Subject(model, utterance, chosen), SilentObserver(), rounds=1)
+        assert record.replayed > before, "the whole forward is the recorded one"
+        assert all(one.seconds is not None for phase in made.phases for one in phase.components)
 
 
 # --- What is refused --------------------------------------------------------------------------------------------------
