@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,16 +15,19 @@ from engine.commands.engagement import engaged, number, typed, with_table
 from engine.commands.figures import beside_line, figures, heard_line
 from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
-from engine.errors import SettingError
+from engine.errors import PlainError, SettingError
 from engine.knobs import checked
 from engine.measure.against import compared
+from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
+from engine.measure.metrics import metric
 from engine.measure.timing import Comparison, Interval, interval, paired_ratio
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Synthesis, Voice, whole
 from engine.profile import Profile
 from engine.setting import Setting
+from engine.studies.results import VERDICTS, estimate
 from engine.take import Metrics
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
@@ -56,6 +60,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=arguments.positive,
         default=3,
         help="measured runs of each side and text, in turn, after a warm-up (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--judge",
+        action="append",
+        default=[],
+        choices=[one.name for one in JUDGES],
+        help="let a judge hear both sides, and the reference speech where there is some; again for another one",
     )
 
 
@@ -122,6 +133,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
     distance = median(distances) if distances else None
+    heard = _heard(options.judge, measured, voice, options.device)
     beside = {name: _median([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
     written = _write(place, measured) if place else []
     differences = sides[0].setting.differences(sides[1].setting)
@@ -136,6 +148,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         "repeats": options.repeats,
         "log_mel_distance": distance,
         **beside,
+        "judged": heard,
         "texts": [one.to_json() for one in measured],
         "differences": [asdict(one) for one in differences],
         "files": [str(path) for path in written],
@@ -154,6 +167,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     else:
         lines.append(beside_line(distance, Metrics(**beside), "B beside A"))
     lines += [f"{name}: {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
+    lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if others:
         lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
@@ -241,6 +255,49 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
         return distance, compared(Metrics(), mels, sounds), ""
     except SettingError as error:
         return None, Metrics(), str(error)
+
+
+# --- Judging ----------------------------------------------------------------------------------------------------------
+def _heard(
+    names: list[str], measured: list[_Measured], voice: Voice, device: str
+) -> dict[str, dict[str, dict[str, object] | None]]:
+    """What each judge's metrics are, with their intervals, of both sides and of the reference speech: by the metric's
+    name, then ``a``, ``b`` and ``reference``."""
+    # Imported on use: few comparisons are judged.
+    from engine.device import choose
+    from engine.measure.evaluation.references import reference_speech
+
+    found: dict[str, dict[str, dict[str, object] | None]] = {}
+    texts = [one.text for one in measured]
+    for name in names:
+        judge = judge_named(name).ready(texts, str(choose(device)))
+        sounds = {
+            side.lower(): [(one.last[index].samples, one.last[index].sample_rate) for one in measured]
+            for index, side in enumerate(SIDES)
+        }
+        with contextlib.suppress(PlainError):
+            sounds["reference"] = [reference_speech(text, voice) for text in texts]
+        for wanted, (whose, of) in VERDICTS.items():
+            if whose != name:
+                continue
+            found[wanted] = {"a": None, "b": None, "reference": None}
+            for side, recordings in sounds.items():
+                verdicts = [judge.hear(text, voice, *sound) for text, sound in zip(texts, recordings, strict=True)]
+                found[wanted][side] = asdict(estimate(wanted, [of(one.figures) for one in verdicts]))
+    return found
+
+
+def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[str]:
+    lines = []
+    for name, sides in heard.items():
+        said = [
+            f"{title} {one['value']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
+            for title, one in (("A", sides["a"]), ("B", sides["b"]), ("reference speech", sides["reference"]))
+            if one is not None
+        ]
+        missing = "" if sides["reference"] else "; there is no reference speech to see the judge's own floor"
+        lines.append(f"{metric(name).title}: {', '.join(said)}{missing}.")
+    return lines
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------

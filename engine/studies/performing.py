@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from engine import device
 from engine.errors import Cancelled, PlainError
 from engine.failures import is_out_of_memory, sentence
 from engine.measure.evaluation.judges import Judge, Verdict, judge_named
+from engine.measure.evaluation.references import reference_speech
 from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.signal import of_its_own
@@ -116,7 +116,8 @@ class Performer:
 
     def _refer(self, task: Refer, started: float) -> Referred:
         try:
-            samples, rate = _reference(task.spoken)
+            spoken = task.spoken
+            samples, rate = reference_speech(spoken.text, spoken.voice, spoken.reference)
         except PlainError as error:
             return Referred(task, (), time.perf_counter() - started, str(error))
         verdicts = self._verdicts(task.spoken, samples, rate)
@@ -190,21 +191,3 @@ class _Quiet:
 
     def progress(self, done: int, total: int) -> None:
         self.check()
-
-
-def _reference(spoken: Spoken) -> tuple[np.ndarray, int]:
-    """A person, or the synthesiser that the bundled voices are of, saying the sentence. Raises :class:`PlainError`."""
-    import soundfile
-
-    from engine.models.f5.config import SAMPLE_RATE
-    from engine.training.corpora import VOICES, speak
-
-    if spoken.reference:
-        try:
-            samples, rate = soundfile.read(Path(spoken.reference), dtype="float32")
-        except (OSError, RuntimeError) as error:
-            raise PlainError(f"The reference recording {spoken.reference} could not be read ({error}).") from error
-        return samples if samples.ndim == 1 else samples.mean(1), rate
-    if spoken.voice.id in VOICES:
-        return np.asarray(speak(spoken.text, spoken.voice.id).samples, np.float32), SAMPLE_RATE
-    raise PlainError(f"There is no recording of {spoken.voice.title} saying this sentence.")

@@ -19,7 +19,7 @@ from engine.measure.estimates import Estimate, estimates
 from engine.measure.metrics import METRICS, Metric, metric
 from engine.setting import Setting
 from engine.studies.front import costs_of, front
-from engine.studies.store import Store, StoredSetting, StoredTake, StoredTrial
+from engine.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
 from engine.studies.study import BASELINE, Cell
 
 VERDICTS: Mapping[str, tuple[str, Callable[[Mapping[str, float]], complex]]] = {
@@ -67,9 +67,15 @@ class Heard:
     text: str
     voice: str
     seed: int
-    path: Path
+    folder: Path
+    """Of the study."""
     understood: str = ""
     """What the first judge that understands words heard."""
+
+    @property
+    def path(self) -> Path:
+        """Where its audio lies."""
+        return audio_path(self.folder, self.take)
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,7 @@ def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimat
 
 def _heard(store: Store, take: StoredTake) -> Heard:
     understood = next((one.heard for one in take.verdicts if one.heard), "")
-    return Heard(take.take, take.text, take.voice, take.cell.seed, store.audio_path(take.take), understood)
+    return Heard(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------
@@ -299,10 +305,14 @@ def _references(store: Store) -> tuple[dict[str, Estimate], str]:
     for name, (judge, of) in VERDICTS.items():
         values = [of(one.figures) for verdicts, _ in found.values() for one in verdicts if one.judge == judge]
         if values:
-            rate = metric(name).statistic == "rate"
-            matrix = np.array(values)[:, None]
-            (figures[name],) = estimates(matrix if rate else matrix.real, metric(name).statistic, [len(values)])
+            figures[name] = estimate(name, values)
     return figures, why_not
+
+
+def estimate(name: str, values: Sequence[complex]) -> Estimate:
+    """What single recordings, each of a sentence of its own, come to in the metric called ``name``."""
+    one, matrix = metric(name), np.array(values)[:, None]
+    return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
 
 
 def _number(value: float | None) -> float:

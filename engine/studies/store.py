@@ -343,7 +343,7 @@ class Store(Database):
 
     def audio_path(self, take: str) -> Path:
         """Where the audio of the take ``take`` lies."""
-        return self.folder / AUDIO / f"{take}.wav"
+        return audio_path(self.folder, take)
 
     def audio(self, take: str) -> np.ndarray:
         """The samples of the take ``take``, float32, (n,)."""
@@ -413,6 +413,11 @@ class Store(Database):
         rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
         with self._problems("read"):
             return tuple(StoredTrial(row[0], json.loads(row[1]), *row[2:4], json.loads(row[4])) for row in rows)
+
+
+def audio_path(folder: Path, take: str) -> Path:
+    """Where the audio of the take ``take`` of the study in ``folder`` lies."""
+    return folder / AUDIO / f"{take}.wav"
 
 
 _TAKE = (

@@ -43,7 +43,7 @@ def test_importance_is_what_the_takes_say(tmp_path: Path, monkeypatch: pytest.Mo
     ear = JudgeKind("ear", "Ear", (), (), "", (), "", "ear")
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
     monkeypatch.setitem(sys.modules, "ear", SimpleNamespace(load=lambda texts, folder, device: Ear()))
-    monkeypatch.setattr("engine.studies.performing._reference", lambda spoken: (np.zeros(100), 24_000))
+    monkeypatch.setattr("engine.studies.performing.reference_speech", lambda *said: (np.zeros(100), 24_000))
     chosen = parse(
         {
             "model": "lm-mini",

@@ -145,7 +145,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
     chosen = study(judges=["ear"], voices=["rms"])
-    monkeypatch.setattr("engine.studies.performing._reference", no_reference)
+    monkeypatch.setattr("engine.studies.performing.reference_speech", no_reference)
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s")
     assert [one.finished for one in found.settings] == [2, 2, 2]
@@ -158,7 +158,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     assert len(again.takes) == 3
     assert read(tmp_path / "s").failures == ()
     # References are tried again, too; one that the judge cannot hear is no reason to stop.
-    monkeypatch.setattr("engine.studies.performing._reference", lambda spoken: (np.zeros(100), 24_000))
+    monkeypatch.setattr("engine.studies.performing.reference_speech", lambda *said: (np.zeros(100), 24_000))
     finished(tmp_path / "s", chosen)
     found = read(tmp_path / "s")
     assert (found.no_reference, found.references["word_error_rate"].n) == ("", 3)
@@ -181,7 +181,7 @@ def test_what_stood_in_a_settings_way_may_go_away(tmp_path: Path, monkeypatch: p
     assert [(one.finished, one.problem) for one in found] == [(3, ""), (3, "")]
 
 
-def no_reference(spoken: object) -> None:
+def no_reference(*said: object) -> None:
     raise PlainError("Nobody spoke.")
 
 

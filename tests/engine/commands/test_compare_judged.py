@@ -1,0 +1,58 @@
+"""``paretone compare --judge``: both sides and the reference speech before the same judge."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+from tests.engine.studies import small
+
+TEXTS = "The birch canoe slid on the smooth planks.\nGlue the sheet to the dark blue background.\n"
+
+
+@pytest.mark.skipif(shutil.which("flite") is None, reason="flite speaks the reference")
+def test_noise_is_judged_worse_than_the_reference_speech(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
+    side = "steps=4,cross_fade=0,technique=steps:steps=2"
+    arguments = [
+        "compare",
+        "baseline",
+        side,
+        "--text-file",
+        str(tmp_path / "texts.txt"),
+        "--repeats",
+        "1",
+        "--judge",
+        "words",
+    ]
+    assert cli.main([*arguments, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    judged = data["judged"]["word_error_rate"]
+    # The small model speaks noise.
+    assert judged["a"]["value"] >= 0.5
+    assert judged["b"]["value"] >= 0.5
+    assert judged["reference"]["value"] <= 0.2
+    assert judged["reference"]["clusters"] == 2
+    assert data["mel_cepstral_distortion"] > 0
+    assert data["a"]["silence"] is not None
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "Word error rate: A " in out and "reference speech 0" in out
+    assert "mel-cepstral distortion" in out
+
+
+def test_without_reference_speech_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("engine.training.corpora.shutil.which", lambda program: None)
+    side = "steps=4,cross_fade=0,technique=steps:steps=2"
+    assert cli.main(["compare", "baseline", side, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
+    assert "there is no reference speech to see the judge's own floor" in capsys.readouterr().out
