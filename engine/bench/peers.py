@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from engine import device as devices
 from engine.bench import bundled, official
-from engine.bench.graphs import EvaluationGraphs
 from engine.bench.operators import seconds_by_kind
 from engine.bench.report import Report
 from engine.errors import PlainError
@@ -29,6 +28,7 @@ from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from engine.models.f5.dit import Conditioning, DiT
+from engine.models.graphs import GraphedEvaluator, Shelf
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity
 
@@ -36,6 +36,8 @@ NAME = "peers"
 VARIANT = "F5TTS_v1_Base"
 VOCABULARY = 2545
 GUIDANCE, SWAY, SEED = 2.0, -1.0, 0
+STEPS = 7
+"""Those of Fast F5-TTS (arXiv 2505.19931), which users sample with when they are in a hurry."""
 FRAMES_PER_TOKEN = 6
 """About as English is spoken."""
 LARGEST_DIFFERENCE = {torch.float32: 1e-4}
@@ -52,7 +54,12 @@ Sampler = Callable[[], Tensor]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=4, help="steps of the grid (default: %(default)s)")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=STEPS,
+        help="steps of the EPSS grid (default: %(default)s)",
+    )
     parser.add_argument(
         "--frames",
         type=int,
@@ -246,13 +253,12 @@ def samplers(theirs: nn.Module, ours: DiT, frames: int, steps: int) -> dict[str,
 
     ways = {"official": official_way, "ours": our_way}
     if weight.device.type == "cuda":
-        with torch.inference_mode():
-            graphs = EvaluationGraphs(ours, begun(), noise, GUIDANCE)
+        graphs = GraphedEvaluator(ours, Shelf(), bucket=1)
 
         @torch.inference_mode()
         def graph_way() -> Tensor:
-            graphs.begin(begun())
-            return finished(graphs.velocity)
+            run = begun()
+            return finished(lambda x, step: guided_velocity(graphs.velocities(x, step, run), GUIDANCE))
 
         ways["ours, CUDA graphs"] = graph_way
     return ways
