@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import StudyError
 from engine.models.catalogue import harvard_sentences, sentences
+from engine.paths import resource
 from engine.studies.study import BASELINE, GRID, LISTED, PAPER_SEEDS, Study, duration, parse, read
 from tests.engine.studies.small import SENTENCES, study
 
@@ -207,6 +208,15 @@ def test_files_that_are_no_studies(tmp_path: Path) -> None:
     (tmp_path / "large.toml").write_bytes(b"#" * (4 * 2**20 + 1))
     with pytest.raises(StudyError, match="larger than any study"):
         read(tmp_path / "large.toml")
+
+
+@pytest.mark.parametrize("path", sorted(resource("studies").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_studies_that_ship_can_be_run(path: Path) -> None:
+    found = read(path)
+    assert found.judges == ("words",)
+    if found.search is None:
+        assert len(found.candidates) >= 60
+        assert len({one.technique for each in found.candidates for one in each.setting.techniques}) >= 3
 
 
 def test_durations() -> None:
