@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import CheckpointError
 from engine.models.llasa.config import INSTALL
 from engine.models.llasa.prompt import SPEECH_END, SPEECH_START, TEXT_END, TEXT_START
+from engine.models.tokenizer_file import read_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-FILE = "tokenizer.json"
 
 
 @dataclass(frozen=True)
@@ -30,24 +28,10 @@ class LlasaTokenizer:
 
     @classmethod
     def read(cls, folder: Path) -> LlasaTokenizer:
-        """Read ``tokenizer.json``. Raises :class:`CheckpointError` where package, file or tokens are missing."""
-        try:
-            from tokenizers import Tokenizer
-        except ImportError:
-            raise CheckpointError(
-                f"LLaSA reads text with the package tokenizers, which is not installed; {INSTALL}"
-            ) from None
-        path = folder / FILE
-        if not path.is_file():
-            raise CheckpointError(f"{path} is missing; it belongs beside the weights of LLaSA.")
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # The package raises nothing more special.
-            raise CheckpointError(f"{path} cannot be read as a tokenizer ({error}); fetch it again.") from None
+        """Read ``tokenizer.json``. Raises :class:`engine.errors.CheckpointError` where package, file or tokens are
+        missing."""
         marks = (TEXT_START, TEXT_END, SPEECH_START, SPEECH_END, code_token(0))
-        missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
-        if missing:
-            raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of LLaSA.")
+        tokenizer = read_tokenizer(folder, "LLaSA", INSTALL, marks)
         first = tokenizer.token_to_id(code_token(0))
         codes = 1
         while tokenizer.token_to_id(code_token(codes)) == first + codes:

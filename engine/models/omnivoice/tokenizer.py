@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import CheckpointError
 from engine.models.omnivoice.config import INSTALL
 from engine.models.omnivoice.text import segments
+from engine.models.tokenizer_file import read_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-FILE = "tokenizer.json"
 DENOISE = "<|denoise|>"
 LANGUAGE = "<|lang_start|>", "<|lang_end|>"
 INSTRUCT = "<|instruct_start|>", "<|instruct_end|>"
@@ -29,24 +28,9 @@ class OmniVoiceTokenizer:
 
     @classmethod
     def read(cls, folder: Path) -> OmniVoiceTokenizer:
-        """Read ``tokenizer.json``. Raises :class:`CheckpointError` where package, file or tokens are missing."""
-        try:
-            from tokenizers import Tokenizer
-        except ImportError:
-            raise CheckpointError(
-                f"OmniVoice reads text with the package tokenizers, which is not installed; {INSTALL}"
-            ) from None
-        path = folder / FILE
-        if not path.is_file():
-            raise CheckpointError(f"{path} is missing; it belongs beside the weights of OmniVoice.")
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # The package raises nothing more special.
-            raise CheckpointError(f"{path} cannot be read as a tokenizer ({error}); fetch it again.") from None
-        missing = [mark for mark in (DENOISE, *LANGUAGE, *INSTRUCT, *TEXT) if tokenizer.token_to_id(mark) is None]
-        if missing:
-            raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of OmniVoice.")
-        return cls(tokenizer)
+        """Read ``tokenizer.json``. Raises :class:`engine.errors.CheckpointError` where package, file or tokens are
+        missing."""
+        return cls(read_tokenizer(folder, "OmniVoice", INSTALL, (DENOISE, *LANGUAGE, *INSTRUCT, *TEXT)))
 
     @property
     def vocabulary(self) -> int:

@@ -1,0 +1,36 @@
+"""Reading ``tokenizer.json`` of a Hugging Face folder with the package ``tokenizers``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+FILE = "tokenizer.json"
+
+
+def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str]) -> Tokenizer:
+    """The tokenizer in ``folder`` of the model called ``title``, which must have the tokens ``marks``; ``install`` says
+    how to get the package. Raises :class:`CheckpointError` where package, file or tokens are missing."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise CheckpointError(
+            f"{title} reads text with the package tokenizers, which is not installed; {install}"
+        ) from None
+    path = folder / FILE
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing; it belongs beside the weights of {title}.")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # The package raises nothing more special.
+        raise CheckpointError(f"{path} cannot be read as a tokenizer ({error}); fetch it again.") from None
+    missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
+    if missing:
+        raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of {title}.")
+    return tokenizer
