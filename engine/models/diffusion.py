@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.models.layers import AdaptiveNorm, FeedForward, SelfAttention, TimeEmbedding, modulate, modulate_items
+from engine.models.layers import AdaptiveNorm, FeedForward, SelfAttention, TimeEmbedding, modulate_items, modulation
 from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
 
 Look = Callable[[int, str, Tensor], None]
@@ -117,12 +117,7 @@ class DiffusionTransformer(nn.Module):
         was."""
         block = self.block(index)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
-
-        def normed(rows: Tensor) -> Tensor:
-            return modulate(rows, shift, scale)
-
-        def normed_forward(rows: Tensor) -> Tensor:
-            return modulate(rows, shift_forward, scale_forward)
+        normed, normed_forward = modulation(shift, scale), modulation(shift_forward, scale_forward)
 
         def attention(rows: Tensor) -> Tensor:
             entering = normed(rows)

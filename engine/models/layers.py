@@ -57,9 +57,14 @@ class AdaptiveNorm(nn.Module):
         return vectors.T.unflatten(-1, (self.parts, -1))
 
 
+def modulation(shift: Tensor, scale: Tensor) -> Callable[[Tensor], Tensor]:
+    """Layer norm without parameters, then ``· (1 + scale) + shift``, of tensors (…, width)."""
+    return partial(F.layer_norm, normalized_shape=scale.shape, weight=1 + scale, bias=shift, eps=NORM_EPSILON)
+
+
 def modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
-    """Layer norm without parameters, then ``· (1 + scale) + shift``; (rows, sequence, width)."""
-    return F.layer_norm(x, x.shape[-1:], 1 + scale, shift, NORM_EPSILON)
+    """:func:`modulation` of ``x``."""
+    return modulation(shift, scale)(x)
 
 
 def modulate_items(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
@@ -93,7 +98,8 @@ def rotate_into(target: Tensor, x: Tensor, table: Tensor, heads: int | None = No
     turned = x.shape[1] if heads is None else min(heads, x.shape[1])
     pairs, result = (torch.view_as_complex(one[:, :turned].unflatten(-1, (-1, 2))) for one in (x, target))
     torch.mul(pairs, table[:, None], out=result)
-    target[:, turned:] = x[:, turned:]
+    if turned < x.shape[1]:
+        target[:, turned:] = x[:, turned:]
 
 
 class SelfAttention(nn.Module):
@@ -186,8 +192,7 @@ class SelfAttention(nn.Module):
     def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor], rotary: Tensor) -> None:
         """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding. All
         but the attention itself goes block by block, and so stays in the processor's cache."""
-        query, key, value = self._by_blocks(hidden, rotary, norm)
-        mixed = F.scaled_dot_product_attention(query, key, value)
+        mixed = F.scaled_dot_product_attention(*self._by_blocks(hidden, rotary, norm))
         for item, block in itertools.product(range(len(hidden)), products.blocks(hidden.shape[1])):
             rows = mixed[item, :, block].transpose(0, 1).flatten(-2)
             hidden[item, block].addcmul_(gate, self.output(rows))
