@@ -344,10 +344,11 @@ class DemaskingPanel(QWidget):
         parts = (
             (colours.raised, "masked"),
             (colours.good, "committed at this step"),
-            (self._fill, "committed before; the stronger, the more probable it was"),
+            (self._fill, "committed before, the more probable the stronger"),
         )
         kinds = [f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts]
-        self.legend.setText(" &nbsp; ".join([*kinds, "rows are codebooks, the coarsest lowest"]))
+        self.legend.setText(" &nbsp; ".join(kinds))
+        self.legend.setToolTip("Rows are codebooks, the coarsest lowest; columns are frames.")
 
     def _show_partial(self) -> None:
         reason = self._reasons[self._side] or ("" if self._step >= 0 else "Nothing is there before the first step.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -29,6 +30,8 @@ from app.panels.roofline_table import RooflineTable
 from app.theme import Colours, set_look
 from engine.measure.roofline.report import RooflineReport, shares
 
+_ROOM_FOR_BOTH = 34
+"""In heights of the font: in a lower panel, plots and table share one place."""
 _INVITATION = (
     "Press Measure A: the model runs the sentence once, then each of its components by itself, and what they take is "
     "shown against the least that this machine needs for their operations and their traffic with memory. B measures "
@@ -115,16 +118,23 @@ class RooflinePanel(QWidget):
         self.headline.setAccessibleName("Summary")
         self.headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         line.addWidget(self.headline, 1)
-        lower = QWidget()
-        column = QVBoxLayout(lower)
+        self.table_button = QPushButton("&Table", checkable=True)
+        self.table_button.setToolTip(
+            "Show the table in the place of the plots; in a higher panel there is room for both"
+        )
+        self.table_button.toggled.connect(self._share_room)
+        line.addWidget(self.table_button)
+        self._plots = plots
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(plots)
+        splitter.addWidget(self.table)
+        splitter.setSizes([22 * em, 12 * em])
+        shown = QWidget()
+        column = QVBoxLayout(shown)
         column.setContentsMargins(0, 0, 0, 0)
         column.addLayout(line)
-        column.addWidget(self.table, 1)
-        self._splitter = QSplitter(Qt.Orientation.Vertical)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.addWidget(plots)
-        self._splitter.addWidget(lower)
-        self._splitter.setSizes([22 * em, 12 * em])
+        column.addWidget(splitter, 1)
         self._invitation = QLabel(wordWrap=True)
         self._invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -133,7 +143,7 @@ class RooflinePanel(QWidget):
         outer.addLayout(top)
         self._stack = QStackedLayout()
         outer.addLayout(self._stack, 1)
-        for one in (self._invitation, self._splitter):
+        for one in (self._invitation, shown):
             self._stack.addWidget(one)
         self.setFocusProxy(self.measure_buttons["A"])
 
@@ -224,6 +234,17 @@ class RooflinePanel(QWidget):
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Plots and table beneath each other where both are of use, else one of them."""
+        low = self.height() < _ROOM_FOR_BOTH * self.fontMetrics().height()
+        self.table_button.setVisible(low)
+        self._plots.setVisible(not (low and self.table_button.isChecked()))
+        self.table.setVisible(not low or self.table_button.isChecked())
+
     def _show(self) -> None:
         if self._reports[self._side] is None:
             self._side = next((side for side in SIDES if self._reports[side] is not None), self._side)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.panels.roofline_plot import SIDES
@@ -90,10 +90,14 @@ class Waterfall(QWidget):
         for number, name in enumerate(names):
             lane = QRectF(area.left(), area.top() + number * step, area.width(), step)
             painter.setPen(QColor(colours.text))
+            painter.setFont(self.font())
             head = QRectF(whole.left() + _GAP * em, lane.top(), named + 2, step)
             painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, TITLES[name])
             height = min(0.8 * step / len(shown), 1.1 * em)
             first = lane.center().y() - height * len(shown) / 2
+            small = QFont(self.font())
+            small.setPixelSize(max(7, min(round(1.15 * height), round(0.85 * em))))
+            painter.setFont(small)
             for place, side in enumerate(shown):
                 bar = QRectF(area.left(), first + place * height, area.width(), height - 1.5)
                 self._paint_bar(painter, bar, side, name, (low, high), colours)
@@ -149,7 +153,7 @@ class Waterfall(QWidget):
             place += spacing
         report = next(one for one in self._reports.values() if one is not None)
         words = f"ms, {report.ceilings.clock}"
-        line = QRectF(area.left(), area.bottom() + 1.2 * em, area.width(), 1.2 * em)
+        line = QRectF(area.left() - 6 * em, area.bottom() + 1.2 * em, area.width() + 12 * em, 1.2 * em)
         painter.drawText(line, Qt.AlignmentFlag.AlignHCenter, words)
 
     def _paint_bar(
@@ -173,7 +177,7 @@ class Waterfall(QWidget):
         share = seconds[name] / report.measured if report.measured else 0.0
         painter.setPen(QColor(colours.muted))
         words = milliseconds(seconds[name]) + (f", {share:.0%}" if abs(share) >= 0.005 else "")
-        width, gap = self.fontMetrics().horizontalAdvance(words) + 2, 0.25 * em
+        width, gap = painter.fontMetrics().horizontalAdvance(words) + 2, 0.25 * em
         # Before the bar where there is no room behind it.
         behind = bar.right() + gap + width <= lane.right() + _NUMBERS * em
         left = bar.right() + gap if behind else bar.left() - gap - width

@@ -177,7 +177,7 @@ class RooflinePlot(QWidget):
         area, em = self._area(whole), self.fontMetrics().height()
         title = QRectF(area.left(), whole.top(), area.width(), _TOP * em)
         painter.setPen(QColor(colours.text))
-        words = "Roofline: what components reach, and what the machine allows"
+        words = "What components reach under their roofs"
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
         self._paint_axes(painter, area, colours)
         taken = list(self._paint_roofs(painter, area, colours))

@@ -219,3 +219,15 @@ def test_rates_are_said_in_their_units() -> None:
         "1.25 TFLOP/s",
         "1 PFLOP/s",
     ]
+
+
+def test_a_low_panel_shows_plots_or_table(panel: RooflinePanel, qtbot: QtBot) -> None:
+    assert panel.table.isVisible() and panel.plot.isVisible() and not panel.table_button.isVisible()
+    panel.resize(700, 360)
+    qtbot.waitUntil(panel.table_button.isVisible)
+    assert panel.plot.isVisible() and not panel.table.isVisible()
+    panel.table_button.click()
+    assert panel.table.isVisible() and not panel.plot.isVisible()
+    panel.resize(1000, 640)
+    qtbot.waitUntil(panel.plot.isVisible)
+    assert panel.table.isVisible()
