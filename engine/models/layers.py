@@ -239,10 +239,10 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.flatten(0, -2)
-        if len(rows) <= products.ROWS or not self.is_packed(x):
+        if len(rows) <= products.FEED_FORWARD_ROWS or not self.is_packed(x):
             return self._at_once(x)
         result = torch.empty_like(rows)
-        for block in products.blocks(len(rows)):
+        for block in products.blocks(len(rows), products.FEED_FORWARD_ROWS):
             result[block] = self._at_once(rows[block])
         return result.view_as(x)
 
@@ -250,7 +250,7 @@ class FeedForward(nn.Module):
         """Add ``gate`` · feed-forward(``norm``(``hidden``)) to ``hidden``, block by block: see
         :meth:`SelfAttention.add_to`."""
         rows = hidden.flatten(0, -2)
-        for block in products.blocks(len(rows)):
+        for block in products.blocks(len(rows), products.FEED_FORWARD_ROWS):
             rows[block].addcmul_(gate, self._at_once(norm(rows[block])))
 
     def _at_once(self, x: Tensor) -> Tensor:

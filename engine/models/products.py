@@ -19,6 +19,8 @@ from torch import Tensor, nn
 
 ROWS = 256
 """Rows of a block: enough that a product reaches full speed, few enough that its results stay in a core's cache."""
+FEED_FORWARD_ROWS = 4 * ROWS
+"""Rows of a feed-forward's block: its results leave the cache anyway, and fewer blocks read the weights less often."""
 NARROWEST = 512
 """Inputs from which on packing pays: in narrower layers, calling a kernel for every block costs more than it saves."""
 
@@ -34,15 +36,15 @@ def available() -> bool:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         product = PackedProduct(torch.randn(384, 640), torch.randn(384))
-        rows = torch.randn(3 * ROWS, 640)
-        tried = (1, 3, 64, ROWS - 1, ROWS, ROWS + 45, 3 * ROWS)
+        rows = torch.randn(FEED_FORWARD_ROWS, 640)
+        tried = (1, 3, 64, ROWS - 1, ROWS, ROWS + 45, FEED_FORWARD_ROWS)
         return all(torch.allclose(product(rows[:one]), product.plain(rows[:one]), atol=1e-3) for one in tried)
 
 
-def blocks(rows: int) -> Iterator[slice]:
-    """Slices of at most :data:`ROWS` that cover ``rows``, of one length but for the last: products of few rows are
-    slow."""
-    length = math.ceil(rows / math.ceil(rows / ROWS))
+def blocks(rows: int, most: int | None = None) -> Iterator[slice]:
+    """Slices of at most ``most`` (:data:`ROWS`) that cover ``rows``, of one length but for the last: products of few
+    rows are slow."""
+    length = math.ceil(rows / math.ceil(rows / (most or ROWS)))
     return (slice(start, min(start + length, rows)) for start in range(0, rows, length))
 
 

@@ -15,6 +15,7 @@ def prepare(backbone: DiffusionTransformer, prepared: str, monkeypatch: pytest.M
             pytest.skip("this build of torch cannot pack weights")
         monkeypatch.setattr(products, "NARROWEST", 1)
         monkeypatch.setattr(products, "ROWS", 8)
+        monkeypatch.setattr(products, "FEED_FORWARD_ROWS", 16)
     if prepared != "plain":
         backbone.fuse()
     packed = {module.is_packed(backbone.final_norm.linear.weight) for module in backbone.block(0)[1:]}

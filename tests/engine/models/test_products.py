@@ -11,7 +11,7 @@ from torch import nn
 
 from engine.models import products
 from engine.models.f5.layers import Attention, FeedForward, RotaryEmbedding
-from engine.models.products import ROWS, PackableLinear, PackedProduct
+from engine.models.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
 
 TOLERANCE = 1e-5
 
@@ -67,7 +67,7 @@ def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm:
 def test_feed_forward_by_blocks_is_the_feed_forward() -> None:
     torch.manual_seed(0)
     module = FeedForward(24, 2).requires_grad_(False)
-    x = torch.randn(2, ROWS + 9, 24)
+    x = torch.randn(2, FEED_FORWARD_ROWS // 2 + 9, 24)
     before = module(x)
     module.fuse()
     assert torch.allclose(module(x), before, atol=TOLERANCE, rtol=0)
