@@ -40,9 +40,10 @@ def report(factor: float = 1.0, precision: str = "float32", model: str = "small"
         Component(NORMS, 8, Work(1e5, 2e6), "float32", 2, 0.0005 * factor),
         Component(SAMPLING, 4, Work(0, 1e5), "float32", 5, 0.00001),
     )
+    decoder = Component(DECODER, 1, Work(1e8, 1e7), "float32", 50, 0.004 * factor)
     phases = (
         Phase("evaluation", "Evaluations", 4, components, 0.022 * factor, 30, (14, 14), "2 branches × 100 frames"),
-        Phase("decoder", "Decoder", 1, (Component(DECODER, 1, Work(1e8, 1e7), "float32", 50, 0.004 * factor),), None, 50),
+        Phase("decoder", "Decoder", 1, (decoder,), None, 50),
     )
     return RooflineReport(model, "Small", Setting(model), known, phases, "A text.", "slt", 2.0, notes=("A note.",))
 
