@@ -31,8 +31,9 @@ from engine.errors import SettingError, TrainingError
 from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.dit import DiT
+from engine.training.batch_queue import BatchQueue
 from engine.training.export import save_official
-from engine.training.f5_mini import LAYER_MATRICES, BatchQueue
+from engine.training.f5_mini import LAYER_MATRICES
 from engine.training.features import Example, Examples
 from engine.training.flow_matching import (
     FlowMatchingDraw,

@@ -7,16 +7,15 @@ design: the corpus's own phone times in training, a table of mean durations at s
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.models.checkpoints import fingerprint
@@ -24,9 +23,10 @@ from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.mel_codec import WEIGHT_FILE, MelCodec
 from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
+from engine.training.batch_queue import held_out_pairs
+from engine.training.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
 from engine.training.export_mega import export_mega
-from engine.training.f5_mini import BatchQueue
 from engine.training.flow_matching import span_error
 from engine.training.latent_flow import (
     LatentBatch,
@@ -35,9 +35,7 @@ from engine.training.latent_flow import (
     draw_latent_problem,
     latent_synthesis_problem,
 )
-from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from engine.training.schedule import AveragedModel, learning_rate_scale
-from engine.training.session import require_finite
+from engine.training.optimisers import LayerMatrices
 
 ARCHITECTURE = DiTConfig(
     dim=192, layers=10, heads=3, ff_hidden=512, local_cond=128, phone_layers=2, phone_heads=4, phone_ff_hidden=384
@@ -53,24 +51,11 @@ VALIDATION_TIMES = (0.05, 0.40)
 
 
 @dataclass(frozen=True)
-class MegaOptions:
+class MegaOptions(BundledOptions):
     """What a run of the recipe can change."""
 
     frames: int = 1_500
-    """Latent frames of one step, padding included."""
-    matrix_rate: float = 0.02
-    """Learning rate of Muon, for the matrices of the layers."""
-    other_rate: float = 1.5e-3
-    """Learning rate of AdamW, for everything else."""
-    warm_up: int = 100
-    hold: float = 0.3
     joined_share: float = 0.7
-    """Share of the items that are two clips of one voice: a prompt and what is said after it."""
-    average_decay: float = 0.999
-    half_precision: bool = False
-    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
-    validation_items: int = 24
-    seed: int = 1
     objective: LatentFlowOptions = field(default_factory=LatentFlowOptions)
 
 
@@ -135,10 +120,10 @@ def _encoded(clips: Sequence[Clip], lengths: Sequence[int], codec: MelCodec) -> 
     return encoded
 
 
-class MegaMini:
+class MegaMini(BundledRecipe[MegaOptions, LatentClip]):
     """Trains a small MegaTTS 3; see :class:`engine.training.session.Recipe`."""
 
-    name = "megatts3-mini"
+    name, term = "megatts3-mini", "flow"
 
     def __init__(
         self,
@@ -150,48 +135,27 @@ class MegaMini:
         architecture: DiTConfig = ARCHITECTURE,
     ) -> None:
         """``codec_folder`` is an exported codec; the corpus's latents are kept in ``work``."""
-        self.corpus, self.codec_folder, self.device, self.options = corpus, codec_folder, device, options
+        self.codec_folder = codec_folder
         codec = MelCodec.load(codec_folder, device)
         self._codec_fingerprint = fingerprint(codec_folder / WEIGHT_FILE)
         kept = work / f"latents-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
-        self._training = latent_clips(corpus.training, codec, kept / "training.npy")
+        clips = latent_clips(corpus.training, codec, kept / "training.npy")
         self._held_out = latent_clips(corpus.held_out, codec, kept / "held_out.npy")
         torch.manual_seed(options.seed)
-        self.model = MegaDiT(architecture)
-        initialise(self.model)
-        self.model.requires_grad_(True).train().to(device)
-        self.average = AveragedModel(self.model, options.average_decay)
-        rates = Rates(options.matrix_rate, options.other_rate)
-        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, half_precision=options.half_precision)
-        self._queue = BatchQueue(self._training, options.frames, options.joined_share, options.seed)
-        self._generator = torch.Generator().manual_seed(options.seed)
+        model = MegaDiT(architecture)
+        initialise(model)
+        super().__init__(corpus, clips, model.requires_grad_(True).train(), LAYER_MATRICES, device, options)
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "corpus": f"flite, {len(self.corpus.training)} clips, {self.corpus.seconds / 3600:.2f} h",
-            "codec": self._codec_fingerprint,
-            "parameters": sum(one.numel() for one in self.model.parameters()),
-            "initial_weights": "random",
-            "options": asdict(self.options),
-        }
+        return {**super().describe(), "codec": self._codec_fingerprint}
 
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        options = self.options
-        batch = collate_latents([[self._training[one] for one in item] for item in self._queue.next()])
-        scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
-        self._optimisers.start(scale)
-        # Drawn on the processor, so that one seed means one run whatever the device.
-        problem = draw_latent_problem(batch, options.objective, self._generator).to(self.device)
-        loss = self._error(self.model, problem)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        self._optimisers.step()
-        self.average.update(self.model, number)
-        return {"flow": float(loss.detach())}
+    def loss(self, items: list[list[LatentClip]]) -> Tensor:
+        batch = collate_latents(items)
+        problem = draw_latent_problem(batch, self.options.objective, self.generator).to(self.device)
+        return self._error(self.model, problem)
 
     def _error(self, model: MegaDiT, problem: LatentProblem) -> Tensor:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.half_precision), _ATTENTION():
+        with self.autocast(), _ATTENTION():
             velocity = model(
                 problem.noised,
                 problem.condition,
@@ -219,29 +183,8 @@ class MegaMini:
 
     @cached_property
     def _validation_batches(self) -> list[LatentBatch]:
-        draw = random.Random(3)
-        items = []
-        for clip in self._held_out[:: max(1, len(self._held_out) // self.options.validation_items)]:
-            others = [one for one in self._held_out if one.voice == clip.voice and one is not clip]
-            items.append([draw.choice(others), clip])
-        items.sort(key=lambda item: sum(clip.frames for clip in item))
-        return [collate_latents(items[start : start + 8]) for start in range(0, len(items), 8)]
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "model": self.model.state_dict(),
-            "average": self.average.module.state_dict(),
-            "optimisers": self._optimisers.state(),
-            "queue": self._queue.state(),
-            "generator": self._generator.get_state(),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
-        self.average.module.load_state_dict(state["average"])
-        self._optimisers.restore(state["optimisers"])
-        self._queue.restore(state["queue"])
-        self._generator.set_state(state["generator"])
+        batches = held_out_pairs(self._held_out, self.options.validation_items, 8)
+        return [collate_latents(items) for items in batches]
 
     def export(self, folder: Path) -> None:
         export_mega(folder, self.average.module, self.codec_folder, self.corpus)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,14 @@ from engine.models.omni_mini.checkpoint import CODEC, CONFIG, DURATIONS, WEIGHTS
 from engine.models.omni_mini.codec import CodecFolder, ResidualCodec
 from engine.models.omni_mini.layout import LAYOUT_FILE, Layout
 from engine.models.quantised_mel import WEIGHT_FILE
+from engine.training.batch_queue import held_out_pairs
+from engine.training.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.corpora import Clip, Corpus
 from engine.training.durations import write_duration_tables
-from engine.training.f5_mini import BatchQueue
 from engine.training.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
 from engine.training.mel_excerpts import VOCABULARY
-from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from engine.training.schedule import AveragedModel, learning_rate_scale
-from engine.training.session import require_finite
-from engine.training.spoken_tokens import SpokenTokens, corpus_tokens, held_out_items
+from engine.training.optimisers import LayerMatrices
+from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
 
 ARCHITECTURE = Qwen3Config(
     hidden=256,
@@ -58,24 +57,13 @@ LONGEST_POSITION = 4_096
 
 
 @dataclass(frozen=True)
-class OmniMiniOptions:
+class OmniMiniOptions(BundledOptions):
     """What a run of the recipe can change."""
 
-    positions: int = 2_400
-    """Of one step, text and canvas and padding."""
-    matrix_rate: float = 0.02
-    """Learning rate of Muon, for the matrices of the layers."""
-    other_rate: float = 1.5e-3
-    """Learning rate of AdamW, for everything else."""
-    warm_up: int = 100
-    hold: float = 0.3
+    frames: int = 1_200
     joined_share: float = 0.7
-    """Share of the items that are a prompt and an utterance of one voice."""
     average_decay: float = 0.998
-    half_precision: bool = False
-    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
     validation_items: int = 12
-    seed: int = 1
     canvas: CanvasOptions = field(default_factory=CanvasOptions)
 
 
@@ -98,10 +86,10 @@ class PhonePairs(nn.Module):
         return (self.first.weight[:, None] + self.second.weight).flatten(0, 1)
 
 
-class OmniMini:
+class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens]):
     """Trains a masked model from random weights; see :class:`engine.training.session.Recipe`."""
 
-    name = "omni-mini"
+    name, term = "omni-mini", "loss"
 
     def __init__(
         self,
@@ -113,63 +101,36 @@ class OmniMini:
         architecture: Qwen3Config = ARCHITECTURE,
     ) -> None:
         """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
-        self.corpus, self.codec, self.device, self.options = corpus, codec, device, options
+        self.codec = codec
+        self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
         model, _ = CodecFolder(codec).read(device)
-        kept = work / f"codes-{fingerprint(codec / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
-        self._training, self._held_out = corpus_tokens(corpus, lambda clip: _codes(clip, model), kept)
+        kept = work / f"codes-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
+        clips, self._held_out = corpus_tokens(corpus, lambda clip: _codes(clip, model), kept)
         sizes = model.config
-        torch.manual_seed(options.seed)
-        config = MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1)
-        self.model = untrained(config).to(device)
         weights = torch.tensor(CODEBOOK_WEIGHTS[: sizes.codebooks], dtype=torch.float32, device=device)
         self._weights = weights / weights.sum()
-        rates = Rates(options.matrix_rate, options.other_rate)
-        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, half_precision=options.half_precision)
-        self.average = AveragedModel(self.model, options.average_decay)
-        self._queue = BatchQueue(self._training, options.positions // 2, options.joined_share, options.seed)
-        self._generator = torch.Generator().manual_seed(options.seed)
-        self._steps = 0
+        torch.manual_seed(options.seed)
+        network = untrained(MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1))
+        super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "corpus": f"flite, {len(self._training)} clips, {self.corpus.seconds / 3600:.2f} h",
-            "frames": sum(one.frames for one in self._training),
-            "codec": fingerprint(self.codec / WEIGHT_FILE),
-            "parameters": sum(one.numel() for one in self.model.parameters()),
-            "initial_weights": "random",
-            "options": asdict(self.options),
-        }
+        frames = sum(one.frames for one in self.clips)
+        return {**super().describe(), "frames": frames, "codec": self._codec_fingerprint}
 
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        options = self.options
-        scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
-        self._optimisers.start(scale)
-        items = [[self._training[one] for one in item] for item in self._queue.next()]
-        # Drawn on the processor, so that one seed means one run whatever the device.
-        canvases = draw(Joined.of(items), self.model.config.mask, options.canvas, self._generator).to(self.device)
-        errors, codebooks = self._errors(self.model, canvases)
-        weights = self._weights[codebooks]
-        loss = (weights * errors).sum() / weights.sum()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        self._optimisers.step()
-        self.average.update(self.model, number)
-        self._steps = number
-        return {"loss": float(loss.detach())}
+    def loss(self, items: list[list[SpokenTokens]]) -> Tensor:
+        canvases = draw(Joined.of(items), self.model.config.mask, self.options.canvas, self.generator).to(self.device)
+        scores, spoken = self._scores(self.model, canvases)
+        errors = functional.cross_entropy(scores, spoken, reduction="none")
+        weights = self._weights[canvases.hidden.nonzero()[:, 1]]
+        return (weights * errors).sum() / weights.sum()
 
     def _scores(self, network: MaskedNetwork, canvases: Canvases) -> tuple[Tensor, Tensor]:
         """Scores (n, entries) of the hidden cells, and what is spoken there (n,)."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.half_precision):
+        with self.autocast():
             frames = canvases.text.shape[1]
             scores = network(canvases.text, canvases.codes, frames, canvases.positions, canvases.seen)
         hidden = canvases.hidden
         return scores[hidden].float(), canvases.spoken[hidden]
-
-    def _errors(self, network: MaskedNetwork, canvases: Canvases) -> tuple[Tensor, Tensor]:
-        """Cross-entropy in nats of every hidden cell (n,), and its codebook (n,)."""
-        errors = functional.cross_entropy(*self._scores(network, canvases), reduction="none")
-        return errors, canvases.hidden.nonzero()[:, 1]
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -191,31 +152,13 @@ class OmniMini:
 
     @cached_property
     def _validation(self) -> list[Joined]:
-        return [Joined.of(items) for items in held_out_items(self._held_out, self.options.validation_items)]
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "model": self.model.state_dict(),
-            "average": self.average.module.state_dict(),
-            "optimisers": self._optimisers.state(),
-            "queue": self._queue.state(),
-            "generator": self._generator.get_state(),
-            "steps": self._steps,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
-        self.average.module.load_state_dict(state["average"])
-        self._optimisers.restore(state["optimisers"])
-        self._queue.restore(state["queue"])
-        self._generator.set_state(state["generator"])
-        self._steps = state["steps"]
+        return [Joined.of(items) for items in held_out_pairs(self._held_out, self.options.validation_items, 6)]
 
     def export(self, folder: Path) -> None:
         """Write a folder that :class:`engine.models.omni_mini.checkpoint.OmniMiniFolder` reads."""
         folder.mkdir(parents=True, exist_ok=True)
         network = self.average.module
-        metadata = {"format": "pt", "steps": str(self._steps)}
+        metadata = {"format": "pt", "steps": str(self.steps)}
         write_atomically(folder / WEIGHTS, save(official_tensors(network), metadata))
         _write_json(folder / CONFIG, _described(network.config))
         _write_json(folder / LAYOUT_FILE, LAYOUT.as_dict())

@@ -6,7 +6,6 @@ Where they come from does not matter here: recordings through a speech tokenizer
 
 from __future__ import annotations
 
-import random
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +41,7 @@ class SpokenTokens:
 
     @property
     def frames(self) -> int:
-        """How many tokens it has; named for :class:`engine.training.f5_mini.BatchQueue`."""
+        """How many tokens it has; named for :class:`engine.training.batch_queue.BatchQueue`."""
         return len(self.codes)
 
 
@@ -167,15 +166,3 @@ def collate_rows(rows: Sequence[Row]) -> TokenBatch:
         labels[number, :length] = torch.tensor(row.labels)
         heard[number, :length] = True
     return TokenBatch(ids, torch.arange(longest), labels, heard)
-
-
-def held_out_items(utterances: Sequence[SpokenTokens], count: int, size: int = 6) -> list[list[list[SpokenTokens]]]:
-    """Batches of about ``count`` items, the same every time: an utterance after another one of its voice, which is how
-    models speak after a prompt."""
-    draw = random.Random(3)
-    items = []
-    for one in utterances[:: max(1, len(utterances) // count)]:
-        others = [other for other in utterances if other.voice == one.voice and other is not one]
-        items.append([draw.choice(others), one] if others else [one])
-    items.sort(key=lambda item: sum(one.frames for one in item))
-    return [items[start : start + size] for start in range(0, len(items), size)]

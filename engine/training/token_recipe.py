@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from engine.errors import TrainingError
-from engine.training.f5_mini import BatchQueue
+from engine.training.batch_queue import BatchQueue, held_out_pairs
 from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
 from engine.training.schedule import AveragedModel, learning_rate_scale
 from engine.training.session import require_finite
-from engine.training.spoken_tokens import Collate, SpokenTokens, TokenBatch, held_out_items
+from engine.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 from engine.training.token_network import TokenNetwork
 
 LAYER_MATRICES = LayerMatrices("layers.")
@@ -144,7 +144,7 @@ class TokenRecipe:
 
     @cached_property
     def _validation_batches(self) -> list[TokenBatch]:
-        batches = held_out_items(self.data.held_out, self.options.validation_items)
+        batches = held_out_pairs(self.data.held_out, self.options.validation_items, 6)
         return [self.collate(items) for items in batches]
 
     def state(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import torch
 
 from engine.models.omni_mini.codec import CodecFolder, ResidualCodecConfig
 from engine.training.codec_mini import CodecMiniOptions, CodecMiniRecipe
-from engine.training.session import Budget, Session
+from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
@@ -89,24 +89,9 @@ def test_each_further_codebook_brings_the_copy_closer():
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
-    def session(work: Path) -> Session:
-        return Session(recipe(), work, Budget(steps=6), report=lambda line: None)
-
-    whole = session(tmp_path / "whole")
-    whole.begin(resume=False)
-    assert whole.run()
-    broken = session(tmp_path / "broken")
-    broken.begin(resume=False)
-    for number in range(1, 4):
-        broken.recipe.step(number, (number - 1) / 6)
-        broken.number = number
-    broken.save()
-    resumed = session(tmp_path / "broken")
-    resumed.begin(resume=True)
-    assert resumed.run()
-    ours, theirs = resumed.recipe.average.module.state_dict(), whole.recipe.average.module.state_dict()
-    assert all(map(torch.equal, ours.values(), theirs.values()))
-    assert torch.equal(resumed.recipe._uses, whole.recipe._uses)
+    whole, resumed = whole_and_resumed(recipe, tmp_path)
+    assert same_weights(resumed.average.module, whole.average.module)
+    assert torch.equal(resumed._uses, whole._uses)
 
 
 def test_the_export_is_a_codec_that_the_model_loads(tmp_path: Path):

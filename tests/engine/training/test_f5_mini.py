@@ -15,8 +15,9 @@ from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.dit import DiT
 from engine.paths import resource
 from engine.training import f5_mini
+from engine.training.batch_queue import BatchQueue
 from engine.training.durations import duration_table
-from engine.training.f5_mini import ARCHITECTURE, VOCABULARY, BatchQueue, F5Mini, F5Options
+from engine.training.f5_mini import ARCHITECTURE, VOCABULARY, F5Mini, F5Options
 from tests.engine.training.toy_corpus import toy_clip, toy_corpus
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)

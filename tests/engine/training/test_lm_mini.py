@@ -11,8 +11,8 @@ import torch
 from engine.models.lm_mini.checkpoint import LmMiniFolder
 from engine.models.lm_mini.speech_tokenizer import SpeechTokenizerConfig
 from engine.training.lm_mini import ARCHITECTURE, LmMini, LmMiniOptions, layout_of
-from engine.training.session import Budget, Session
 from engine.training.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
+from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
@@ -61,24 +61,8 @@ def test_tokens_stand_beside_their_phones_and_are_made_once(tokenizer: Path, tmp
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tokenizer: Path, tmp_path: Path):
-    def session(name: str) -> Session:
-        work = tmp_path / name
-        return Session(recipe(tokenizer, work), work, Budget(steps=6), report=lambda line: None)
-
-    whole = session("whole")
-    whole.begin(resume=False)
-    assert whole.run()
-    broken = session("broken")
-    broken.begin(resume=False)
-    for number in range(1, 4):
-        broken.recipe.step(number, (number - 1) / 6)
-        broken.number = number
-    broken.save()
-    resumed = session("broken")
-    resumed.begin(resume=True)
-    assert resumed.run()
-    ours, theirs = resumed.recipe.average.module.state_dict(), whole.recipe.average.module.state_dict()
-    assert all(map(torch.equal, ours.values(), theirs.values()))
+    whole, resumed = whole_and_resumed(lambda: recipe(tokenizer, tmp_path / "tokens"), tmp_path)
+    assert same_weights(resumed.average.module, whole.average.module)
 
 
 def test_the_export_is_a_folder_that_the_engine_and_transformers_load(tokenizer: Path, tmp_path: Path):

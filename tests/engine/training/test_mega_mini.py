@@ -22,7 +22,7 @@ from engine.setting import Setting
 from engine.training import mega_mini
 from engine.training.mega_mini import ARCHITECTURE, MegaMini, MegaOptions, collate_latents, latent_clips
 from engine.training.mel_codec import MelCodecOptions, MelCodecRecipe
-from engine.training.session import Budget, Session
+from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
@@ -70,27 +70,9 @@ def test_the_held_out_loss_falls_at_both_times(half: bool, codec_folder: Path, t
 
 
 def test_a_resumed_run_ends_with_the_same_bits(codec_folder: Path, tmp_path: Path):
-    def session(work: Path) -> Session:
-        return Session(recipe(codec_folder, tmp_path / "latents"), work, Budget(steps=6), report=lambda line: None)
-
-    whole = session(tmp_path / "whole")
-    whole.begin(resume=False)
-    assert whole.run()
-
-    broken = session(tmp_path / "broken")
-    broken.begin(resume=False)
-    for number in range(1, 4):
-        broken.recipe.step(number, (number - 1) / 6)
-        broken.number = number
-    broken.save()
-    resumed = session(tmp_path / "broken")
-    resumed.begin(resume=True)
-    assert resumed.run()
-    for ours, theirs in (
-        (resumed.recipe.model, whole.recipe.model),
-        (resumed.recipe.average.module, whole.recipe.average.module),
-    ):
-        assert all(map(torch.equal, ours.state_dict().values(), theirs.state_dict().values()))
+    whole, resumed = whole_and_resumed(lambda: recipe(codec_folder, tmp_path / "latents"), tmp_path)
+    assert same_weights(resumed.model, whole.model)
+    assert same_weights(resumed.average.module, whole.average.module)
 
 
 def test_all_parameters_learn(codec_folder: Path, tmp_path: Path):

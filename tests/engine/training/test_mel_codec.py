@@ -9,7 +9,8 @@ import torch
 
 from engine.models.megatts3.mel_codec import MelCodec, MelCodecConfig
 from engine.training.mel_codec import MelCodecOptions, MelCodecRecipe
-from engine.training.session import LOG, Budget, Session
+from engine.training.session import LOG
+from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
@@ -48,28 +49,10 @@ def test_the_encoder_sees_a_lifted_floor_and_the_decoder_is_to_give_without():
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
-    def session(work: Path) -> Session:
-        return Session(recipe(), work, Budget(steps=6), report=lambda line: None)
-
-    whole = session(tmp_path / "whole")
-    whole.begin(resume=False)
-    assert whole.run()
-
-    broken = session(tmp_path / "broken")
-    broken.begin(resume=False)
-    for number in range(1, 4):
-        broken.recipe.step(number, (number - 1) / 6)
-        broken.number = number
-    broken.save()
-    resumed = session(tmp_path / "broken")
-    resumed.begin(resume=True)
-    assert resumed.run()
-    for ours, theirs in (
-        (resumed.recipe.model, whole.recipe.model),
-        (resumed.recipe.average.module, whole.recipe.average.module),
-        (resumed.recipe.classifier, whole.recipe.classifier),
-    ):
-        assert all(map(torch.equal, ours.state_dict().values(), theirs.state_dict().values()))
+    whole, resumed = whole_and_resumed(recipe, tmp_path)
+    assert same_weights(resumed.model, whole.model)
+    assert same_weights(resumed.average.module, whole.average.module)
+    assert same_weights(resumed.classifier, whole.classifier)
     header = json.loads((tmp_path / "whole" / LOG).read_text(encoding="utf-8").splitlines()[0])
     assert header["recipe"] == "mel-codec"
 

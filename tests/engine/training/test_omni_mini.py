@@ -14,12 +14,12 @@ from engine.models.omni_mini.codec import CodecFolder, ResidualCodecConfig
 from engine.training.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.mel_excerpts import VOCABULARY
 from engine.training.omni_mini import ARCHITECTURE, LAYOUT, OmniMini, OmniMiniOptions, PhonePairs
-from engine.training.session import Budget, Session
+from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
 SMALL = replace(ARCHITECTURE, hidden=32, layers=2, heads=2, key_value_heads=1, head_width=16, feed_forward=48)
-QUICK = OmniMiniOptions(positions=600, warm_up=3, average_decay=0.8, validation_items=4)
+QUICK = OmniMiniOptions(frames=300, warm_up=3, average_decay=0.8, validation_items=4)
 SIZES = ResidualCodecConfig(
     codebooks=3,
     codes=16,
@@ -62,7 +62,7 @@ def test_what_is_said_is_learnt(codec: Path, tmp_path: Path, half: bool):
 def test_text_tells_the_phones_of_both_halves_of_every_frame(codec: Path, tmp_path: Path):
     run = recipe(codec, tmp_path / "work")
     model, _ = CodecFolder(codec).read()
-    for ours, clip in zip(run._training, toy_corpus().training, strict=True):
+    for ours, clip in zip(run.clips, toy_corpus().training, strict=True):
         by_frame = labels(clip.phones, clip.frames, VOCABULARY)
         assert len(ours.phones) == len(ours.codes) == clip.frames // 4
         first, second = np.divmod(ours.phones, len(VOCABULARY.phones))
@@ -89,24 +89,8 @@ def test_rare_pairs_of_phones_are_known_by_their_phones():
 
 
 def test_a_resumed_run_ends_with_the_same_bits(codec: Path, tmp_path: Path):
-    def session(name: str) -> Session:
-        work = tmp_path / name
-        return Session(recipe(codec, work), work, Budget(steps=6), report=lambda line: None)
-
-    whole = session("whole")
-    whole.begin(resume=False)
-    assert whole.run()
-    broken = session("broken")
-    broken.begin(resume=False)
-    for number in range(1, 4):
-        broken.recipe.step(number, (number - 1) / 6)
-        broken.number = number
-    broken.save()
-    resumed = session("broken")
-    resumed.begin(resume=True)
-    assert resumed.run()
-    ours, theirs = resumed.recipe.average.module.state_dict(), whole.recipe.average.module.state_dict()
-    assert all(map(torch.equal, ours.values(), theirs.values()))
+    whole, resumed = whole_and_resumed(lambda: recipe(codec, tmp_path / "codes"), tmp_path)
+    assert same_weights(resumed.average.module, whole.average.module)
 
 
 def test_the_export_is_the_official_layout_and_scores_as_the_trained_network(codec: Path, tmp_path: Path):

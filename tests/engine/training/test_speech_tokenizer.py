@@ -8,8 +8,8 @@ import torch
 
 from engine.models.lm_mini.speech_tokenizer import SpeechTokenizerConfig, TokenizerFolder
 from engine.training.mel_excerpts import VOCABULARY
-from engine.training.session import Budget, Session
 from engine.training.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
+from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
@@ -58,23 +58,8 @@ def test_excerpts_have_a_phone_for_every_frame():
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
-    def session(work: Path) -> Session:
-        return Session(recipe(), work, Budget(steps=6), report=lambda line: None)
-
-    whole = session(tmp_path / "whole")
-    whole.begin(resume=False)
-    assert whole.run()
-    broken = session(tmp_path / "broken")
-    broken.begin(resume=False)
-    for number in range(1, 4):
-        broken.recipe.step(number, (number - 1) / 6)
-        broken.number = number
-    broken.save()
-    resumed = session(tmp_path / "broken")
-    resumed.begin(resume=True)
-    assert resumed.run()
-    ours, theirs = resumed.recipe.average.module.state_dict(), whole.recipe.average.module.state_dict()
-    assert all(map(torch.equal, ours.values(), theirs.values()))
+    whole, resumed = whole_and_resumed(recipe, tmp_path)
+    assert same_weights(resumed.average.module, whole.average.module)
 
 
 def test_the_export_is_a_tokenizer_that_the_model_loads(tmp_path: Path):
