@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import pickle
 import pickletools
 import re
@@ -14,6 +15,7 @@ import struct
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -38,6 +40,14 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
     if nested:
         raise CheckpointError(f"{path} is no plain list of weights: {_shown(nested)} is not a tensor.")
     return content
+
+
+def read_description(path: Path) -> Any:
+    """What the JSON file beside a bundled model's weights says. Raises :class:`CheckpointError`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from error
 
 
 def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from engine import cli, models
 from engine.models import downloads
+from engine.models.base import SpeechModel
 from tests.engine.models.hub import Hub
 
 
@@ -22,3 +24,19 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def paretone(
+    model: SpeechModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs the command line in this process with ``model``, a fixture of the test's own, which is loaded already; exit
+    code and both outputs."""
+    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = cli.main([str(one) for one in arguments])
+        return code, *capsys.readouterr()
+
+    return run

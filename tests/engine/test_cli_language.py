@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine import cli, models
 from engine.models.lm_mini.adapter import LmMiniSpeech
 from engine.models.lm_mini.decoding import MelTokenDecoder
 from engine.models.token_decoder import StreamingDifference
@@ -21,21 +20,6 @@ MODEL = ("--model", "lm-mini")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
     return load(write_all(tmp_path_factory.mktemp("language") / "model"))
-
-
-@pytest.fixture
-def paretone(
-    model: LmMiniSpeech, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs the command line in this process, with the model that is loaded already; exit code and both outputs."""
-    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main([str(one) for one in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_speaking(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine import cli, models
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, write_release
 
@@ -20,21 +19,6 @@ QUICK = ("--no-clone", "--steps", "4")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> OmniVoiceSpeech:
     return load(write_release(tmp_path_factory.mktemp("omnivoice") / "model"))
-
-
-@pytest.fixture
-def paretone(
-    model: OmniVoiceSpeech, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs the command line in this process, with the model that is loaded already; exit code and both outputs."""
-    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main([str(one) for one in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_speaking(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

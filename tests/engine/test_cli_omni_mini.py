@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine import cli, models
 from engine.models import load_model
 from engine.models.omni_mini.adapter import OmniMiniSpeech
 from tests.engine.small_omni_mini import write_model
@@ -21,21 +20,6 @@ SPEAK = ("speak", "--model", "omni-mini", "--text", "Rice is often served. The b
 def model(tmp_path_factory: pytest.TempPathFactory) -> OmniMiniSpeech:
     root = write_model(tmp_path_factory.mktemp("masked") / "model")
     return load_model("omni-mini", folder=str(root), device="cpu")
-
-
-@pytest.fixture
-def paretone(
-    model: OmniMiniSpeech, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs the command line in this process, with the model that is loaded already; exit code and both outputs."""
-    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main([str(one) for one in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_speaking(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from engine.errors import CheckpointError
 from engine.front_end.durations import DurationTable
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.causal import CausalConfig, CausalTransformer
-from engine.models.checkpoints import check_shapes, load_strictly, read_weights
+from engine.models.checkpoints import check_shapes, load_strictly, read_description, read_weights
 from engine.models.language_network import DraftTensors, LanguageNetwork
 from engine.models.lm_mini.layout import LAYOUT_FILE, Layout
 from engine.models.lm_mini.speech_tokenizer import SpeechTokenizer, TokenizerFolder
@@ -57,12 +56,7 @@ class LmMiniFolder:
 
     def config(self) -> CausalConfig:
         """Sizes of the transformer."""
-        path = self.root / CONFIG
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from error
-        return CausalConfig.read(data)
+        return CausalConfig.read(read_description(self.root / CONFIG))
 
     def network(self, device: torch.device) -> LanguageNetwork:
         """The model's own network, for inference."""

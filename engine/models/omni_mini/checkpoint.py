@@ -10,14 +10,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import CheckpointError
 from engine.front_end.durations import DurationTable
-from engine.models.checkpoints import load_strictly, read_weights
+from engine.models.checkpoints import load_strictly, read_description, read_weights
 from engine.models.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.omni_mini.codec import CodecFolder
 from engine.models.omni_mini.layout import LAYOUT_FILE, Layout
@@ -45,12 +43,7 @@ class OmniMiniFolder:
 
     def config(self) -> MaskedConfig:
         """Sizes of the network."""
-        path = self.root / CONFIG
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from error
-        return MaskedConfig.read(data)
+        return MaskedConfig.read(read_description(self.root / CONFIG))
 
     def network(self) -> MaskedNetwork:
         """The network in float32, on the processor."""
