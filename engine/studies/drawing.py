@@ -72,8 +72,8 @@ class _Scale:
 
     @property
     def ticks(self) -> list[float]:
-        """Some five round values."""
-        raw = (self._high - self._low) / 5
+        """Some four to six round values."""
+        raw = (self._high - self._low) / 6
         power = 10 ** math.floor(math.log10(raw))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
         first = math.ceil(self._low / step)
@@ -118,11 +118,16 @@ def _point(point: Point, across: _Scale, down: _Scale, group: int) -> list[str]:
     parts = [
         f"<g><title>{escape(point.label)}</title>",
         f'<path d="M{left:.1f} {y:.1f} H{right:.1f} M{x:.1f} {low:.1f} V{high:.1f}" stroke="{colour}" opacity=".45"/>',
-        _shape(x, y, SHAPES[group % len(SHAPES)], colour, point.on_front),
+        _shape(x, y, _shape_of(group), colour, point.on_front),
     ]
     if point.mark:
         parts.append(f'<text x="{x + 7:.1f}" y="{y - 6:.1f}" font-size="11">{escape(point.mark)}</text>')
     return [*parts, "</g>"]
+
+
+def _shape_of(group: int) -> str:
+    """Another one each time the colours begin again, so that 32 groups look different."""
+    return SHAPES[(group + group // len(COLOURS)) % len(SHAPES)]
 
 
 def _shape(x: float, y: float, shape: str, colour: str, filled: bool) -> str:
@@ -143,6 +148,6 @@ def _legend(groups: Sequence[str], columns: int) -> list[str]:
     parts, width = [], (WIDTH - LEFT - RIGHT) / columns
     for index, group in enumerate(groups):
         x, y = LEFT + 8 + width * (index % columns), TOP + 18 * (index // columns)
-        parts.append(_shape(x, y - 4, SHAPES[index % len(SHAPES)], COLOURS[index % len(COLOURS)], True))
+        parts.append(_shape(x, y - 4, _shape_of(index), COLOURS[index % len(COLOURS)], True))
         parts.append(f'<text x="{x + 12:.1f}" y="{y}">{escape(group)}</text>')
     return parts
