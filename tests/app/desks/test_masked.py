@@ -105,12 +105,18 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(window: MainWindow, qtbot: QtBot
     qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE)
     panel.go_to(1)
     assert panel.partial_button.isEnabled(), panel.partial_button.toolTip()
-    heard: list[PartialDecoded] = []
-    window.bridge.happened.connect(lambda event: heard.append(event) if isinstance(event, PartialDecoded) else None)
+    heard: list[tuple[PartialDecoded, Mode]] = []
+
+    def follow(event: object) -> None:
+        # The window has heard of it before: what is played is looked at before it ends.
+        if isinstance(event, PartialDecoded):
+            heard.append((event, listen.player.comparison.mode))
+
+    window.bridge.happened.connect(follow)
     assert ended(window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
-    (sound,) = heard
+    ((sound, mode),) = heard
     assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
-    assert listen.player.comparison.mode is Mode.STREAM, "it is played without being a take"
+    assert mode is Mode.STREAM, "it is played without being a take"
     state.load_model("f5-mini", device="cpu")
     qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()
