@@ -8,16 +8,19 @@ aside with its files. What goes wrong is told in a sentence, as the database's o
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 from engine import files
 from engine.errors import PlainError, SettingError
+from engine.setting import Setting
 
 AUDIO = "audio"
 """Folder of the recordings beside a database."""
@@ -215,3 +218,14 @@ _OPERATIONAL = {
     sqlite3.SQLITE_IOERR: "the disk is full or failing; free some space or choose another folder",
     sqlite3.SQLITE_READONLY: "you may not write there; choose another folder",
 }
+
+
+@lru_cache(maxsize=4096)
+def setting_of(text: str) -> Setting:
+    """The setting that a row holds. Takes share theirs: reading each only once makes long histories open quickly."""
+    return Setting.from_json(json.loads(text))
+
+
+def json_text(data: object) -> str:
+    """JSON as rows hold it."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

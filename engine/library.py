@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from engine import files
-from engine.database import AUDIO, AUDIO_NAME, Database
+from engine.database import AUDIO, AUDIO_NAME, Database, json_text, setting_of
 from engine.errors import LibraryError
 from engine.setting import Setting
 from engine.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace
@@ -190,18 +189,18 @@ class Library(Database):
             take.text,
             take.voice,
             take.setting.model,
-            _json(take.setting.to_json()),
+            json_text(take.setting.to_json()),
             take.sample_rate,
             len(take.samples),
-            _json(asdict(take.measurements)),
-            _json(_trace_json(take.trace)),
+            json_text(asdict(take.measurements)),
+            json_text(_trace_json(take.trace)),
             take.label,
             int(take.starred),
             take.fidelity_to,
             take.log_mel_distance,
-            _json(take.notes),
+            json_text(take.notes),
             take.machine,
-            _json(asdict(take.metrics)),
+            json_text(asdict(take.metrics)),
         )
         with self._problems("written"), self._writing():
             if take.id in self:
@@ -256,7 +255,7 @@ def _summary(row: tuple) -> TakeSummary:
         created,
         text,
         voice,
-        _setting(setting),
+        setting_of(setting),
         rate,
         frames,
         Measurements(**json.loads(measured)),
@@ -268,12 +267,6 @@ def _summary(row: tuple) -> TakeSummary:
         machine,
         Metrics(**json.loads(metrics)),
     )
-
-
-@lru_cache(maxsize=4096)
-def _setting(text: str) -> Setting:
-    """Takes share their settings: reading each only once makes long histories open quickly."""
-    return Setting.from_json(json.loads(text))
 
 
 def _trace_json(trace: Trace) -> dict:
@@ -288,7 +281,3 @@ def _trace(text: str) -> Trace:
     computed = tuple(tuple(chunk) for chunk in data.get("computed", ()))
     inner = {name: kind.from_json(data[name]) for name, kind in _INNER.items() if name in data}
     return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]), computed=computed, **inner)
-
-
-def _json(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

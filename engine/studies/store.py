@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from engine import files
-from engine.database import AUDIO, Database
+from engine.database import AUDIO, Database, json_text, setting_of
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
 from engine.setting import Setting
@@ -199,7 +199,7 @@ class Store(Database):
             self._connection.execute(
                 "INSERT INTO study VALUES (1, ?, ?, '', ?, ?, ?) ON CONFLICT (one) DO UPDATE SET title = "
                 "excluded.title, definition = excluded.definition, file = excluded.file",
-                (study.title, study.model, _json(study.to_json()), file, now),
+                (study.title, study.model, json_text(study.to_json()), file, now),
             )
             self._add_settings(study.candidates)
 
@@ -235,7 +235,7 @@ class Store(Database):
     def _add_settings(self, candidates: Iterable[Candidate]) -> None:
         (place,) = self._connection.execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
         for number, one in enumerate(candidates):
-            values = one.key, place + number, one.name, one.origin, one.baseline, _json(one.setting.to_json())
+            values = one.key, place + number, one.name, one.origin, one.baseline, json_text(one.setting.to_json())
             self._connection.execute(
                 "INSERT INTO settings (key, place, name, origin, baseline, setting) VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (key) DO UPDATE SET name = excluded.name WHERE excluded.name != ''",
@@ -247,7 +247,7 @@ class Store(Database):
         query = "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place"
         rows = self._rows(query)
         with self._problems("read"):
-            return tuple(StoredSetting(*row[:5], _setting(row[5]), row[6]) for row in rows)
+            return tuple(StoredSetting(*row[:5], setting_of(row[5]), row[6]) for row in rows)
 
     def rule_out(self, setting: str, problem: str) -> None:
         """Note that a setting cannot be run, and why; ``""`` for one that can after all."""
@@ -271,14 +271,14 @@ class Store(Database):
             take.voice,
             take.sample_rate,
             len(take.samples),
-            _json(asdict(take.measurements)),
-            _json(asdict(metrics)),
+            json_text(asdict(take.measurements)),
+            json_text(asdict(metrics)),
             log_mel_distance,
             made.clock_seconds,
             made.clock,
             made.busy_seconds,
-            _json([[one.judge, dict(one.figures), one.heard] for one in made.verdicts]),
-            _json(take.notes),
+            json_text([[one.judge, dict(one.figures), one.heard] for one in made.verdicts]),
+            json_text(take.notes),
             take.machine,
         )
         with self._problems("written"), self._writing():
@@ -359,7 +359,7 @@ class Store(Database):
     # --- What else comes of it ----------------------------------------------------------------------------------------
     def add_table(self, prepared: Prepared) -> None:
         """Keep a setting's strategy table."""
-        content = _json(prepared.table.to_json())
+        content = json_text(prepared.table.to_json())
         with self._problems("written"), self._writing():
             self._connection.execute(
                 "INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds)
@@ -379,7 +379,7 @@ class Store(Database):
 
     def add_reference(self, referred: Referred) -> None:
         """Keep what the judges heard in the reference speech of an utterance."""
-        verdicts = _json([[one.judge, dict(one.figures), one.heard] for one in referred.verdicts])
+        verdicts = json_text([[one.judge, dict(one.figures), one.heard] for one in referred.verdicts])
         with self._problems("written"), self._writing():
             self._connection.execute(
                 "INSERT OR REPLACE INTO refs VALUES (?, ?, ?)", (referred.task.spoken.key, verdicts, referred.why_not)
@@ -404,7 +404,7 @@ class Store(Database):
 
     def put_trial(self, trial: StoredTrial) -> None:
         """Keep a search's trial, in place of what was known of it."""
-        values = trial.number, _json(dict(trial.params)), trial.setting, trial.state, _json(dict(trial.outcome))
+        values = trial.number, json_text(dict(trial.params)), trial.setting, trial.state, json_text(dict(trial.outcome))
         with self._problems("written"), self._writing():
             self._connection.execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
 
@@ -443,12 +443,3 @@ def _take(row: tuple) -> StoredTake:
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:
     return tuple(Verdict(judge, figures, heard) for judge, figures, heard in json.loads(text))
-
-
-@lru_cache(maxsize=4096)
-def _setting(text: str) -> Setting:
-    return Setting.from_json(json.loads(text))
-
-
-def _json(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
