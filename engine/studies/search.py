@@ -76,7 +76,7 @@ class Searcher:
         earlier = store.trials()
         self._number = max((one.number for one in earlier), default=-1) + 1
         for one in earlier:
-            if one.state == COMPLETE:
+            if one.state in (COMPLETE, RULED_OUT):
                 self._remember(one)
         self._waiting = [one for one in earlier if one.state == RUNNING]
         self._spent = sum(one.state in (COMPLETE, FAILED) for one in earlier)
@@ -188,13 +188,12 @@ class Searcher:
         if not set(stored.params) <= set(axes):
             return  # The study's space was changed since.
         distributions = {name: self._distribution(axes[name]) for name in stored.params}
+        told: dict[str, object] = {"state": self._kept_away}
+        if stored.state == COMPLETE:
+            values, constraints = stored.outcome["values"], stored.outcome["constraints"]
+            told = {"values": list(values), "constraints": dict(constraints) or None}
         try:
-            trial = self._optuna.trial.create_trial(
-                params=dict(stored.params),
-                distributions=distributions,
-                values=list(stored.outcome["values"]),
-                constraints=dict(stored.outcome["constraints"]) or None,
-            )
+            trial = self._optuna.trial.create_trial(params=dict(stored.params), distributions=distributions, **told)
         except ValueError:
             return
         self._memory.add_trial(trial)
@@ -231,9 +230,16 @@ class Searcher:
 
     def _rule_out(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
         """A setting that is not run: no trial, but Optuna learns to keep away."""
-        self._memory.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+        self._memory.tell(trial, state=self._kept_away)
         self._store.put_trial(StoredTrial(self._take_number(), params, key, RULED_OUT, {"problem": problem}))
         self._ruled_out += 1
+
+    @property
+    def _kept_away(self) -> optuna.trial.TrialState:
+        """What a ruled-out setting is to Optuna: with one objective as bad as any, with several nothing at all, since
+        its samplers know no worst then."""
+        states = self._optuna.trial.TrialState
+        return states.PRUNED if len(self._search.objectives) == 1 else states.FAIL
 
     def _take_number(self) -> int:
         self._number += 1
