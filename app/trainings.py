@@ -143,7 +143,7 @@ def _student(job: int, place: Place, plan: Plan) -> Command:
     )
 
 
-def _language_model(recipe: str) -> Callable[[int, Place, Plan], Command]:
+def _bundled(recipe: str) -> Callable[[int, Place, Plan], Command]:
     def command(job: int, place: Place, plan: Plan) -> Command:
         return TrainBundledModel(
             job,
@@ -285,53 +285,91 @@ _CORPUS = _count(
     20_000,
     40,
 )
-TOKENIZER = Training(
-    name="speech-tokenizer",
-    title="Speech tokenizer (from nothing)",
-    families=("language",),
-    intro="Makes the bundled language model's speech tokenizer: mel frames to one code of 1,920 for every two, and "
-    f"back. {_FLITE}",
-    knobs=(_CORPUS,),
-    found=(
-        Found("mel", "error of copies, log mel", share=False),
-        Found("phones", "phones known from the codes"),
-        Found("codes", "codes in use", share=False),
-    ),
-    progress="At step {step} copies of held-out speech are {found} from it in log mel.",
-    command=_language_model("speech-tokenizer"),
-    minutes=lambda info: 20.0,
-    folder=lambda model, knobs: "speech-tokenizer",
-    takes_manifest=False,
+
+
+def _from_nothing(
+    recipe: str,
+    title: str,
+    family: str,
+    intro: str,
+    minutes: float,
+    found: tuple[Found, ...],
+    progress: str,
+    knobs: tuple[Knob, ...] = (),
+) -> Training:
+    """A model that is made by ``recipe`` from what flite speaks."""
+    return Training(
+        name=recipe,
+        title=f"{title} (from nothing)",
+        families=(family,),
+        intro=f"{intro} {_FLITE}",
+        knobs=(*knobs, _CORPUS),
+        found=found,
+        progress=progress,
+        command=_bundled(recipe),
+        minutes=lambda info: minutes,
+        folder=lambda model, knobs: f"{recipe}-from-nothing",
+        takes_manifest=False,
+    )
+
+
+def _codec(what: str) -> Text:
+    """Where the codec is that a model from nothing speaks through."""
+    return Text(
+        "codec",
+        what.capitalize(),
+        f"Folder of a {what} that was made here (its folder export); empty for the bundled one.",
+        default="",
+        effect=Effect.AFTER_TRAINING,
+        longest=1_000,
+    )
+
+
+_COPIES = (Found("mel", "error of copies, log mel", share=False), Found("phones", "phones known from the codes"))
+_COPIED = "At step {step} copies of held-out speech are {found} from it in log mel."
+_CROSS_ENTROPY = Found("cross_entropy", "cross-entropy of held-out speech, nats", share=False)
+_PREDICTED = "At step {step} the cross-entropy of held-out speech is {found} nats."
+TOKENIZER = _from_nothing(
+    "speech-tokenizer",
+    "Speech tokenizer",
+    "language",
+    "Makes the bundled language model's speech tokenizer: mel frames to one code of 1,920 for every two, and back.",
+    20.0,
+    (*_COPIES, Found("codes", "codes in use", share=False)),
+    _COPIED,
 )
-LANGUAGE_MODEL = Training(
-    name="lm-mini",
-    title="LM mini (from nothing)",
-    families=("language",),
-    intro="Makes a language model like the bundled one, which speaks through a speech tokenizer. To hear it, load LM "
-    f"mini from the folder that is made. {_FLITE}",
-    knobs=(
-        Text(
-            "codec",
-            "Tokenizer",
-            "Folder of a speech tokenizer that was made here (its folder export); empty for the bundled one.",
-            default="",
-            effect=Effect.AFTER_TRAINING,
-            longest=1_000,
-        ),
-        _CORPUS,
-    ),
-    found=(
-        Found("cross_entropy", "cross-entropy of held-out speech, nats", share=False),
-        Found("first", "predicts what was spoken"),
-        Found("among_ten", "has it among ten"),
-    ),
-    progress="At step {step} the cross-entropy of held-out speech is {found} nats.",
-    command=_language_model("lm-mini"),
-    minutes=lambda info: 50.0,
-    folder=lambda model, knobs: "lm-mini-from-nothing",
-    takes_manifest=False,
+LANGUAGE_MODEL = _from_nothing(
+    "lm-mini",
+    "LM mini",
+    "language",
+    "Makes a language model like the bundled one, which speaks through a speech tokenizer. To hear it, load LM mini from "
+    "the folder that is made.",
+    50.0,
+    (_CROSS_ENTROPY, Found("first", "predicts what was spoken"), Found("among_ten", "has it among ten")),
+    _PREDICTED,
+    (_codec("tokenizer"),),
 )
-TRAININGS = (GUIDANCE_FREE, DRAFT, STUDENT, TOKENIZER, LANGUAGE_MODEL)
+CODEC = _from_nothing(
+    "codec-mini",
+    "Codec",
+    "masked",
+    "Makes the bundled masked model's codec: four mel frames to one code in each of eight codebooks, and back.",
+    9.0,
+    (*_COPIES, Found("codes", "codes in use", share=False)),
+    _COPIED,
+)
+MASKED_MODEL = _from_nothing(
+    "omni-mini",
+    "Omni mini",
+    "masked",
+    "Makes a masked model like the bundled one, which fills in a canvas of codes. To hear it, load Omni mini from the "
+    "folder that is made.",
+    35.0,
+    (_CROSS_ENTROPY, Found("first", "knows the first codebook"), Found("second", "knows the second")),
+    _PREDICTED,
+    (_codec("codec"),),
+)
+TRAININGS = (GUIDANCE_FREE, DRAFT, STUDENT, TOKENIZER, LANGUAGE_MODEL, CODEC, MASKED_MODEL)
 
 
 def training(name: str) -> Training:

@@ -138,6 +138,19 @@ def test_a_model_from_nothing_asks_for_no_recordings(panel: TrainingPanel, qtbot
     panel.show_progress(TrainingProgress(1, 250, 0.2, 60.0, 200.0, {}, {"cross_entropy": 2.23, "first": 0.4}))
     assert panel.state == "At step 250 the cross-entropy of held-out speech is 2.23 nats."
     panel.end()
+
+
+def test_masked_models_are_made_from_nothing_only(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.offer("masked")
+    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == ["codec-mini", "omni-mini"]
+    panel.show()
+    assert not panel.manifest.isVisible()
+    panel.choose("codec-mini", sentences=120)
+    panel.work.setText(str(tmp_path / "codec"))
+    with qtbot.waitSignal(panel.start_wanted) as asked:
+        panel.start_button.click()
+    plan = asked.args[0]
+    assert (plan.training, plan.knobs["sentences"], plan.minutes) == ("codec-mini", 120, 9.0)
     panel.choose("spade")
     assert panel.manifest.isVisible()
 
