@@ -42,8 +42,8 @@ def main_job(actions: Actions) -> tuple[Step, ...]:
         Step(
             actions.compare,
             "Compare A/B",
-            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch: in the middle of a word where both have "
-            "the same timing, else from the beginning.",
+            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch: in the middle of a word where both "
+            "have the same timing, else from the beginning.",
         ),
         Step(
             actions.export_profile,

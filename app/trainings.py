@@ -342,8 +342,8 @@ LANGUAGE_MODEL = _from_nothing(
     "lm-mini",
     "LM mini",
     "language",
-    "Makes a language model like the bundled one, which speaks through a speech tokenizer. To hear it, load LM mini from "
-    "the folder that is made.",
+    "Makes a language model like the bundled one, which speaks through a speech tokenizer. To hear it, load LM mini "
+    "from the folder that is made.",
     50.0,
     (_CROSS_ENTROPY, Found("first", "predicts what was spoken"), Found("among_ten", "has it among ten")),
     _PREDICTED,
