@@ -39,7 +39,15 @@ from engine.models.masked_networks import offered
 from engine.observers import SilentObserver
 from engine.sampling.demasking import Guide
 from engine.setting import Engaged, Setting
-from engine.techniques import blockwise, fewer_steps, guidance_interval, guidance_stride, precision, sentencewise
+from engine.techniques import (
+    blockwise,
+    fewer_steps,
+    frozen_prefix,
+    guidance_interval,
+    guidance_stride,
+    precision,
+    sentencewise,
+)
 
 NAME = "omnivoice"
 PRECISIONS = tuple(f"+ {name}" for name in precision.PRECISIONS)
@@ -74,9 +82,12 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     device = model.networks.own.device
     rows = []
+    ways = _ways(masked.baseline(arguments), model.info.precisions)
+    memory = []
+    if arguments.generations:  # First: what a network of full size leaves behind would hide what grows.
+        memory.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
     if arguments.full_rounds:
         rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
-    ways = _ways(masked.baseline(arguments), model.info.precisions)
     taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
     counts = _launches(model, ways, bundled.speaker(arguments))
     official = taken[OFFICIAL].last
@@ -91,8 +102,7 @@ def run(arguments: argparse.Namespace) -> Report:
         row |= {"speed-up": gains[name].median, "low": gains[name].low, "high": gains[name].high}
         row["forwards a second"] = found.evaluations / found.backbone_seconds
         rows.append({**row, "launches a forward": counts[name]})
-    if arguments.generations:
-        rows.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
+    rows += memory
     precise = (name for name in ways if name == EXACT or name in PRECISIONS)
     top = max((gains[name] for name in precise), key=lambda one: one.median)
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
@@ -111,6 +121,7 @@ def _ways(plain: Setting, precisions: tuple[str, ...]) -> dict[str, Setting]:
         f"exact, {max(steps // 2, 1)} steps": with_one(fewer_steps.NAME, steps=max(steps // 2, 1)),
         f"exact, guided at the first {max(steps // 2, 1)}": with_one(guidance_interval.NAME, steps=max(steps // 2, 1)),
         "exact, guided at every second": with_one(guidance_stride.NAME),
+        "exact, text and reference at every fourth": with_one(frozen_prefix.NAME),
         "exact, sentence by sentence": with_one(sentencewise.NAME),
         "exact, blockwise": with_one(blockwise.NAME),
     }
