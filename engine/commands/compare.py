@@ -27,7 +27,6 @@ from engine.models import catalogue
 from engine.models.base import SpeechModel, Synthesis, Voice, whole
 from engine.profile import Profile
 from engine.setting import Setting
-from engine.studies.results import VERDICTS, estimate
 from engine.take import Metrics
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
@@ -266,6 +265,7 @@ def _heard(
     # Imported on use: few comparisons are judged.
     from engine.device import choose
     from engine.measure.evaluation.references import reference_speech
+    from engine.studies.results import VERDICTS, estimate
 
     found: dict[str, dict[str, dict[str, object] | None]] = {}
     texts = [one.text for one in measured]

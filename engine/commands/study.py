@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
@@ -12,13 +13,13 @@ from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
 from engine.errors import Cancelled, StudyError
 from engine.measure.metrics import metric
-from engine.studies import results as found
 from engine.studies import study as studies
-from engine.studies.results import Results, SettingResult
-from engine.studies.search import answer
-from engine.studies.space import Search
-from engine.studies.store import Store, StoredTake
 from engine.terminal import Terminal
+
+if TYPE_CHECKING:
+    from engine.studies.results import Results, SettingResult
+    from engine.studies.space import Search
+    from engine.studies.store import StoredTake
 
 NAME = "study"
 SUMMARY = "Run many settings on many sentences; say how far that is; export a report."
@@ -55,6 +56,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Do what the action says."""
     if options.action == "run":
         return _run(options, terminal)
+    from engine.studies import results as found
+
     results = found.read(_folder(options))
     return _status(results) if options.action == "status" else _export(results, options)
 
@@ -95,7 +98,9 @@ class _Watcher:
 
 def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
     from engine.models import load_model
+    from engine.studies import results as found
     from engine.studies.running import Alone, run
+    from engine.studies.store import Store
 
     if options.workers and not options.ray:
         raise StudyError("--workers belongs to --ray: without a cluster, this process does everything.")
@@ -125,6 +130,9 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
 
 # --- Showing ----------------------------------------------------------------------------------------------------------
 def _status(results: Results) -> Result:
+    from engine.studies import results as found
+    from engine.studies.search import answer
+
     search = _search(results)
     data = found.to_json(results)
     lines = [results.title, ""]
@@ -140,11 +148,12 @@ def _status(results: Results) -> Result:
 
 
 def _row(one: SettingResult, results: Results) -> dict[str, object]:
+    from engine.studies.results import VERDICTS
     from engine.studies.wording import setting_title
 
     row: dict[str, object] = {"setting": setting_title(one), "takes": one.finished}
     names = [name for name in SHOWN if any(name in other.figures for other in results.settings)]
-    names += [name for name in found.VERDICTS if any(name in other.figures for other in results.settings)]
+    names += [name for name in VERDICTS if any(name in other.figures for other in results.settings)]
     for name in names:
         figure = one.figures.get(name)
         row[metric(name).label] = None if figure is None else f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
@@ -179,6 +188,7 @@ def _search(results: Results) -> Search | None:
 
 
 def _answer_lines(search: Search, results: Results) -> list[str]:
+    from engine.studies.search import answer
     from engine.studies.wording import setting_title
 
     told = answer(search, results.trials)

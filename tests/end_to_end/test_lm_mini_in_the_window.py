@@ -44,7 +44,7 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, qtbot: QtBot,
 
     assert outcome_of(lambda: state.load_model(MODEL))[0] == "finished"
     assert (state.info.id, state.info.family) == (MODEL, "language")
-    assert {one.name for one in state.techniques} == {"spade", "speculative"}
+    assert {one.name for one in state.techniques} == {"graphs", "spade", "speculative"}
     temperature = window.panels["setup"].sampler.editor("temperature")
     temperature.setFocus()
     temperature.selectAll()
