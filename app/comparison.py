@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
-from engine.knobs import Choice
+from engine.knobs import Choice, Knob
 from engine.library import TakeSummary
 from engine.measure.against import against
 from engine.models import catalogue
 from engine.setting import Difference, Engaged, Setting
 from engine.take import Measurements, Take
-from engine.techniques import technique
+from engine.techniques import find
 
 STREAMING_MEANING = (
     "How far streamed audio is from the same tokens decoded at once, in decibels of its level; “exact” where the "
@@ -24,16 +24,21 @@ def technique_text(setting: Setting) -> str:
     ``baseline`` without any."""
     parts = []
     for one in setting.techniques:
-        declared = technique(one.technique)
-        knob = declared.knobs[0] if declared.knobs else None
-        value = _first_value(one)
-        parts.append(declared.title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else ""))
+        declared, knob, value = find(one.technique), _first_knob(one), _first_value(one)
+        title = declared.title if declared else one.technique
+        parts.append(title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else ""))
     return " + ".join(parts) or "baseline"
+
+
+def _first_knob(entry: Engaged) -> Knob | None:
+    """The first knob of an engaged technique; ``None`` where it has none, or there is no such technique any more."""
+    declared = find(entry.technique)
+    return next(iter(declared.knobs), None) if declared else None
 
 
 def _first_value(entry: Engaged) -> str:
     """The first knob's value with what it is of, for example ``δ 0.1`` or ``7 steps``; ``""`` without one."""
-    knob = next(iter(technique(entry.technique).knobs), None)
+    knob = _first_knob(entry)
     if knob is None or knob.name not in entry.knobs:
         return ""
     value = entry.knobs[knob.name]

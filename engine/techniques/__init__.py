@@ -51,19 +51,24 @@ TECHNIQUES: tuple[Technique, ...] = (
 )
 
 
+def find(name: str) -> Technique | None:
+    """The technique called ``name``, if there is one: settings that were kept may name one of another version."""
+    return next((one for one in TECHNIQUES if one.name == name), None)
+
+
 def technique(name: str) -> Technique:
     """The technique called ``name``. Raises :class:`SettingError` that lists the known ones."""
-    for one in TECHNIQUES:
-        if one.name == name:
-            return one
-    known = ", ".join(one.name for one in TECHNIQUES)
-    raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
+    found = find(name)
+    if found is None:
+        known = ", ".join(one.name for one in TECHNIQUES)
+        raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
+    return found
 
 
 def wording(difference: Difference) -> str:
     """What a difference is of, in words for people: "DiTReducio, Threshold δ"."""
     name, _, knob = difference.what.partition(".")
-    found = next((one for one in TECHNIQUES if one.name == name), None) if difference.technique else None
+    found = find(name) if difference.technique else None
     if found is None or not knob:
         return found.title if found else difference.what
     artefact = {"calibration": "strategy table", "training": "weights"}.get(found.prepared_by, knob)

@@ -164,6 +164,8 @@ def _copy(summary: TakeSummary, index: int) -> TakeSummary:
 def test_the_technique_is_named_with_its_symbol() -> None:
     assert technique_text(BASELINE) == "baseline"
     assert technique_text(FAST) == "DiTReducio δ 0.25"
+    of_another_version = BASELINE.with_technique(Engaged("unheard-of", Values(strength=2)))
+    assert technique_text(of_another_version) == "unheard-of", "a take outlives the technique it was made with"
 
 
 def test_a_row_knows_its_take(panel: TakesPanel) -> None:
