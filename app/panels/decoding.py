@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -24,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.decoding_plots import AcceptancePlot, RunningPlot
+from app.panels.side_buttons import SIDES, SideButtons
 from app.panels.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, fate_colours
 from app.theme import Colours
 from engine.measure.decoding import (
@@ -35,7 +35,6 @@ from engine.measure.decoding import (
 )
 from engine.take import DecodingTrace, Take
 
-SIDES = ("A", "B")
 _NOTHING = (
     "No tokens to show yet. Load a speech language model, speak a baseline, then engage SSD and speak again: the fate "
     "of every token appears here."
@@ -76,16 +75,10 @@ class DecodingPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.side_buttons = {side: QPushButton(side, checkable=True) for side in SIDES}
-        group = QButtonGroup(self)
+        self.side_buttons = SideButtons("the tokens of take")
+        self.side_buttons.chosen.connect(self.show_side)
         top = QHBoxLayout()
-        for side, button in self.side_buttons.items():
-            button.setAccessibleName(f"Show the tokens of take {side}")
-            button.setToolTip(f"Show the tokens of take {side}")
-            button.setMaximumWidth(3 * em)
-            button.clicked.connect(lambda _=False, side=side: self.show_side(side))
-            group.addButton(button)
-            top.addWidget(button)
+        top.addWidget(self.side_buttons)
         self.headline = QLabel(wordWrap=True)
         self.headline.setProperty("look", "title")
         self.headline.setAccessibleName("Summary")
@@ -199,13 +192,7 @@ class DecodingPanel(QWidget):
         self._colours = colours
         for one in (self.strip, self.acceptance, self.running):
             one.set_colours(colours)
-        for side, button in self.side_buttons.items():
-            fill = colours.baseline if side == "A" else colours.accelerated
-            button.setStyleSheet(
-                f"QPushButton {{ font-weight: 700; color: {fill}; }}"
-                f"QPushButton:disabled {{ color: {colours.disabled}; }}"
-                f"QPushButton:checked {{ background: {fill}; border-color: {fill}; color: {colours.on_accent}; }}"
-            )
+        self.side_buttons.set_colours(colours)
         self._show_legend()
 
     @property
@@ -225,9 +212,7 @@ class DecodingPanel(QWidget):
     def _show(self) -> None:
         if self._trace(self._side) is None:
             self._side = next((side for side in SIDES if self._trace(side) is not None), self._side)
-        for side, button in self.side_buttons.items():
-            button.setEnabled(self._trace(side) is not None)
-            button.setChecked(side == self._side)
+        self.side_buttons.show_side(self._side, [side for side in SIDES if self._trace(side) is not None])
         trace = self._trace(self._side)
         self._stack.setCurrentIndex(0 if trace is None else 1)
         if trace is None:

@@ -9,7 +9,6 @@ import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QComboBox,
     QHBoxLayout,
     QLabel,
@@ -23,10 +22,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.demasking_grid import DemaskingGrid
+from app.panels.side_buttons import SIDES, SideButtons
 from app.theme import Colours
 from engine.take import DemaskedPassage, DemaskingTrace, Take
 
-SIDES = ("A", "B")
 PLAY_MILLISECONDS = 160
 """How long each step is shown."""
 _NOTHING = (
@@ -121,17 +120,10 @@ class DemaskingPanel(QWidget):
         self._show()
 
     def _build(self, colours: Colours) -> None:
-        em = self.fontMetrics().height()
-        self.side_buttons = {side: QPushButton(side, checkable=True) for side in SIDES}
-        group = QButtonGroup(self)
+        self.side_buttons = SideButtons("the canvas of take")
+        self.side_buttons.chosen.connect(self.show_side)
         top = QHBoxLayout()
-        for side, button in self.side_buttons.items():
-            button.setAccessibleName(f"Show the canvas of take {side}")
-            button.setToolTip(f"Show the canvas of take {side}")
-            button.setMaximumWidth(3 * em)
-            button.clicked.connect(lambda _=False, side=side: self.show_side(side))
-            group.addButton(button)
-            top.addWidget(button)
+        top.addWidget(self.side_buttons)
         self.passages = QComboBox()
         self.passages.setAccessibleName("Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
@@ -257,13 +249,7 @@ class DemaskingPanel(QWidget):
         self._colours = colours
         for one in (self.grid, self.bars):
             one.set_colours(colours, self._fill)
-        for side, button in self.side_buttons.items():
-            fill = colours.baseline if side == "A" else colours.accelerated
-            button.setStyleSheet(
-                f"QPushButton {{ font-weight: 700; color: {fill}; }}"
-                f"QPushButton:disabled {{ color: {colours.disabled}; }}"
-                f"QPushButton:checked {{ background: {fill}; border-color: {fill}; color: {colours.on_accent}; }}"
-            )
+        self.side_buttons.set_colours(colours)
         self._show_legend()
 
     @property
@@ -300,9 +286,7 @@ class DemaskingPanel(QWidget):
     def _show(self) -> None:
         if self._trace(self._side) is None:
             self._side = next((side for side in SIDES if self._trace(side) is not None), self._side)
-        for side, button in self.side_buttons.items():
-            button.setEnabled(self._trace(side) is not None)
-            button.setChecked(side == self._side)
+        self.side_buttons.show_side(self._side, [side for side in SIDES if self._trace(side) is not None])
         trace = self._trace(self._side)
         self._stack.setCurrentIndex(0 if trace is None else 1)
         self._timer.stop()

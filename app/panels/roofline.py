@@ -11,7 +11,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QHBoxLayout,
     QLabel,
     QProgressBar,
@@ -24,9 +23,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.roofline_bars import Waterfall, milliseconds
-from app.panels.roofline_plot import SIDES, RooflinePlot
+from app.panels.roofline_plot import RooflinePlot
 from app.panels.roofline_sheet import ENDINGS, write
 from app.panels.roofline_table import RooflineTable
+from app.panels.side_buttons import SIDES, SideButtons
 from app.theme import Colours, set_look
 from engine.measure.roofline.report import RooflineReport, shares
 
@@ -103,16 +103,10 @@ class RooflinePanel(QWidget):
         plots.addWidget(self.plot)
         plots.addWidget(self.bars)
         plots.setSizes([34 * em, 30 * em])
-        self.side_buttons = {side: QPushButton(side, checkable=True) for side in SIDES}
-        group = QButtonGroup(self)
+        self.side_buttons = SideButtons("the table of")
+        self.side_buttons.chosen.connect(self.show_side)
         line = QHBoxLayout()
-        for side, button in self.side_buttons.items():
-            button.setAccessibleName(f"Show the table of {side}")
-            button.setToolTip(f"Show the table of {side}")
-            button.setMaximumWidth(3 * em)
-            button.clicked.connect(lambda _=False, side=side: self.show_side(side))
-            group.addButton(button)
-            line.addWidget(button)
+        line.addWidget(self.side_buttons)
         self.headline = QLabel()
         self.headline.setProperty("look", "title")
         self.headline.setAccessibleName("Summary")
@@ -210,13 +204,7 @@ class RooflinePanel(QWidget):
         self._colours = colours
         self.plot.set_colours(colours)
         self.bars.set_colours(colours)
-        for side, button in self.side_buttons.items():
-            fill = colours.baseline if side == "A" else colours.accelerated
-            button.setStyleSheet(
-                f"QPushButton {{ font-weight: 700; color: {fill}; }}"
-                f"QPushButton:disabled {{ color: {colours.disabled}; }}"
-                f"QPushButton:checked {{ background: {fill}; border-color: {fill}; color: {colours.on_accent}; }}"
-            )
+        self.side_buttons.set_colours(colours)
 
     @property
     def side(self) -> str:
@@ -250,9 +238,7 @@ class RooflinePanel(QWidget):
             self._side = next((side for side in SIDES if self._reports[side] is not None), self._side)
         report = self._reports[self._side]
         self._stack.setCurrentIndex(0 if report is None else 1)
-        for side, button in self.side_buttons.items():
-            button.setEnabled(self._reports[side] is not None)
-            button.setChecked(side == self._side)
+        self.side_buttons.show_side(self._side, [side for side in SIDES if self._reports[side] is not None])
         self.plot.show_reports(self._reports)
         self.bars.show_reports(self._reports)
         self.table.show_report(report)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.panels.roofline_plot import SIDES
+from app.panels.side_buttons import SIDES
 from app.theme import Colours
 from engine.measure.roofline.report import TITLES, RooflineReport
 

@@ -14,10 +14,10 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.panels.side_buttons import SIDES
 from app.theme import Colours
 from engine.measure.roofline.report import Component, Phase, RooflineReport
 
-SIDES = ("A", "B")
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 4.6, 1.0, 1.9, 2.9
 """In heights of the font: room for axes and the title."""

@@ -9,8 +9,9 @@ from PySide6.QtGui import QColor, QFont, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
 from app.panels.roofline_bars import Waterfall, milliseconds
-from app.panels.roofline_plot import SIDES, RooflinePlot
+from app.panels.roofline_plot import RooflinePlot
 from app.panels.roofline_table import COLUMNS, cells, head_of
+from app.panels.side_buttons import SIDES
 from app.theme import LIGHT, Colours
 from engine.errors import PlainError
 from engine.files import reason, write_atomically
