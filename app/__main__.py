@@ -119,7 +119,8 @@ def catch_exceptions(window: MainWindow) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
         if sys.stderr is not None:
             sys.stderr.write(details)
-        window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
+        if isValid(window):
+            window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):

@@ -12,9 +12,10 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
-    QToolButton,
     QWidget,
 )
+
+from app.cross_button import cross_button
 
 
 class Banner(QFrame):
@@ -34,9 +35,7 @@ class Banner(QFrame):
         )
         self._text.setAccessibleName("Message")
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        close = QToolButton(text="✕", toolTip="Dismiss this message")
-        close.setProperty("look", "quiet")
-        close.setAccessibleName("Dismiss the message")
+        close = cross_button("Dismiss the message", "Dismiss this message")
         close.clicked.connect(self.dismiss)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(10, 4, 6, 4)

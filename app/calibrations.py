@@ -36,6 +36,11 @@ class CalibrationStore:
     def __len__(self) -> int:
         return len(self._records)
 
+    @property
+    def records(self) -> tuple[CalibrationRecord, ...]:
+        """All calibrations, the oldest first."""
+        return tuple(self._records.values())
+
     def get(self, fingerprint: str) -> CalibrationRecord | None:
         """The calibration called ``fingerprint``."""
         return self._records.get(fingerprint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from engine.errors import SettingError
@@ -20,14 +21,25 @@ STREAMING_MEANING = (
 
 
 def technique_text(setting: Setting) -> str:
-    """The engaged techniques with their first knob, for example ``DiTReducio δ 0.1 + Step pruning: 7 steps``;
-    ``baseline`` without any."""
+    """The engaged techniques with their first knob and what was chosen otherwise than usual, for example ``DiTReducio
+    δ 0.1 + Step pruning: 7 steps`` or ``SPADE (fewer layers): 6 layers kept, pruned only``; ``baseline`` without."""
     parts = []
     for one in setting.techniques:
         declared, knob, value = find(one.technique), _first_knob(one), _first_value(one)
         title = declared.title if declared else one.technique
-        parts.append(title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else ""))
+        text = title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else "")
+        parts.append(", ".join((text, *_unusual_choices(one))))
     return " + ".join(parts) or "baseline"
+
+
+def _unusual_choices(entry: Engaged) -> Iterator[str]:
+    """What was chosen otherwise than usual, without what titles say in brackets."""
+    declared = find(entry.technique)
+    for knob in declared.knobs[1:] if declared else ():
+        value = entry.knobs.get(knob.name, knob.default)
+        if isinstance(knob, Choice) and knob.titles and value != knob.default and value in knob.values:
+            words = knob.titles[knob.values.index(value)].partition(" (")[0]
+            yield words if words[:2].isupper() else words[0].lower() + words[1:]
 
 
 def _first_knob(entry: Engaged) -> Knob | None:
@@ -54,8 +66,12 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
         for what in ("text", "voice")
         if getattr(left, what) != getattr(right, what)
     )
-    between = left.setting.differences(right.setting)
-    return (*spoken, *(_spelt_out(one, left.setting, right.setting) for one in between))
+    return (*spoken, *setting_differences(left.setting, right.setting))
+
+
+def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:
+    """Everything in which two settings differ, with what a technique is engaged included."""
+    return tuple(_spelt_out(one, left, right) for one in left.differences(right))
 
 
 def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:

@@ -23,6 +23,11 @@ _PANEL_KEYS = """
 <tr><td>Layers: choose a layer; keep or remove it</td><td><b>Left, Right; Space</b></td></tr>
 <tr><td>Layers: keep one layer more, one less</td><td><b>Up, Down</b></td></tr>
 <tr><td>Roofline: from component to component, in plot and table</td><td><b>Left, Right; Up, Down</b></td></tr>
+<tr><td>Trade-off: along the front; along all points; to its ends</td>
+<td><b>Left, Right; with Shift; Home, End</b></td></tr>
+<tr><td>Trade-off: hear the point, or stop; compare it; select all</td><td><b>Space; A, B; Ctrl+A</b></td></tr>
+<tr><td>Trade-off: zoom in, out, show everything; move the section</td>
+<td><b>+, −, 0; Ctrl with the arrow keys</b></td></tr>
 <tr><td>Views: from point to point, from panel to panel</td><td><b>Arrow keys; Page Up, Page Down</b></td></tr>
 <tr><td>Decoding, Demasking, Layers, Roofline, Strategy: copy as text</td><td><b>Ctrl+C</b></td></tr>
 <tr><td>Listen: hear A, hear B, switch</td><td><b>A, B, X</b></td></tr>
@@ -58,6 +63,8 @@ model, or SPADE, which leaves out layers. Decoding shows what became of every to
 </p>
 <p>Roofline measures what each component takes against the least that this machine needs for it, without techniques and
 with them: it tells whether arithmetic, memory or starting kernels is what there is to save.</p>
+<p>Trade-off shows every take and every setting of a study as a point, speed against quality, with the front: click to
+hear, walk along it, compare any two, and take the one to ship into Setup.</p>
 <p>Drag δ in the Threshold panel: the table follows at once. A table that is only predicted says so and offers the
 calibration that confirms it.</p>"""
 

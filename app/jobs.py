@@ -9,7 +9,18 @@ from enum import Enum
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.messages import Cancel, Command, Event, JobCancelled, JobFailed, JobFinished
+from engine.messages import (
+    Cancel,
+    Command,
+    EngineRests,
+    Event,
+    Hold,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    PauseStudy,
+    Release,
+)
 
 
 class Kind(Enum):
@@ -26,6 +37,7 @@ class Kind(Enum):
     TRAIN = "Training"
     LAYERS = "Measuring the layers"
     ROOFLINE = "Measuring the roofline"
+    STUDY = "Running the study"
     PARTIAL = "Decoding the canvas"
     EXPORT = "Exporting"
 
@@ -56,13 +68,15 @@ class Jobs(QObject):
     """A :class:`Job` was submitted."""
     ended = Signal(object, object, str)
     """A :class:`Job`, its :class:`Outcome`, and the sentence that says why it failed or ``""``."""
+    rests = Signal()
+    """Nothing computes any more, after :meth:`hold`."""
 
     def __init__(self, submit: Callable[[Command], None], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._submit = submit
         self._last = 0
         self._running: dict[int, Job] = {}
-        self._held: list[Job] | None = None
+        self._held = False
 
     @property
     def running(self) -> tuple[Job, ...]:
@@ -83,41 +97,41 @@ class Jobs(QObject):
         self._last += 1
         job = Job(self._last, kind, command(self._last))
         self._running[job.number] = job
-        if self._held is None:
-            self._submit(job.command)
-        else:
-            self._held.append(job)
+        self._submit(job.command)
         self.began.emit(job)
         return job
 
     def hold(self) -> None:
-        """Keep the engine quiet: jobs that are started from now on wait until :meth:`release`. What runs goes on."""
-        self._held = [] if self._held is None else self._held
+        """Let nothing compute until :meth:`release`: what runs rests, what is started meanwhile waits. A take that is
+        being made is finished first; :attr:`rests` says when that is."""
+        if not self._held:
+            self._held = True
+            self._submit(Hold(0))
 
     def release(self) -> None:
-        """Let the engine begin what was started meanwhile."""
-        waiting, self._held = self._held or [], None
-        for job in waiting:
-            self._submit(job.command)
+        """Let the engine go on."""
+        if self._held:
+            self._held = False
+            self._submit(Release(0))
 
     @property
     def held(self) -> bool:
-        """Whether new jobs wait."""
-        return self._held is not None
+        """Whether the engine is to rest."""
+        return self._held
 
     def cancel_all(self) -> None:
         """Ask the engine to cancel everything that has not ended, the newest first so that nothing waiting starts."""
         for job in reversed(self.running):
-            if self._held is not None and job in self._held:
-                # The engine has never heard of it.
-                self._held.remove(job)
-                del self._running[job.number]
-                self.ended.emit(job, Outcome.CANCELLED, "")
-            else:
-                self._submit(Cancel(0, job.number))
+            self._submit(Cancel(0, job.number))
+
+    def pause(self, job: Job) -> None:
+        """Ask the engine to end the study that ``job`` runs once the takes under way are finished."""
+        self._submit(PauseStudy(0, job.number))
 
     def handle(self, event: Event) -> None:
-        """Take note of an event that ends a job; others are ignored."""
+        """Take note of an event that ends a job, and of the engine's rest; others are ignored."""
+        if isinstance(event, EngineRests) and self._held:
+            self.rests.emit()
         outcomes = {JobFinished: Outcome.FINISHED, JobFailed: Outcome.FAILED, JobCancelled: Outcome.CANCELLED}
         outcome = outcomes.get(type(event))
         job = self._running.get(event.job)

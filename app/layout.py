@@ -13,7 +13,9 @@ from enum import Enum
 
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget, QWidgetAction
+
+from engine.models.base import FLOW, LANGUAGE, MASKED
 
 
 class Region(Enum):
@@ -32,25 +34,29 @@ class Place:
     name: str
     title: str
     region: Region
+    families: tuple[str, ...] = ()
+    """Of the models that it has something to say about; empty for all. Beside others it does not stand in the way."""
 
 
 PLACES = (
     Place("setup", "Setup", Region.LEFT),
-    Place("strategy", "Strategy", Region.CENTRE),
-    Place("threshold", "Threshold", Region.CENTRE),
-    Place("attention", "Attention", Region.CENTRE),
+    Place("strategy", "Strategy", Region.CENTRE, (FLOW,)),
+    Place("threshold", "Threshold", Region.CENTRE, (FLOW,)),
+    Place("attention", "Attention", Region.CENTRE, (FLOW,)),
     Place("meters", "Meters", Region.RIGHT),
     Place("listen", "Listen", Region.BELOW),
     Place("takes", "Takes", Region.BELOW),
     Place("log", "Log", Region.BELOW),
     Place("views", "Views", Region.CENTRE),
-    Place("transfer", "Transfer", Region.CENTRE),
+    Place("transfer", "Transfer", Region.CENTRE, (FLOW,)),
     Place("training", "Training", Region.CENTRE),
-    Place("decoding", "Decoding", Region.CENTRE),
-    Place("layers", "Layers", Region.CENTRE),
+    Place("decoding", "Decoding", Region.CENTRE, (LANGUAGE,)),
+    Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),
     Place("roofline", "Roofline", Region.CENTRE),
-    Place("demasking", "Demasking", Region.CENTRE),
+    Place("demasking", "Demasking", Region.CENTRE, (MASKED,)),
     Place("lab", "Lab", Region.CENTRE),
+    Place("studies", "Studies", Region.CENTRE),
+    Place("tradeoff", "Trade-off", Region.CENTRE),
 )
 """All panels, in the order of their shortcuts: Alt+1 to Alt+9, then Ctrl+Alt+1 and so on."""
 
@@ -63,6 +69,8 @@ class Docks:
         self._places = tuple(places)
         self._docks: dict[str, QDockWidget] = {}
         self._before: QByteArray | None = None
+        self.family = ""
+        """Of the models that the shown panels suit; ``""`` before any was used."""
         self.panels: dict[str, QWidget] = {}
         """The panels that are built, by name."""
         window.setDockNestingEnabled(True)
@@ -120,6 +128,23 @@ class Docks:
         for dock in self._docks.values():
             dock.setTitleBarWidget(None if on else QWidget(dock))
 
+    def suit(self, family: str) -> None:
+        """Once models of another ``family`` are used, show the panels that have something to say about them and hide
+        those that have not; :meth:`go_to` shows them all the same. If one was in front, one of theirs is now. Panels
+        that were closed stay closed as long as the family does."""
+        before, self.family = self.family, family
+        if family == before:
+            return
+        strange = [dock for place, dock in self if place.families and family not in place.families]
+        leaves_front = any(not dock.visibleRegion().isEmpty() for dock in strange)
+        for dock in strange:
+            dock.hide()
+        for place, dock in self:
+            if family in place.families and before and before not in place.families:
+                dock.show()
+        if leaves_front:
+            next((dock for place, dock in self if family in place.families), self._docks["views"]).raise_()
+
     def show_only(self, name: str) -> None:
         """Hide all panels but one, until :meth:`show_as_before`."""
         self._before = self.saved()
@@ -137,7 +162,8 @@ class Docks:
         return self._before if self._before is not None else self._window.saveState(self.version)
 
     def restore(self, layout: object) -> None:
-        """Take up a saved layout; the default one where ``layout`` is none that fits."""
+        """Take up a saved layout; the default one where ``layout`` is none that fits. Only this before the window is
+        shown: of a layout that another one replaces before then, Qt leaves a tab bar over the menu bar."""
         if not (isinstance(layout, QByteArray) and self._window.restoreState(layout, self.version)):
             self.default_layout()
 
@@ -161,6 +187,9 @@ class Docks:
             dock.show()
         for dock in first.values():
             dock.raise_()
+        family, self.family = self.family, ""
+        if family:
+            self.suit(family)
         self._share_out(left, centre, right, below)
 
     def _in(self, region: Region) -> Iterator[QDockWidget]:
@@ -183,7 +212,10 @@ def add_bar(window: QMainWindow, name: str, title: str, content: QWidget) -> tup
     """A fixed bar above the docks that holds ``content`` alone; and the action that shows it."""
     bar = QToolBar(title, objectName=name, movable=False)
     bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-    shown = bar.addWidget(content)
+    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`app.undoing`).
+    shown = QWidgetAction(bar)
+    shown.setDefaultWidget(content)
+    bar.addAction(shown)
     bar.toggleViewAction().setVisible(False)
     window.addToolBar(bar)
     return bar, shown

@@ -33,7 +33,7 @@ class Menus:
     ) -> None:
         self._theme = theme
         self._choose_device = choose_device
-        self._devices: tuple[object, ...] = ()
+        self._devices: dict[str, QAction] = {}
         bar = window.menuBar()
         _fill(
             bar.addMenu("&File"),
@@ -51,8 +51,9 @@ class Menus:
                 actions.cancel,
             ),
         )
+        compare = bar.addMenu("&Compare")
         _fill(
-            bar.addMenu("&Compare"),
+            compare,
             (
                 actions.compare,
                 actions.play,
@@ -61,6 +62,28 @@ class Menus:
                 actions.set_a,
                 actions.set_b,
                 actions.swap,
+                None,
+            ),
+        )
+        _fill(
+            compare.addMenu("Trade-&off"),
+            (
+                actions.point_hear,
+                actions.point_a,
+                actions.point_b,
+                actions.point_keep,
+                actions.point_use,
+                None,
+                actions.front_back,
+                actions.front_on,
+                None,
+                *actions.point_looks,
+                None,
+                actions.point_nearer,
+                actions.point_farther,
+                actions.point_everything,
+                None,
+                *actions.point_files,
             ),
         )
         _fill(
@@ -74,20 +97,37 @@ class Menus:
                 actions.skip_nothing,
             ),
         )
+        _fill(
+            bar.addMenu("St&udies"),
+            (
+                actions.new_study,
+                actions.open_study,
+                actions.open_study_folder,
+                None,
+                actions.run_study,
+                actions.pause_study,
+                actions.cancel,
+                None,
+                actions.use_study_setting,
+                actions.report_study,
+                actions.close_study,
+            ),
+        )
         self._fill_view(bar.addMenu("&View"), actions, docks)
         _fill(bar.addMenu("&Help"), (actions.first_steps, actions.keys, None, actions.about))
 
     def _fill_model(self, menu: QMenu, actions: Actions, choose: Callable[[str], object]) -> None:
         self._models = QActionGroup(menu)
         for entry in catalogue.MODELS:
-            action = menu.addAction(entry.title)
-            action.setCheckable(True)
+            action = QAction(entry.title, menu, checkable=True)
+            menu.addAction(action)
             action.setData(entry.id)
             action.setToolTip(entry.summary)
             action.triggered.connect(lambda _=False, one=entry.id: choose(one))
             self._models.addAction(action)
         menu.addSeparator()
         self._device_menu = menu.addMenu("&Device")
+        self._device_group = QActionGroup(self._device_menu)
         menu.addAction(actions.reload)
 
     def _fill_view(self, menu: QMenu, actions: Actions, docks: Docks) -> None:
@@ -104,9 +144,8 @@ class Menus:
         themes = menu.addMenu("&Theme")
         self._schemes = QActionGroup(menu)
         for scheme, title, shortcut in _SCHEMES:
-            action = themes.addAction(title)
-            action.setShortcut(QKeySequence(shortcut))
-            action.setCheckable(True)
+            action = QAction(title, themes, checkable=True, shortcut=QKeySequence(shortcut))
+            themes.addAction(action)
             action.setData(scheme.value)
             action.triggered.connect(lambda _=False, one=scheme: self._theme.apply(one))
             self._schemes.addAction(action)
@@ -122,18 +161,22 @@ class Menus:
             action.setChecked(action.data() == self._theme.scheme.value)
 
     def show_devices(self, devices: Sequence[str], wanted: str) -> None:
-        """Offer ``devices``, of which ``wanted`` is chosen."""
-        if self._devices == (*devices, wanted):
-            return
-        self._devices = (*devices, wanted)
-        self._device_menu.clear()
-        group = QActionGroup(self._device_menu)
-        for name in ("auto", *devices):
-            action = self._device_menu.addAction(name if name == "auto" else name.upper())
-            action.setCheckable(True)
+        """Offer ``devices``, of which ``wanted`` is chosen. What was offered before is hidden, not deleted: wrappers of
+        deleted actions end others when they are collected."""
+        offered = ("auto", *devices)
+        for name in offered:
+            if name not in self._devices:
+                self._devices[name] = self._add_device(name)
+        for name, action in self._devices.items():
+            action.setVisible(name in offered)
             action.setChecked(name == wanted)
-            action.triggered.connect(lambda _=False, one=name: self._choose_device(one))
-            group.addAction(action)
+
+    def _add_device(self, name: str) -> QAction:
+        action = QAction(name if name == "auto" else name.upper(), self._device_menu, checkable=True)
+        action.triggered.connect(lambda: self._choose_device(name))
+        self._device_menu.addAction(action)
+        self._device_group.addAction(action)
+        return action
 
 
 def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:

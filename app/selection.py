@@ -18,8 +18,9 @@ from engine.models import catalogue
 from engine.models.base import ModelInfo, Voice
 from engine.setting import Setting
 from engine.take import Take
-from engine.techniques import TECHNIQUES, technique
+from engine.techniques import TECHNIQUES, applying_to, technique
 from engine.techniques.base import Technique
+from engine.techniques.trained import Trained, fitting
 
 DITREDUCIO = "ditreducio"
 SEED_LIMIT = 2**31 - 1
@@ -48,6 +49,8 @@ class Selection(QObject):
         self.seed_locked = True
         self._engaged = {one.name: index == 0 for index, one in enumerate(TECHNIQUES)}
         self._knobs = {one.name: defaults(one.knobs) for one in TECHNIQUES}
+        self._weights: dict[str, str] = {}
+        """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
 
     def _find_table(self) -> None:
         """Called when something changed that a strategy table depends on."""
@@ -76,8 +79,7 @@ class Selection(QObject):
     @property
     def techniques(self) -> tuple[Technique, ...]:
         """The techniques that apply to the chosen model."""
-        names = {knob.name for knob in self.sampler_knobs}
-        return tuple(one for one in TECHNIQUES if self.entry.family in one.families and names.issuperset(one.options))
+        return applying_to(self.entry.family, self.sampler_knobs)
 
     def _options_like(self, options: Mapping[str, object]) -> Values:
         """The chosen model's options, with those of ``options`` that it knows and permits."""
@@ -155,6 +157,22 @@ class Selection(QObject):
         self._find_table()
         self.selection_changed.emit()
 
+    def fitting_weights(self, name: str) -> tuple[Trained, ...]:
+        """The trained weights of the loaded model that a technique can engage with, the usual ones first."""
+        return fitting(self.info, name, self._knobs[name]) if self.ready and self.info is not None else ()
+
+    def chosen_weights(self, name: str) -> str:
+        """The fingerprint of those that were chosen; ``""`` for the usual ones, and where what was chosen does not fit
+        any more."""
+        chosen = self._weights.get(name, "")
+        return chosen if any(one.fingerprint == chosen for one in self.fitting_weights(name)) else ""
+
+    def choose_weights(self, name: str, fingerprint: str) -> None:
+        """Engage a technique with the weights that have this fingerprint; ``""`` for the usual ones."""
+        if self._weights.get(name, "") != fingerprint:
+            self._weights[name] = fingerprint
+            self.selection_changed.emit()
+
     @property
     def baseline_setting(self) -> Setting:
         """The setting without any technique."""
@@ -162,20 +180,22 @@ class Selection(QObject):
 
     def use_setting(self, take: Take) -> None:
         """Load everything that made ``take`` into the selection, so that it can be run again with a change."""
-        setting = take.setting
+        self.adopt_setting(take.setting, take.text, take.voice)
+
+    def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
+        """Select everything that ``setting`` says, and ``text`` and ``voice`` where they are given."""
         if setting.model != self.model_id:
-            raise SettingError(
-                f"This take was made with {setting.model}; load that model first (it is in the Model list)."
-            )
+            raise SettingError(f"This was made with {setting.model}; load that model first (it is in the Model list).")
         self.options = self._options_like(setting.options)
         self.seed = setting.seed
-        self.text = take.text
-        self.voice = next((one for one in self.voices if one.id == take.voice), self.voice)
+        self.text = text or self.text
+        self.voice = next((one for one in self.voices if one.id == voice), self.voice)
         for one in self.techniques:
             entry = setting.engaged(one.name)
             self._engaged[one.name] = entry is not None
             if entry is not None:
                 self._knobs[one.name] = checked(one.knobs, entry.knobs, one.name)
+                self._weights[one.name] = entry.artefact
         self._find_table()
         self.selection_changed.emit()
 

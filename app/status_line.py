@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar, QPushButton
 
 from app.jobs import Job, Jobs, Outcome
-from engine.messages import Progress
+from engine.messages import EngineStatus, Event, Progress
 
 
 class StatusLine(QObject):
@@ -26,6 +26,8 @@ class StatusLine(QObject):
         self._progress.setAccessibleName("Progress of the running job")
         self._progress.setFixedWidth(window.fontMetrics().height() * 14)
         self._time_left = QLabel()
+        self._at_something = False
+        """Whether what is shown is what a job is at, and no longer holds once there is progress."""
         self._cancel = QPushButton("Cancel", visible=False)
         self._cancel.setToolTip("Cancel what runs (Esc)")
         self._cancel.clicked.connect(self.cancel_wanted)
@@ -55,17 +57,27 @@ class StatusLine(QObject):
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
         """Show how far a running job is; that of one that has ended is passed over."""
-        if self._jobs.find(event.job) is None:
+        job = self._jobs.find(event.job)
+        if job is None:
             return
         self._progress.setRange(0, max(1, event.total))
         self._progress.setValue(event.done)
         left = event.seconds_left
         self._time_left.setText("" if left is None else f"about {_duration(left)} left")
-        if event.text:
-            self.say(event.text)
+        if event.text or self._at_something:
+            self._at_something = False
+            self.say(event.text or f"{job.kind.value}…")
+
+    def follow(self, event: Event) -> None:
+        """Show what a running job is at before there is any progress, such as compiling for minutes."""
+        job = self._jobs.find(event.job)
+        if isinstance(event, EngineStatus) and job is not None:
+            self._at_something = True
+            self.say(f"{job.kind.value}: {event.text}")
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:
+        self._at_something = False
         self.say(f"{job.kind.value}…")
         self._progress.setRange(0, 0)
         self._time_left.clear()

@@ -68,7 +68,9 @@ class Tables(Selection):
         setting = self.baseline_setting
         for one in self.techniques:
             if self.is_engaged(one.name):
-                artefact = self.table.fingerprint if one.name == DITREDUCIO and self.table is not None else ""
+                artefact = self.chosen_weights(one.name)
+                if one.name == DITREDUCIO and self.table is not None:
+                    artefact = self.table.fingerprint
                 setting = setting.with_technique(Engaged(one.name, self._knobs[one.name], artefact))
         return setting
 

@@ -98,6 +98,13 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+def done_ground(colours: Colours) -> str:
+    """The ground of the done part of a progress bar: halfway to the accent, so that the figures that run over both
+    parts can be read on either."""
+    halves = zip(QColor(colours.accent).getRgb()[:3], QColor(colours.base).getRgb()[:3], strict=True)
+    return QColor(*((one + other) // 2 for one, other in halves)).name()
+
+
 def palette(colours: Colours) -> QPalette:
     """The Qt palette for ``colours``."""
     made = QPalette()
@@ -193,11 +200,11 @@ def style_sheet(colours: Colours) -> str:
     QFrame[look="banner"][level="error"] {{ border-left-color: {colours.danger}; }}
     QProgressBar {{ border: 1px solid {colours.border}; border-radius: 4px; background: {colours.base};
         color: {colours.text}; text-align: center; }}
-    QProgressBar::chunk {{ background: {colours.accent}; border-radius: 3px; }}
-    QTabBar::tab {{ background: {colours.window}; color: {colours.muted}; padding: 0.4em 0.9em;
+    QProgressBar::chunk {{ background: {done_ground(colours)}; border-radius: 3px; }}
+    QTabBar::tab {{ background: {colours.window}; color: {colours.muted}; padding: 0.4em 0.6em;
         border: none; border-bottom: 3px solid transparent; }}
     QTabBar::tab:hover {{ color: {colours.text}; }}
-    QTabBar::tab:selected {{ color: {colours.text}; border-bottom-color: {colours.accent}; font-weight: 600; }}
+    QTabBar::tab:selected {{ color: {colours.text}; border-bottom-color: {colours.accent}; }}
     QTabBar::tab:focus {{ border-bottom-color: {colours.text}; }}
     QTableView {{ background: {colours.base}; alternate-background-color: {colours.window}; border: none;
         gridline-color: {colours.border}; }}

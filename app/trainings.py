@@ -5,8 +5,9 @@ Adding a training means declaring it here; the panel builds its form and its cur
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from engine.knobs import Choice, Effect, Knob, Number, Text, Values
 from engine.messages import Command, TrainBundledModel, TrainDraft, TrainGuidanceFree, TrainStudent
@@ -17,10 +18,10 @@ METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target moves with the model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
-LM_MINI_PARAMETERS = 10_100_000
-MEASURED_MINUTES, MEASURED_PARAMETERS = 15.0, 8_200_000
-"""What the shipped CFG-free weights of the bundled model took on one processor core with bfloat16; a step's work grows
-with the number of parameters."""
+LM_MINI_PARAMETERS, MEASURED_LAYERS = 10_100_000, 12
+MEASURED_MINUTES, MEASURED_PARAMETERS = 20.0, 8_200_000
+"""What the shipped CFG-free weights of the bundled model for w = 0.5 took on one processor core with bfloat16; a step's
+work grows with the number of parameters."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Plan:
     resume: bool
     knobs: Values
     """The training's own."""
+    rate_scale: float = 1.0
+    """On the usual learning rates."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Training:
     """How long it usually takes on a processor."""
     folder: Callable[[str, Values], str]
     """A name for the work folder, of the model's name and the knobs."""
+    fitting: Callable[[ModelInfo], Mapping[str, object]] = lambda info: {}
+    """Values of its knobs that fit the model better than the defaults."""
     takes_manifest: bool = True
     """Whether recordings can be given."""
     needs_manifest: bool = False
@@ -96,12 +101,9 @@ def _guidance_free(job: int, place: Place, plan: Plan) -> Command:
         plan.work,
         float(plan.knobs["weight"]),
         str(plan.knobs["method"]),
-        minutes=plan.minutes,
-        resume=plan.resume,
-        half_precision=plan.half_precision,
         folder=place.folder,
         variant=place.variant,
-        device=place.device,
+        **_run(place, plan),
     )
 
 
@@ -112,14 +114,7 @@ def _draft(job: int, place: Place, plan: Plan) -> Command:
         plan.work,
         lower=int(plan.knobs["lower"]),
         upper=int(plan.knobs["upper"]),
-        sentences=int(plan.knobs["sentences"]),
-        manifest=plan.manifest,
-        minutes=plan.minutes,
-        resume=plan.resume,
-        half_precision=plan.half_precision,
-        folder=place.folder,
-        variant=place.variant,
-        device=place.device,
+        **_companion(place, plan),
     )
 
 
@@ -132,14 +127,7 @@ def _student(job: int, place: Place, plan: Plan) -> Command:
         depth=int(plan.knobs["depth"]),
         retained=spade.parsed_layers(str(plan.knobs["layers"])),
         stages=(stage,) if 0 < stage < plan.minutes else (),
-        sentences=int(plan.knobs["sentences"]),
-        manifest=plan.manifest,
-        minutes=plan.minutes,
-        resume=plan.resume,
-        half_precision=plan.half_precision,
-        folder=place.folder,
-        variant=place.variant,
-        device=place.device,
+        **_companion(place, plan),
     )
 
 
@@ -151,13 +139,32 @@ def _bundled(recipe: str) -> Callable[[int, Place, Plan], Command]:
             plan.work,
             sentences=int(plan.knobs["sentences"]),
             codec=str(plan.knobs.get("codec", "")),
-            minutes=plan.minutes,
-            resume=plan.resume,
-            half_precision=plan.half_precision,
-            device=place.device,
+            **_run(place, plan),
         )
 
     return command
+
+
+def _companion(place: Place, plan: Plan) -> dict[str, Any]:
+    """What all trainings of a smaller companion are asked alike."""
+    return {
+        "sentences": int(plan.knobs["sentences"]),
+        "manifest": plan.manifest,
+        "folder": place.folder,
+        "variant": place.variant,
+        **_run(place, plan),
+    }
+
+
+def _run(place: Place, plan: Plan) -> dict[str, Any]:
+    """What all trainings are asked alike."""
+    return {
+        "minutes": plan.minutes,
+        "resume": plan.resume,
+        "half_precision": plan.half_precision,
+        "rate_scale": plan.rate_scale,
+        "device": place.device,
+    }
 
 
 def _guidance(knobs: Values) -> str:
@@ -235,7 +242,7 @@ DRAFT = Training(
     "of recordings, a CSV file with the columns audio and text, may be added.",
     knobs=(
         _count("lower", "Lowest layers, trained", "How many of the lowest layers the draft has.", 2, 16, 1),
-        _count("upper", "Topmost layers, kept", "How many of the topmost layers the draft has, unchanged.", 1, 16),
+        _count("upper", "Topmost layers, kept", "How many of the topmost layers the draft has, unchanged.", 0, 16),
         _SENTENCES,
     ),
     found=(Found("acceptance", "drafts accepted"), *_BOTH),
@@ -243,6 +250,8 @@ DRAFT = Training(
     command=_draft,
     minutes=_by_size(15.0),
     folder=lambda model, knobs: f"{model}-draft-{knobs['lower']}-{knobs['upper']}",
+    # A quarter of the layers, as published; of a dozen or fewer none, where layers are what a draft costs.
+    fitting=lambda info: {"upper": 0 if info.layers <= MEASURED_LAYERS else info.layers // 4},
 )
 STUDENT = Training(
     name=spade.NAME,
@@ -271,6 +280,7 @@ STUDENT = Training(
     command=_student,
     minutes=_by_size(45.0),
     folder=lambda model, knobs: f"{model}-student-{_depth(knobs)}",
+    fitting=lambda info: {"depth": max(1, info.layers // 2)},
     remark=lambda knobs: _kept(knobs),
 )
 _FLITE = (
@@ -375,6 +385,11 @@ TRAININGS = (GUIDANCE_FREE, DRAFT, STUDENT, TOKENIZER, LANGUAGE_MODEL, CODEC, MA
 def training(name: str) -> Training:
     """The training called ``name``."""
     return next(one for one in TRAININGS if one.name == name)
+
+
+def lasting(minutes: float) -> str:
+    """How long ``minutes`` are, in words."""
+    return f"{minutes:.0f} minute{'' if minutes == 1 else 's'}" if minutes < 120 else f"{minutes / 60:.0f} hours"
 
 
 def _depth(knobs: Values) -> int:

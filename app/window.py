@@ -30,7 +30,9 @@ from app.desks.models import ModelDesk
 from app.desks.profiles import ProfileDesk
 from app.desks.roofline import RooflineDesk
 from app.desks.strategy import StrategyDesk
+from app.desks.studies import StudiesDesk
 from app.desks.synthesis import SynthesisDesk
+from app.desks.tradeoff import TradeoffDesk
 from app.desks.training import TrainingDesk
 from app.desks.transfer import TransferDesk
 from app.desks.views import ViewsDesk
@@ -39,7 +41,9 @@ from app.jobs import Jobs, Kind
 from app.layout import Docks, add_bar
 from app.library import open_library
 from app.menus import Menus
+from app.mnemonics import SeenMnemonics
 from app.notices import Notices
+from app.open_studies import OpenStudies
 from app.panels.log import Level
 from app.state import AppState
 from app.status_line import StatusLine
@@ -98,6 +102,7 @@ class MainWindow(QMainWindow):
         self.bridge = Bridge(self)
         self.jobs = Jobs(self._submit, self)
         self.state = AppState(self.jobs, CalibrationStore(data_folder / "calibrations"), self)
+        self.open_studies = OpenStudies(self)
         self.action = Actions(self, self.state.undo_stack)
         self.docks = Docks(self)
         self.guide = Guide(main_job(self.action))
@@ -105,8 +110,8 @@ class MainWindow(QMainWindow):
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs, self.docks, theme.colours)
         self._make_desks(data_folder)
+        SeenMnemonics(self)
         self._menus = Menus(self, self.action, self.docks, theme, self._choose_model, self.models.choose_device)
-        self.docks.default_layout()
         self._connect()
         self._restore()
         self._refresh()
@@ -137,6 +142,32 @@ class MainWindow(QMainWindow):
             desk.view_wanted.connect(self.views.open)
         self.profiles = ProfileDesk(self, state, action, notices)
         self.lab = LabDesk(self, state, self.listening, action, docks, notices, theme, data_folder / "listening")
+        self.studies = StudiesDesk(
+            self,
+            state,
+            self.listening,
+            action,
+            docks,
+            notices,
+            theme,
+            self._settings,
+            data_folder / "studies",
+            self.open_studies,
+        )
+        self.tradeoff = TradeoffDesk(
+            self,
+            state,
+            self.listening,
+            self.strategy,
+            self.lab,
+            self.open_studies,
+            action,
+            docks,
+            notices,
+            theme,
+            self._settings,
+            data_folder / "listening",
+        )
         self._desks: tuple[Desk, ...] = (
             self.models,
             self.synthesis,
@@ -150,6 +181,8 @@ class MainWindow(QMainWindow):
             self.roofline,
             self.demasking,
             self.lab,
+            self.tradeoff,
+            self.studies,
             self.profiles,
             GuideDesk(self.guide, state, self.listening, self.profiles, action.calibrate),
         )
@@ -161,10 +194,12 @@ class MainWindow(QMainWindow):
         bridge.progress.connect(self.views.show_progress)
         bridge.progress.connect(self.layers.show_progress)
         bridge.progress.connect(self.roofline.show_progress)
+        bridge.progress.connect(self.studies.show_progress)
         bridge.telemetry.connect(self.synthesis.show_telemetry)
         bridge.trials.connect(self.strategy.show_trials)
         bridge.similarity.connect(self.strategy.show_similarity)
         state.problem.connect(notices.warn)
+        state.model_changed.connect(lambda: self.docks.suit(state.entry.family))
         action.failed.connect(notices.warn)
         action.bind(action.default_layout, self.docks.default_layout)
         action.unlock.toggled.connect(self.docks.unlock)
@@ -200,6 +235,7 @@ class MainWindow(QMainWindow):
         if not (isinstance(geometry, QByteArray) and self.restoreGeometry(geometry)):
             available = self.screen().availableSize()
             self.resize(QSize(1440, 900).boundedTo(available))
+        self.docks.family = str(settings.value("family", ""))
         self.docks.restore(settings.value("layout"))
         self.notices.say("")
         self.state.recall(str(settings.value("selection", "")))
@@ -208,6 +244,7 @@ class MainWindow(QMainWindow):
         self._settings.setValue("theme", self.theme.scheme.value)
         self._settings.setValue("geometry", self.saveGeometry())
         self._settings.setValue("layout", self.docks.saved())
+        self._settings.setValue("family", self.docks.family)
         self._settings.setValue("selection", self.state.remembered())
         self._settings.sync()
 
@@ -265,6 +302,7 @@ class MainWindow(QMainWindow):
     def _handle(self, event: Event) -> None:
         """Tell everyone in turn: first who shows an event, then the state, then who asks what to do about it."""
         self.notices.record(event)
+        self.status.follow(event)
         self.listening.follow(event)
         self.views.follow(event)
         self.transfer.follow(event)
@@ -275,6 +313,7 @@ class MainWindow(QMainWindow):
         self.layers.follow(event)
         self.roofline.follow(event)
         self.demasking.follow(event)
+        self.studies.follow(event)
         self.jobs.handle(event)
         self.models.follow(event, job)
 
@@ -322,6 +361,8 @@ class MainWindow(QMainWindow):
             return
         self.is_closed = True
         self.lab.shut_down()
+        self.tradeoff.shut_down()
+        self.studies.shut_down()
         self.listening.shut_down()
         self.close()
         self.closed.emit()

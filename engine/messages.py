@@ -125,13 +125,15 @@ class Training(Command):
     steps: int | None = None
     resume: bool = False
     half_precision: bool = False
+    rate_scale: float = 1.0
+    """On all learning rates."""
     device: str = "auto"
 
 
 @dataclass(frozen=True)
 class TrainGuidanceFree(Training):
-    """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance. ``folder`` and ``variant`` as in
-    :class:`LoadModel`; the loaded model is not touched."""
+    """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance; the bundled model, without one,
+    on what flite speaks. ``folder`` and ``variant`` as in :class:`LoadModel`; the loaded model is not touched."""
 
     model: str
     manifest: str
@@ -169,7 +171,7 @@ class TrainDraft(TrainCompanion):
     and the head learn."""
 
     lower: int = 2
-    upper: int = 1
+    upper: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +292,17 @@ class Cancel(Command):
 
 
 @dataclass(frozen=True)
+class Hold(Command):
+    """Compute nothing until :class:`Release`. What runs waits at its next step, or at its next take; only what measures
+    its own time is finished first. Nothing new begins. :class:`EngineRests` says when nothing computes any more."""
+
+
+@dataclass(frozen=True)
+class Release(Command):
+    """Go on after :class:`Hold`."""
+
+
+@dataclass(frozen=True)
 class ShutDown(Command):
     """Cancel everything and end the engine thread."""
 
@@ -316,6 +329,11 @@ class EngineReady(Event):
     device: str
     devices: tuple[str, ...]
     machine: str
+
+
+@dataclass(frozen=True)
+class EngineRests(Event):
+    """Nothing computes, and nothing will until :class:`Release`."""
 
 
 @dataclass(frozen=True)
@@ -364,6 +382,8 @@ class Telemetry(Event):
     tokens_per_second: float | None = None
     largest_gap_seconds: float = 0.0
     """The longest wait from one piece of audio to the next so far."""
+    pause_seconds: float = 0.0
+    """How long playback, begun with the first piece, has had to wait so far."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from engine.messages import (
     TrialDone,
 )
 from engine.models.base import StepReport
+from engine.models.pacing import Pace
 from engine.progress import RemainingTime
 from engine.techniques.ditreducio.record import Trial
 
@@ -92,20 +93,20 @@ class SynthesisObserver(JobObserver):
     def __init__(self, job: int, post: Post, cancelled: threading.Event, device: str) -> None:
         super().__init__(job, post, cancelled)
         self.memory = PeakMemory(device)
-        self.first_audio_seconds: float | None = None
-        """Seconds from :meth:`begin` to the first piece."""
-        self._started = time.perf_counter()
+        self._pace = Pace(time.perf_counter())
         self._report: StepReport | None = None
         self._audio_seconds = 0.0
         self._sampled_seconds = 0.0
         """The share of the running chunk's audio that its finished steps stand for."""
-        self._delivered: float | None = None
-        """When the last piece came, by the observer's clock."""
-        self._largest_gap = 0.0
 
     def begin(self) -> None:
         """Count time from here: neither the wait behind other jobs nor making the model ready is part of it."""
-        self._started = time.perf_counter()
+        self._pace = Pace(time.perf_counter())
+
+    @property
+    def first_audio_seconds(self) -> float | None:
+        """Seconds from :meth:`begin` to the first piece."""
+        return self._pace.first_audio_seconds if self._pace.playing else None
 
     def step(self, report: StepReport) -> None:
         """Tell how far the sampling loop is, how fast, and in how much memory."""
@@ -116,19 +117,14 @@ class SynthesisObserver(JobObserver):
 
     def delivered(self, seconds: float) -> None:
         """Take note of ``seconds`` of audio that can be played from now on."""
-        elapsed = time.perf_counter() - self._started
-        if self.first_audio_seconds is None:
-            self.first_audio_seconds = elapsed
-        if self._delivered is not None:
-            self._largest_gap = max(self._largest_gap, elapsed - self._delivered)
-        self._delivered = elapsed
+        self._pace.delivered(seconds)
         self._audio_seconds += seconds
         self._sampled_seconds = 0.0
         if self._report is not None:
             self._tell()
 
     def _tell(self) -> None:
-        report, elapsed = self._report, time.perf_counter() - self._started
+        report, elapsed = self._report, time.perf_counter() - self._pace.started
         # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
         # of the whole.
         made = self._audio_seconds + self._sampled_seconds
@@ -151,7 +147,8 @@ class SynthesisObserver(JobObserver):
                 self.memory.sample(),
                 report.tokens,
                 None if report.tokens is None else self._remaining.units_per_second or None,
-                self._largest_gap,
+                self._pace.largest_gap,
+                self._pace.pause_so_far,
             )
         )
 
@@ -195,6 +192,9 @@ class StudyObserver(JobObserver):
         """Takes of this run."""
         self.pausing = pausing.is_set
         self._folder = ""
+        self._seconds_left: float | None = None
+        self._under_way = 0, 0, ""
+        self._percent = 0
 
     def begin(self, folder: str, title: str) -> None:
         """Say which study it is."""
@@ -205,9 +205,27 @@ class StudyObserver(JobObserver):
         """A chance to stop."""
         self.check()
 
+    def begun(self, title: str, done: int, total: int) -> None:
+        """Tell what is being made."""
+        self._under_way, self._percent = (done, total, title), 0
+        self._tell(title)
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how far the calibration under way is, by the hundredth: its units are not the study's."""
+        self.check()
+        percent = 100 * done // max(1, total)
+        if percent > self._percent:
+            self._percent = percent
+            self._tell(f"{self._under_way[2]} ({percent} %)")
+
+    def _tell(self, title: str) -> None:
+        done, total, _ = self._under_way
+        self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
+
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         """Tell how far it is, with the study's own estimate."""
         self.check()
+        self._seconds_left = seconds_left
         self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
 
     def take(self, take: StoredTake) -> None:

@@ -60,6 +60,11 @@ class Setting:
         """The same setting with no technique engaged."""
         return replace(self, techniques=())
 
+    @property
+    def bare(self) -> Setting:
+        """The same whatever its seed, without artefacts: as studies know it, which prepare these by themselves."""
+        return replace(self, seed=0, techniques=tuple(replace(one, artefact="") for one in self.techniques))
+
     def to_json(self) -> dict:
         """Plain JSON values; :meth:`from_json` reads them back."""
         return {

@@ -43,6 +43,9 @@ class Measurements:
     """How far audio that was heard while tokens were decoded is from the same tokens decoded at once: root mean square
     of the difference over that of the audio, in decibels, of the passage where it is most. ``None`` where both are
     equal, as with every decoder that streams exactly."""
+    pause_seconds: float | None = None
+    """How long playback, begun with the first piece, would have had to wait for later ones, in all; ``None`` where that
+    was not measured."""
 
     @property
     def real_time_factor(self) -> float:
@@ -78,6 +81,8 @@ class Metrics:
     """Root mean square difference in semitones to the baseline, where both are voiced."""
     voicing_error: float | None = None
     """Share of frames of which only one of the two is voiced."""
+    timbre_distance: float | None = None
+    """dB between the long-term spectral envelopes, to the baseline."""
 
 
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"

@@ -2,7 +2,8 @@
 
 Commands wait in a queue and are carried out one at a time. Cancelling and shutting down do not wait: they set a token
 that the running job checks at least once per step, layer trial or token. Every job ends with exactly one of
-``JobFinished``, ``JobFailed`` and ``JobCancelled``; a failure never ends the thread.
+``JobFinished``, ``JobFailed`` and ``JobCancelled``; a failure never ends the thread. While the engine is held, whoever
+asks the token waits.
 
 Importing this module does not import torch: the thread does, once it runs.
 """
@@ -27,11 +28,13 @@ from engine.messages import (
     ComputeView,
     DecodePartial,
     DownloadModel,
+    EngineRests,
     EngineStatus,
     EngineStopped,
     Event,
     ExportProfile,
     ExportWeights,
+    Hold,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -40,6 +43,7 @@ from engine.messages import (
     MeasureRoofline,
     MeasureTransfer,
     PauseStudy,
+    Release,
     RunStudy,
     ShutDown,
     Synthesise,
@@ -76,7 +80,22 @@ ACTIVITIES: dict[type[Command], str] = {
 }
 """What each kind of job does, as failures name it."""
 
+TIMED: tuple[type[Command], ...] = (Synthesise, ComputeView, MeasureRoofline, RunStudy)
+"""Jobs whose figures would count a rest: they are not held up in the middle. Of studies that holds for each take."""
+
 _log = logging.getLogger(__name__)
+
+
+class _Token(threading.Event):
+    """What a job asks at every step whether it is to end. While the engine is held, asking waits."""
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        super().__init__()
+        self._wait = wait
+
+    def is_set(self) -> bool:
+        self._wait()
+        return super().is_set()
 
 
 class Engine:
@@ -97,6 +116,9 @@ class Engine:
         self._cancelled = threading.Event()
         self._pausing = threading.Event()
         self._shut_down: ShutDown | None = None
+        self._held = False
+        self._resting = False
+        """Whether the thread waits: for work, or for being released."""
 
         self._workshop: Workshop | None = None
         self._device_lost = False
@@ -118,6 +140,10 @@ class Engine:
             self.cancel(command.target)
         elif isinstance(command, PauseStudy):
             self.pause(command.target)
+        elif isinstance(command, Hold):
+            self.hold()
+        elif isinstance(command, Release):
+            self.release()
         elif isinstance(command, ShutDown):
             self._stop(command)
         elif type(command) not in ACTIVITIES:
@@ -130,6 +156,7 @@ class Engine:
         with self._changed:
             if job == self._running:
                 self._cancelled.set()
+                self._changed.notify_all()
                 return
             found = next((one for one in self._waiting if one.job == job), None)
             if found is None:
@@ -142,8 +169,23 @@ class Engine:
         with self._changed:
             if job == self._running:
                 self._pausing.set()
+                self._changed.notify_all()
                 return
         self.cancel(job)
+
+    def hold(self) -> None:
+        """Compute nothing until :meth:`release`; see :class:`engine.messages.Hold`."""
+        with self._changed:
+            resting = self._resting and not self._held
+            self._held = True
+        if resting:
+            self._post(EngineRests(0))
+
+    def release(self) -> None:
+        """Go on; without effect when nothing is held."""
+        with self._changed:
+            self._held = False
+            self._changed.notify_all()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait up to ``timeout`` seconds for the thread to end; whether it has."""
@@ -205,14 +247,37 @@ class Engine:
 
     def _next(self) -> Command | None:
         """The next job, once there is one; ``None`` to end."""
+        while True:
+            self._rest(lambda: self._shut_down or (self._waiting and not self._held))
+            with self._changed:
+                if self._shut_down:
+                    return None
+                if self._waiting and not self._held:  # Neither was cancelled nor held meanwhile.
+                    command = self._waiting.popleft()
+                    self._running = command.job
+                    timed = isinstance(command, TIMED)
+                    self._cancelled = threading.Event() if timed else _Token(self._wait_while_held)
+                    self._pausing = _Token(self._wait_while_held)
+                    return command
+
+    def _rest(self, over: Callable[[], object]) -> None:
+        """Wait until ``over``, and say so while the engine is held."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._shut_down)
-            if self._shut_down:
-                return None
-            command = self._waiting.popleft()
-            self._running = command.job
-            self._cancelled, self._pausing = threading.Event(), threading.Event()
-            return command
+            self._resting = True
+            held = self._held
+        if held:
+            self._post(EngineRests(0))
+        with self._changed:
+            self._changed.wait_for(over)
+            self._resting = False
+
+    def _wait_while_held(self) -> None:
+        """Let the running job rest until it is released or is to end."""
+        tokens = self._cancelled, self._pausing
+        if self._held and not self._shut_down and not any(map(threading.Event.is_set, tokens)):
+            self._rest(
+                lambda: not self._held or self._shut_down or any(threading.Event.is_set(one) for one in tokens),
+            )
 
     def _forget_running(self) -> None:
         with self._changed:

@@ -23,7 +23,6 @@ from engine import device
 from engine.errors import PlainError, SettingError
 from engine.explore.computing import compute_view
 from engine.explore.view import Task
-from engine.knobs import NO_VALUES, Values
 from engine.measure.machine import describe
 from engine.measure.signal import of_its_own
 from engine.messages import (
@@ -52,11 +51,7 @@ from engine.messages import (
     StudyEnded,
     Synthesise,
     TakeReady,
-    TrainBundledModel,
-    TrainDraft,
-    TrainGuidanceFree,
-    TrainingDone,
-    TrainStudent,
+    Training,
     TransferMeasured,
     UnloadModel,
     ViewComputed,
@@ -77,7 +72,6 @@ from engine.observers import (
 )
 from engine.setting import Setting
 from engine.take import Take
-from engine.techniques import guidance_free, spade, speculative
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.transfer import measure_transfer
 from engine.techniques.spade.record import FILE, read_record
@@ -130,12 +124,8 @@ class Workshop:
                 self._capture_attention(command, JobObserver(command.job, post, cancelled))
             case ComputeView():
                 self._compute_view(command, JobObserver(command.job, post, cancelled))
-            case TrainGuidanceFree():
-                self._train_guidance_free(command, TrainingObserver(command.job, post, cancelled))
-            case TrainDraft() | TrainStudent():
-                self._train_language(command, TrainingObserver(command.job, post, cancelled))
-            case TrainBundledModel():
-                self._train_bundled_model(command, TrainingObserver(command.job, post, cancelled))
+            case Training():
+                self._train(command, TrainingObserver(command.job, post, cancelled))
             case MeasureImportance():
                 self._measure_importance(command, MeasuringObserver(command.job, post, cancelled))
             case MeasureRoofline():
@@ -289,40 +279,14 @@ class Workshop:
         task = Task(model, command.utterance, command.setting, command.knobs, observer, command.record)
         observer.post(ViewComputed(command.job, compute_view(command.view, task)))
 
-    def _train_guidance_free(self, command: TrainGuidanceFree, observer: TrainingObserver) -> None:
+    def _train(self, command: Training, observer: TrainingObserver) -> None:
         # Imported on use: few sessions train.
-        from engine.training.fine_tuning import FineTuning, fine_tune
-        from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
-        from engine.training.session import Budget
+        from engine.training.jobs import train
 
-        job = FineTuning(
-            command.model,
-            Path(command.manifest),
-            Path(command.work),
-            GuidanceFreeOptions(command.weight, command.method, half_precision=command.half_precision),
-            Budget(command.minutes, command.steps),
-            command.learning_rate,
-            command.folder,
-            command.variant,
-            command.device,
-            command.resume,
-        )
-        tuned = fine_tune(job, observer)
-        strength = equivalent_guidance(command.weight)
-        observer.post(
-            TrainingDone(
-                command.job,
-                str(tuned.checkpoint),
-                guidance_free.NAME,
-                f"w = {command.weight:.2f} stands for guidance {strength:.2f}; one branch has taken on "
-                f"{tuned.validation['learnt']:.0%} of it.",
-                Values(weight=command.weight, equivalent_guidance=strength, method=command.method),
-                tuned.steps,
-                tuned.seconds,
-                tuned.validation,
-                self._model.look_for_weights(observer.check) if self._is_loaded(command.model) else None,
-            )
-        )
+        done = train(command, observer)
+        if done.technique and self._is_loaded(command.model):
+            done = replace(done, info=self._model.look_for_weights(observer.check))
+        observer.post(done)
 
     def _run_study(self, command: RunStudy, observer: StudyObserver) -> None:
         # Imported on use: few sessions run studies.
@@ -367,71 +331,6 @@ class Workshop:
         job = LanguageExport(command.model, command.kind, folder, command.file, command.settings, command.model_folder)
         names = tuple(path.relative_to(folder).as_posix() for path in export_language(job, observer))
         observer.post(WeightsExported(command.job, command.kind, command.folder, names))
-
-    def _train_language(self, command: TrainDraft | TrainStudent, observer: TrainingObserver) -> None:
-        from engine.training.draft import DraftOptions
-        from engine.training.language_training import LanguageTraining, train_language
-        from engine.training.session import Budget
-        from engine.training.spade import StudentOptions
-
-        half, student = command.half_precision, isinstance(command, TrainStudent)
-        job = LanguageTraining(
-            command.model,
-            Path(command.work),
-            StudentOptions(half_precision=half, retained=command.retained)
-            if student
-            else DraftOptions(half_precision=half, lower=command.lower, upper=command.upper),
-            Budget(command.minutes, command.steps),
-            depth=command.depth if student else 0,
-            stages=command.stages if student else (),
-            sentences=command.sentences,
-            manifest=Path(command.manifest) if command.manifest else None,
-            folder=command.folder,
-            device=command.device,
-            resume=command.resume,
-        )
-        trained = train_language(job, observer)
-        observer.post(
-            TrainingDone(
-                command.job,
-                str(trained.checkpoint),
-                spade.NAME if student else speculative.NAME,
-                trained.summary,
-                trained.figures,
-                trained.steps,
-                trained.seconds,
-                trained.validation,
-                self._model.look_for_weights(observer.check) if self._is_loaded(command.model) else None,
-            )
-        )
-
-    @staticmethod
-    def _train_bundled_model(command: TrainBundledModel, observer: TrainingObserver) -> None:
-        from engine.training.bundled_training import BundledTraining, train_bundled
-        from engine.training.session import Budget
-
-        job = BundledTraining(
-            command.recipe,
-            Path(command.work),
-            Budget(command.minutes, command.steps),
-            command.sentences,
-            Path(command.corpus) if command.corpus else None,
-            Path(command.codec) if command.codec else None,
-            half_precision=command.half_precision,
-            device=command.device,
-            resume=command.resume,
-        )
-        made = train_bundled(job, observer)
-        use = {
-            "lm-mini": f"To hear it, load LM mini from {made.folder}.",
-            "speech-tokenizer": f"For a language model that speaks through it, its folder is {made.folder}.",
-        }
-        summary = f"{command.recipe} was made in {made.steps} steps. {use.get(command.recipe, '')}".strip()
-        observer.post(
-            TrainingDone(
-                command.job, str(made.folder), "", summary, NO_VALUES, made.steps, made.seconds, made.validation
-            )
-        )
 
     def _measure_importance(self, command: MeasureImportance, observer: MeasuringObserver) -> None:
         from engine.models.language import LanguageSpeech

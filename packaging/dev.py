@@ -32,6 +32,8 @@ OLDEST, NEWEST = (3, 11), (3, 13)
 EXTRAS = {"run": ("chinese", "download"), "test": ("chinese", "dev", "download")}
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds without CUDA; asked only where no other place that pip knows has one."""
+TRIES, PAUSE_SECONDS = 3, 10.0
+"""How often to try to fetch something, and the pause in between."""
 
 
 class SetUpError(Exception):
@@ -129,8 +131,8 @@ def prepare_system(needs: Sequence[Need]) -> None:
         print(f"    sudo apt-get install {' '.join(packages)}", flush=True)
         return
     say(f"Installing {len(packages)} system packages: {' '.join(packages)}")
-    quietly(["apt-get", "update", "-qq"], "The list of system packages could not be fetched; check the network.")
-    quietly(
+    patiently(["apt-get", "update", "-qq"], "The list of system packages could not be fetched; check the network.")
+    patiently(
         ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages],
         "The system packages could not be installed.",
         {**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
@@ -166,7 +168,7 @@ def prepare_environment(extras: Sequence[str]) -> None:
     for text, packages in installations(wanted["extras"], python):
         say(text)
         command = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-        quietly(
+        patiently(
             [*command, "--progress-bar", "off", "--constraint", str(CONSTRAINTS), *packages],
             f"pip could not install {packages[-1]}; what it said stands above. Check the network and run this again.",
         )
@@ -206,8 +208,8 @@ def find_python() -> Path:
         if os.geteuid() != 0:
             raise SetUpError(f"{unfit}. Install them with: sudo apt-get install python3-venv")
         say("Installing the system package python3-venv")
-        quietly(["apt-get", "update", "-qq"], "The list of system packages could not be fetched; check the network.")
-        quietly(["apt-get", "install", "-y", "-qq", "python3-venv"], "python3-venv could not be installed.")
+        patiently(["apt-get", "update", "-qq"], "The list of system packages could not be fetched; check the network.")
+        patiently(["apt-get", "install", "-y", "-qq", "python3-venv"], "python3-venv could not be installed.")
         for candidate in candidates():
             if python_version(candidate) is not None and can_create_environments(candidate):
                 return candidate
@@ -343,6 +345,20 @@ def quietly(command: Sequence[str], failure: str, environment: Mapping[str, str]
     if done.returncode != 0:
         print("\n".join(done.stdout.rstrip().splitlines()[-40:]), file=sys.stderr)
         raise SetUpError(failure)
+
+
+def patiently(command: Sequence[str], failure: str, environment: Mapping[str, str] | None = None) -> None:
+    """Run ``command``, which fetches something, as :func:`quietly` does; again where it fails, for networks stumble."""
+    for left in reversed(range(TRIES)):
+        try:
+            quietly(command, failure, environment)
+        except SetUpError:
+            if not left:
+                raise
+            say(f"That failed; once more in {PAUSE_SECONDS:g} s")
+            time.sleep(PAUSE_SECONDS)
+        else:
+            return
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------

@@ -7,10 +7,16 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from pytestqt.qtbot import QtBot
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+    from pytestqt.wait_signal import SignalBlocker
 
 # Before anything imports Qt or torch: both read these once.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -18,13 +24,31 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 _DATA = Path(tempfile.mkdtemp(prefix="paretone-tests-"))
 os.environ["PARETONE_DATA"] = str(_DATA)
 
-PATIENCE_SECONDS = 5.0
-"""How long a thread that a test started may take to end."""
+PATIENCE_SECONDS = 120.0
+"""How long a thread that a test started may take to end, and how long a test waits for what has to come."""
 
 
 def pytest_unconfigure() -> None:
     """Take the tests' data away."""
     shutil.rmtree(_DATA, ignore_errors=True)
+
+
+class PatientBot(QtBot):
+    """Gives up only where nothing comes any more: five seconds, as it is elsewhere, can pass on a busy machine."""
+
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = round(1000 * PATIENCE_SECONDS)) -> None:
+        super().waitUntil(callback, timeout=timeout)
+
+    def waitSignal(
+        self, signal: object, *, timeout: int = round(1000 * PATIENCE_SECONDS), **options: object
+    ) -> SignalBlocker:
+        return super().waitSignal(signal, timeout=timeout, **options)
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    """Takes the place of the one that pytest-qt has."""
+    return PatientBot(request)
 
 
 @pytest.fixture(autouse=True)

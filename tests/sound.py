@@ -24,7 +24,7 @@ import pytest
 RATE = 48000
 CHANNELS = 2
 _SINK = "paretone"
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 _SCRIPT = f"""
 load-module module-null-sink sink_name={_SINK} rate={RATE} channels={CHANNELS} format=float32le
 load-module module-native-protocol-unix

@@ -34,6 +34,8 @@ class DemaskingDesk(QObject):
         self._listening = listening
         self._theme = theme
         self._job = 0
+        self._heard = "A", 0.0
+        """The take of which a part was decoded last, and where in it that begins, in seconds."""
         self.demasking: DemaskingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
         state.comparison_changed.connect(self._show_takes)
@@ -76,6 +78,7 @@ class DemaskingDesk(QObject):
             lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
         )
         self._listening.heard_at.connect(self.demasking.set_position)
+        self._listening.sound_at.connect(self._follow_sound)
         self._show_takes()
         self.refresh()
         return self.demasking
@@ -85,6 +88,11 @@ class DemaskingDesk(QObject):
         if self.demasking is not None:
             self.demasking.set_takes(self._state.take_a, self._state.take_b)
 
+    @Slot(float)
+    def _follow_sound(self, seconds: float) -> None:
+        side, start = self._heard
+        self.demasking.set_position(side, start + seconds)
+
     def decode(self, side: str, passage: int, step: int) -> None:
         """Decode a passage of ``"A"`` or ``"B"`` as it stood behind ``step``, and play it. Raises :class:`PlainError`
         when it cannot be done."""
@@ -93,5 +101,6 @@ class DemaskingDesk(QObject):
         if reason:
             raise SettingError(reason)
         chosen, voice, setting = take.trace.demasking.passages[passage], self._voice(take), take.setting
+        self._heard = side, chosen.start
         job = self._state.jobs.start(Kind.PARTIAL, lambda job: DecodePartial(job, chosen, step, voice, setting))
         self._job = job.number

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,18 +13,31 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app import file_dialogs
 from app.actions import Actions
+from app.background import Background
 from app.desks.listening import ListeningDesk
 from app.jobs import Job
 from app.layout import Docks
 from app.listening import results, trials, webmushra
 from app.listening.planning import Plan, planned
-from app.listening.stimuli import Condition, Item, PreparedItem, conditions, item_of, items, prepared
+from app.listening.session import Session
+from app.listening.stimuli import (
+    SILENT_LUFS,
+    Condition,
+    Item,
+    PreparedItem,
+    conditions,
+    item_of,
+    items,
+    levelled,
+    prepared,
+)
 from app.listening.trials import CCR, TrialRecord
 from app.notices import Notices
 from app.state import AppState
 from app.theme import Theme
 from engine.errors import PlainError
 from engine.library import TakeSummary
+from engine.messages import RunStudy
 
 if TYPE_CHECKING:
     from app.panels.lab import LabPanel
@@ -39,8 +51,6 @@ class LabDesk(QObject):
     """A test has begun or is over."""
     carried_through = Signal()
     """A test has come to its end, so that there are new results."""
-
-    _made_ready = Signal(object, object)
 
     def __init__(
         self,
@@ -69,12 +79,14 @@ class LabDesk(QObject):
         self._load_guest: Callable[[str], tuple[np.ndarray, int]] | None = None
         self._conditions: tuple[Condition, ...] = ()
         self._preparing = False
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab")
+        self._coming: Callable[[], None] | None = None
+        """The test that begins as soon as the engine rests."""
+        self._background = Background("lab", self)
         self.lab: LabPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
         actions.bind(actions.listening_test, self._open)
         state.jobs.began.connect(self._job_began)
-        self._made_ready.connect(self._go_on)
+        state.jobs.rests.connect(self._engine_rests)
 
     # --- As every desk -----------------------------------------------------------------------------------------------
     def refresh(self) -> None:
@@ -87,7 +99,7 @@ class LabDesk(QObject):
         """End the worker thread, and the test if one is on."""
         if self.lab is not None:
             self.lab.end()
-        self._worker.shutdown(wait=True, cancel_futures=True)
+        self._background.shut_down()
 
     def _build_lab(self) -> QWidget:
         from app.panels.lab import LabPanel
@@ -101,6 +113,7 @@ class LabDesk(QObject):
         self.lab.results.export_wanted.connect(self._ask_where_to_put_results)
         self.lab.answered.connect(self._keep)
         self.lab.abandoned.connect(self._abandon)
+        self.lab.waited_enough.connect(self._do_not_wait)
         self.lab.reconnect_wanted.connect(lambda: self._listening.listen.connect_device())
         self.lab.shown.connect(self._look_again)
         self._listening.takes_changed.connect(self._forget_takes)
@@ -162,7 +175,7 @@ class LabDesk(QObject):
         else:
             found = tuple(one for one in self._conditions if one.key in choice.ticked)
             shared, problem = items(self._takes, found) if found else (), ""
-        return planned(choice.method, found, shared, choice.length, choice.listener), problem
+        return planned(choice.method, found, shared, choice.length, choice.listener, choice.practice), problem
 
     @Slot()
     def _show_plan(self) -> None:
@@ -180,13 +193,10 @@ class LabDesk(QObject):
 
     def _why_not_now(self) -> str:
         """Why no test can begin at the moment, whatever it is, as a sentence, or ``""``."""
-        if self._preparing:
+        if self._preparing or self._coming is not None:
             return "The sounds are being made ready."
-        if self._state.jobs.busy:
-            return (
-                "A job is running, and nothing may compute during a blind test. Wait for it, pause the study, or press "
-                "Esc to cancel."
-            )
+        if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):
+            return "A study runs on a cluster, which does not rest during a blind test; pause the study first."
         listen = self._listening.listen
         if listen is None or listen.player.problem:
             return (listen.player.problem if listen is not None else "") or "The audio device is not open yet."
@@ -209,14 +219,9 @@ class LabDesk(QObject):
         load = self._loader()
 
         def work() -> tuple[PreparedItem, ...]:
-            return tuple(prepared(one, plan.conditions, plan.method, rate, load) for one in plan.used)
+            return levelled([prepared(one, plan.conditions, plan.method, rate, load) for one in plan.used])
 
-        def done(future) -> None:
-            if not future.cancelled():
-                with suppress(RuntimeError):  # The window was closed meanwhile.
-                    self._made_ready.emit(future.exception() or future.result(), then)
-
-        self._worker.submit(work).add_done_callback(done)
+        self._background.run(work, lambda made: self._go_on(made, then))
 
     def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """Gives takes' sounds by their ids, in any thread; A and B need not be in the library."""
@@ -232,7 +237,6 @@ class LabDesk(QObject):
 
         return load
 
-    @Slot(object, object)
     def _go_on(self, made: object, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
         self._preparing = False
         self.lab.show_setup()
@@ -249,10 +253,33 @@ class LabDesk(QObject):
         if problem:
             raise PlainError(problem)
         session = plan.session(made)
+        self._coming = lambda: self._set_volume(session)
+        self.lab.show_waiting(
+            "Nothing computes during a test. What runs goes on when it is over; only a take that is being made is "
+            "finished first…",
+            can_cancel=True,
+        )
         self._state.jobs.hold()
+
+    @Slot()
+    def _engine_rests(self) -> None:
+        """Go on with the test that waited for it."""
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            coming()
+
+    @Slot()
+    def _do_not_wait(self) -> None:
+        self._coming = None
+        self._state.jobs.release()
+        self.lab.show_setup()
+
+    def _set_volume(self, session: Session) -> None:
         # Nothing else to look at, and room for the sliders.
         self._docks.show_only("lab")
-        self.lab.begin(session, self._listening.lend())
+        player = self._listening.lend()
+        target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
+        self.lab.set_volume(target, player, lambda: self.lab.begin(session, player))
         self.changed.emit()
 
     @Slot(object)
@@ -343,7 +370,7 @@ class LabDesk(QObject):
         name = f"paretone-{plan.method}-{trials.new_name()}"
 
         def write(made: tuple[PreparedItem, ...]) -> None:
-            written = webmushra.write_bundle(name, plan.method, made, plan.length, folder)
+            written = webmushra.write_bundle(name, plan.method, made, plan.length, folder, plan.practice)
             self._notices.say(
                 f"Wrote {len(written)} files into {folder / name}. That folder belongs into webMUSHRA's configs; "
                 f"open webMUSHRA with ?config={name}/{name}.yaml.",

@@ -14,12 +14,13 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 from app import file_dialogs
 from app.actions import Actions
 from app.comparison import keeps_timing
-from app.jobs import Job
+from app.jobs import Job, Kind, Outcome
 from app.layout import Docks
 from app.library import OpenedLibrary, replace_damaged
 from app.notices import Notices
 from app.panels.log import Level
 from app.panels.takes import TakesPanel
+from app.panels.takes_table import FailedTake
 from app.state import AppState
 from app.theme import Theme
 from app.wav import write_wav
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from app.listening.player import Player
     from app.panels.listen import ListenPanel
 
+_SIDES = {Kind.BASELINE: "A", Kind.ACCELERATED: "B"}
+"""Which side the take of a job is for."""
+
 
 class ListeningDesk(QObject):
     """Owns Takes and Listen."""
@@ -43,6 +47,8 @@ class ListeningDesk(QObject):
     """The library has takes more or fewer."""
     heard_at = Signal(str, float)
     """Which side is heard, ``"A"`` or ``"B"``, and how many seconds from its beginning."""
+    sound_at = Signal(float)
+    """A sound that is no take is heard at this many seconds."""
 
     def __init__(
         self,
@@ -63,6 +69,10 @@ class ListeningDesk(QObject):
         self._notices = notices
         self._theme = theme
         self._streaming = 0
+        self._sounding = False
+        """Whether a sound is heard that is no take."""
+        self._failures: dict[str, str] = {}
+        """Why the last take for a side came to nothing, by side."""
         self.compared = False
         """Whether A and B have been listened to."""
         self.listen: ListenPanel | None = None
@@ -72,9 +82,7 @@ class ListeningDesk(QObject):
         self.takes.b_chosen.connect(state.set_b)
         self.takes.rerun_wanted.connect(self._rerun)
         self.takes.problem.connect(notices.warn)
-        history = self.takes.table.model().sourceModel()
-        history.modelReset.connect(self.takes_changed)
-        history.rowsInserted.connect(lambda *_: self.takes_changed.emit())
+        self.takes.changed.connect(self.takes_changed)
         docks.put("takes", self.takes)
         actions.bind(actions.compare, self._compare)
         actions.bind(actions.play, self._play)
@@ -196,9 +204,19 @@ class ListeningDesk(QObject):
         self.listen.set_take("A", state.take_a)
         self.listen.set_take("B", state.take_b)
         self.listen.set_aligned(all(one is None or keeps_timing(one.setting) for one in (state.take_a, state.take_b)))
-        self.listen.set_warning(state.comparison_warning())
+        self._show_warning()
         shown = [f"{wording(one)}: {one.left} → {one.right}" for one in state.differences()]
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
+
+    def _show_warning(self) -> None:
+        """Say what is to be known about the comparison. Where a take failed, an older one is heard."""
+        takes = {"A": self._state.take_a, "B": self._state.take_b}
+        said = [
+            f"The last take {side} failed: {sentence}"
+            + (f" What is heard as {side} was made before it." if takes[side] is not None else "")
+            for side, sentence in sorted(self._failures.items())
+        ]
+        self.listen.set_warning(" ".join([*said, self._state.comparison_warning()]).strip())
 
     def _compare(self) -> None:
         """Play what is compared; while it plays, switch to the other take."""
@@ -230,13 +248,19 @@ class ListeningDesk(QObject):
         if self.listen is None or self.listen.lent:
             return
         self._end_stream()
+        self._sounding = True
         self.listen.begin_stream(sample_rate)
         self.listen.append(samples)
         self.listen.end_stream()
 
     @Slot(float)
     def _tell_position(self, seconds: float) -> None:
-        if not self._streaming:
+        if self._streaming:
+            return
+        self._sounding = self._sounding and self.listen.player.streaming
+        if self._sounding:
+            self.sound_at.emit(seconds)
+        else:
             self.heard_at.emit(self.listen.heard, seconds)
 
     @Slot(bool)
@@ -269,14 +293,24 @@ class ListeningDesk(QObject):
             return
         if self._streaming != event.job:
             self._end_stream()
+            self._sounding = False
             self._streaming = event.job
             self.listen.begin_stream(event.sample_rate)
         self.listen.append(event.samples)
 
-    @Slot(object)
-    def _job_ended(self, job: Job) -> None:
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.number == self._streaming:
             self._end_stream()
+        side = _SIDES.get(job.kind)
+        if side is None:
+            return
+        self._failures.pop(side, None)
+        if outcome is Outcome.FAILED:
+            self._failures[side] = sentence
+            self.takes.add(FailedTake.of(job.command, sentence))
+        if self.listen is not None:
+            self._show_warning()
 
     def _end_stream(self) -> None:
         if self._streaming and self.listen is not None:

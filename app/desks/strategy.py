@@ -47,6 +47,7 @@ class StrategyDesk(QObject):
         self._docks = docks
         self._notices = notices
         self._theme = theme
+        self._beside: StrategyTable | None = None
         self.strategy: StrategyPanel | None = None
         self.threshold: ThresholdPanel | None = None
         self.attention: AttentionPanel | None = None
@@ -108,14 +109,19 @@ class StrategyDesk(QObject):
     def _show_table(self) -> None:
         """Show the strategy table and what follows from it in every panel that does."""
         state = self._state
+        # The table of another model is kept, but it says nothing about one that has none.
+        has_one = any(one.name == DITREDUCIO for one in state.techniques)
         if self.strategy is not None:
             self.strategy.set_operations(state.operations)
             self.strategy.set_times(state.step_times)
-            self.strategy.set_table(state.table)
-            self.strategy.set_other(state.other_table)
+            self.strategy.set_table(state.table if has_one else None)
+            if self._beside is not None:
+                self.strategy.set_other(self._beside, "Chosen point")
+            else:
+                self.strategy.set_other(state.other_table if has_one else None)
         if self.threshold is not None:
             self.threshold.set_operations(state.operations)
-            self.threshold.set_record(state.record)
+            self.threshold.set_record(state.record if has_one else None)
         if self.attention is not None:
             self.attention.set_times(state.step_times)
             steps = state.options_in_force.get("steps")
@@ -123,6 +129,12 @@ class StrategyDesk(QObject):
                 self.attention.set_similarities(state.record.similarities, state.record.cut)
             elif state.info is not None and steps is not None:
                 self.attention.set_layout(state.info.layers, int(steps))
+
+    def compare_with(self, table: StrategyTable | None) -> None:
+        """Show the table of a point that was chosen elsewhere beside the one in use; ``None`` for the usual one."""
+        if table is not self._beside:
+            self._beside = table
+            self._show_table()
 
     @Slot()
     def _forget_capture(self) -> None:

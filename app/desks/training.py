@@ -16,7 +16,7 @@ from app.layout import Docks
 from app.notices import Notices
 from app.state import AppState
 from app.theme import Theme
-from app.trainings import GUIDANCE_FREE, STUDENT, Place, Plan, Training, training
+from app.trainings import GUIDANCE_FREE, STUDENT, Place, Plan, Training, lasting, training
 from engine.errors import SettingError
 from engine.messages import Event, TrainingDone, TrainingProgress
 from engine.techniques import guidance_free, spade, speculative
@@ -55,6 +55,8 @@ class TrainingDesk(QObject):
         """The work folder that was proposed last."""
         self._known: tuple[str, str] = "", ""
         """Of which training and model the usual time was proposed."""
+        self._fitted: dict[str, str] = {}
+        """For which checkpoint the knobs of a training were set to what fits it."""
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
         state.jobs.ended.connect(self._job_ended)
@@ -102,6 +104,8 @@ class TrainingDesk(QObject):
     def _make_ready(self, event: TrainingDone) -> None:
         """Set what the new weights are for, so that engaging the technique is all that is left to do."""
         state, figures = self._state, event.figures
+        there = (*event.info.weight_sets, *event.info.drafts, *event.info.students)
+        made = next((one.fingerprint for one in there if one.path == event.checkpoint), "")
         if event.technique == guidance_free.NAME:
             weight = float(figures["weight"])
             state.set_knob(guidance_free.NAME, "weight", round(weight, 2))
@@ -113,6 +117,7 @@ class TrainingDesk(QObject):
             state.set_knob(spade.NAME, "depth", int(figures["layers"]))
             state.set_knob(spade.NAME, "recovery", spade.RECOVERED)
             self._notices.say(f"A student with {figures['layers']} layers is ready: engage SPADE.", "info")
+        state.choose_weights(event.technique, made)
 
     @Slot(float)
     def propose(self, weight: float) -> None:
@@ -129,6 +134,7 @@ class TrainingDesk(QObject):
             self._known = "", ""
             if self._state.info is not None:
                 self.training.offer(self._state.info.family)
+                self._fitted[one.name] = self._state.info.fingerprint
             self.training.choose(one.name, **knobs)
             self._suggest()
         self._docks.go_to("training")
@@ -139,7 +145,12 @@ class TrainingDesk(QObject):
         info, panel = self._state.info, self.training
         if info is None or info.family not in panel.training.families:
             return
-        chosen, panel_plan = panel.training, panel.plan(resume=False)
+        panel.set_corpus(self._may_be_spoken)
+        chosen = panel.training
+        if self._fitted.get(chosen.name) != info.fingerprint:
+            self._fitted[chosen.name] = info.fingerprint
+            panel.fit(chosen.fitting(info))
+        panel_plan = panel.plan(resume=False)
         folder = str(self._runs / chosen.folder(info.id, panel_plan.knobs))
         fresh = self._known != (chosen.name, info.fingerprint)
         self._known = chosen.name, info.fingerprint
@@ -149,23 +160,32 @@ class TrainingDesk(QObject):
         if (minutes, work) != (panel_plan.minutes, panel_plan.work):
             panel.propose(minutes, work)
         if chosen is GUIDANCE_FREE:
+            spoken = self._may_be_spoken
+            before = (
+                " Without a manifest, flite first speaks 6,800 sentences: about twelve minutes more." if spoken else ""
+            )
             panel.set_estimate(
-                f"{info.title} takes about {_long(chosen.minutes(info))} of a processor core, judging by the shipped "
-                "weights; a GPU is far faster."
+                f"{info.title} takes about {lasting(chosen.minutes(info))} of a processor core, judging by the shipped "
+                f"weights; a GPU is far faster.{before}"
             )
         else:
             panel.set_estimate(self._companion_estimate(chosen))
+
+    @property
+    def _may_be_spoken(self) -> bool:
+        """Whether flite can speak what the model learns from."""
+        return self._state.entry.bundled
 
     def _companion_estimate(self, chosen: Training) -> str:
         """How long a draft or a student takes, as a sentence, or ``""``."""
         info, usual = self._state.info, chosen.minutes(self._state.info)
         learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
         if chosen is STUDENT and learnt:
-            return f"The student at hand learnt for {_long(learnt)} of a processor core."
+            return f"The student at hand learnt for {lasting(learnt)} of a processor core."
         if chosen.takes_manifest and usual > _LONG_MINUTES:
             return (
-                f"Proposed is what LM mini took, times how much larger {info.title} is: {_long(usual)} of a processor "
-                "core. A GPU is far faster."
+                f"Proposed is what LM mini took, times how much larger {info.title} is: {lasting(usual)} of a "
+                "processor core. A GPU is far faster."
             )
         return ""
 
@@ -214,7 +234,3 @@ class TrainingDesk(QObject):
             cancelled = f"Cancelled. {'The work folder holds a checkpoint to resume from.' if kept else ''}".strip()
             said = cancelled if outcome is Outcome.CANCELLED else sentence
             self.training.end(said, failed=outcome is Outcome.FAILED)
-
-
-def _long(minutes: float) -> str:
-    return f"{minutes:.0f} minute{'' if minutes == 1 else 's'}" if minutes < 120 else f"{minutes / 60:.0f} hours"

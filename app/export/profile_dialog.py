@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QDir, Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QDialogButtonBox,
-    QFileDialog,
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from app.comparison import technique_text
+from app.export.destination import DestinationDialog, at_home
 from app.export.folders import folder_problem
 from app.state import AppState
-from app.theme import set_look
 from engine import files
 from engine.errors import PlainError
 from engine.export.targets import TARGETS, Target
@@ -31,62 +19,31 @@ _OWN = "Paretone, here or elsewhere"
 _OWN_SUMMARY = "one file that the application and the command line read"
 
 
-class ProfileDialog(QDialog):
-    """Shows what the profile will hold and asks for whom and where. Opened with ``open()``; never blocks the window.
-
-    A profile for Paretone is written at once; everything else is a job of the engine.
-    """
+class ProfileDialog(DestinationDialog):
+    """Shows what the profile will hold and asks for whom and where. A profile for Paretone is written at once;
+    everything else is a job of the engine."""
 
     written = Signal(str)
     """The profile was written to this path."""
 
     def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__("Export profile", parent)
         self._state = state
-        self.setWindowTitle("Export profile")
-        form = QFormLayout()
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, text in self._contents():
             label = QLabel(text, wordWrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            form.addRow(title, label)
+            self.form.addRow(title, label)
         self.target = QComboBox()
         self.target.setAccessibleName("Whom the profile is for")
         self.target.addItem(_OWN)
         for one in TARGETS:
             self.target.addItem(one.title, one.name)
-        self._paths = [str(Path(QDir.homePath()) / name) for name in self._proposals()]
+        self._paths = [at_home(name) for name in self._proposals()]
         self.target.currentIndexChanged.connect(self._show_target)
-        form.addRow("Fo&r", self.target)
-        self._summary = QLabel(wordWrap=True)
-        set_look(self._summary, "muted")
-        form.addRow("", self._summary)
-        self.path = QLineEdit()
-        self.path.textChanged.connect(self._check)
-        browse = QPushButton("&Browse…")
-        browse.setAutoDefault(False)
-        browse.clicked.connect(self._browse)
-        row = QHBoxLayout()
-        row.addWidget(self.path, 1)
-        row.addWidget(browse)
-        form.addRow("&File", row)
-        self._path_label = form.labelForField(row)
-        self._path_label.setBuddy(self.path)
-        self.note = QLabel(wordWrap=True)
-        set_look(self.note, "warning")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
-        self.export_button = buttons.addButton("&Export", QDialogButtonBox.ButtonRole.AcceptRole)
-        self.export_button.setProperty("look", "primary")
-        buttons.accepted.connect(self._export)
-        buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.addLayout(form)
-        layout.addWidget(self.note)
-        layout.addWidget(buttons)
-        self.setMinimumWidth(self.fontMetrics().height() * 34)
-        self.export_button.setDefault(True)
+        self.form.addRow("Fo&r", self.target)
+        self.form.addRow("", self.summary)
+        self.finish("&File")
         self._show_target(0)
-        self.path.setFocus()
 
     @property
     def _chosen(self) -> Target | None:
@@ -127,27 +84,28 @@ class ProfileDialog(QDialog):
     @Slot(int)
     def _show_target(self, index: int) -> None:
         chosen = self._chosen
-        self._summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
-        self._path_label.setText("&Folder" if chosen else "&File")
+        self.summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
+        self.path_label.setText("&Folder" if chosen else "&File")
         self.path.setAccessibleName("Folder to write to" if chosen else "File of the profile")
         self.path.setText(self._paths[index])
         self.path.selectAll()
-        self._check()
+        self.check()
 
-    @Slot()
-    def _check(self) -> None:
+    @property
+    def takes_folder(self) -> bool:
+        return self._chosen is not None
+
+    def problem(self) -> tuple[str, str]:
         self._paths[self.target.currentIndex()] = self.path.text()
         try:
-            problem, remark = self._file() if self._chosen is None else self._folder(self._chosen)
+            return self._file() if self._chosen is None else self._folder(self._chosen)
         except OSError as error:
-            problem, remark = f"{self.path.text()} cannot be looked at: {files.reason(error)}.", ""
-        self.export_button.setEnabled(not problem)
-        self.note.setText(problem or remark)
+            return f"{self.path.text()} cannot be looked at: {files.reason(error)}.", ""
 
     def _file(self) -> tuple[str, str]:
         """What forbids the chosen file, and what is to be known of it."""
-        path = Path(self.path.text().strip())
-        if not self.path.text().strip():
+        path = Path(self.typed)
+        if not self.typed:
             return "Type a file name.", ""
         if not path.parent.is_dir():
             return f"There is no folder {path.parent}.", ""
@@ -161,21 +119,8 @@ class ProfileDialog(QDialog):
         return (reason, "") if reason else folder_problem(self.path.text())
 
     @Slot()
-    def _browse(self) -> None:
-        kind = "" if self._chosen else "Profile (*.json)"
-        dialog = QFileDialog(self, "Export profile", self.path.text(), kind)
-        if self._chosen:
-            dialog.setFileMode(QFileDialog.FileMode.Directory)
-        else:
-            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-            dialog.setDefaultSuffix("json")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.path.setText)
-        dialog.open()
-
-    @Slot()
-    def _export(self) -> None:
-        path, target = Path(self.path.text().strip()), self._chosen
+    def export(self) -> None:
+        path, target = Path(self.typed), self._chosen
         try:
             if target is None:
                 self._state.write_profile(path)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPainter
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.figures import reading
-from app.figures.plots import axes_for, colour_scale, draw, ends_of, legend_text
+from app.figures.plots import TITLE_POINTS, axes_for, colour_scale, draw, ends_of, legend_text
+from app.figures.scaled_view import ScaledView
 from app.plot_menus import adopt_menus_of
 from app.theme import Colours
-from engine.explore.figure import Figure, HeatMap, Panel
+from engine.explore.figure import Bars, Figure, HeatMap, Lines, Panel
 
 _MOVES = {
     Qt.Key.Key_Left: (0, -1),
@@ -21,6 +22,11 @@ _MOVES = {
     Qt.Key.Key_Up: (-1, 0),
     Qt.Key.Key_Down: (1, 0),
 }
+
+
+_LEAST_PANEL = {HeatMap: (150.0, 105.0), Lines: (290.0, 220.0), Bars: (290.0, 190.0)}
+"""Width and height of a panel's plot, in pixels, from which on its marks and numbers can be told apart."""
+_AXIS_WIDTH, _AXIS_HEIGHT, _TITLE_HEIGHT, _SCALE_WIDTH, _LINE_HEIGHT = 45.0, 20.0, 28.0, 75.0, 24.0
 
 
 class _Mark(pg.ScatterPlotItem):
@@ -50,7 +56,7 @@ class FigureCanvas(QWidget):
         self.setAccessibleName("Figure")
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._drawn: dict[tuple[int, Colours], tuple[Figure | None, pg.GraphicsLayoutWidget, list[pg.PlotItem]]] = {}
+        self._drawn: dict[tuple[int, Colours], tuple[Figure | None, ScaledView, list[pg.PlotItem]]] = {}
         self.view = self._fresh_view()
 
     @property
@@ -80,8 +86,8 @@ class FigureCanvas(QWidget):
         self.view.render(painter, QRectF(self.rect()), self.view.rect())
 
     # --- Drawing -----------------------------------------------------------------------------------------------------
-    def _fresh_view(self) -> pg.GraphicsLayoutWidget:
-        view = pg.GraphicsLayoutWidget()
+    def _fresh_view(self) -> ScaledView:
+        view = ScaledView()
         view.setBackground(QColor(self._colours.base))
         # The canvas has the keys.
         view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -138,8 +144,23 @@ class FigureCanvas(QWidget):
             self.view.addLabel(
                 foot, row=last, col=0, colspan=across + shared, justify="left", color=self._colours.muted
             )
+        if not title:
+            # On paper there is room for everything.
+            self.view.set_needed(self._needed(across, shared, bool(kinds)))
         # See there: whatever is drawn later has menus too.
         adopt_menus_of(self.view)
+
+    def _needed(self, across: int, shared: bool, legend: bool) -> QSizeF:
+        """The size from which on the figure can be drawn without cutting anything off."""
+        panels, font = self._figure.panels, self.font()
+        font.setPointSizeF(TITLE_POINTS)
+        letters = QFontMetricsF(font)
+        scaled = not shared and any(isinstance(one, HeatMap) and not one.categories for one in panels)
+        widths = [max(_LEAST_PANEL[type(one)][0], letters.horizontalAdvance(one.title)) for one in panels]
+        heights = [_LEAST_PANEL[type(one)][1] + _AXIS_HEIGHT + _TITLE_HEIGHT for one in panels]
+        rows = -(-len(panels) // across)
+        width = across * (max(widths) + _AXIS_WIDTH + scaled * _SCALE_WIDTH) + shared * _SCALE_WIDTH
+        return QSizeF(width, rows * max(heights) + _AXIS_HEIGHT + legend * _LINE_HEIGHT)
 
     def _share_labels(self, across: int) -> None:
         """What panels beneath or beside each other have in common is written once."""

@@ -6,20 +6,16 @@ import html
 import textwrap
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
-from PySide6.QtGui import QImage, QPainter
-from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QWidget
 
+from app.figures import files
 from app.figures.canvas import FigureCanvas
 from app.theme import LIGHT, Colours
-from engine.errors import PlainError
 from engine.explore.figure import Figure
-from engine.files import reason, write_atomically
 
 PANEL = QSize(460, 330)
 """Of one panel, in pixels or SVG's user units."""
-PIXELS_PER_UNIT = 2
 LINE = 16
 LETTERS = 78
 """Of a line of the caption, for each panel beside each other."""
@@ -29,15 +25,14 @@ def write(figure: Figure, path: Path, owner: QWidget | None = None, colours: Col
     """Write ``figure`` as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``. What it is drawn on is kept
     until ``owner`` goes (see :class:`app.figures.canvas.FigureCanvas`). Raises :class:`PlainError` for another ending,
     or when the file cannot be written."""
-    kinds = {".svg": lambda: _svg(sheet(figure, owner, colours)), ".png": lambda: _png(sheet(figure, owner, colours))}
-    kinds[".csv"] = lambda: figure.to_csv().encode()
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
-        raise PlainError(f"{path.name} ends in none of {', '.join(kinds)}; choose one of these endings.")
-    try:
-        write_atomically(path, kind())
-    except OSError as error:
-        raise PlainError(f"{path} could not be written ({reason(error)}); choose another folder.") from error
+    files.write(
+        path,
+        {
+            ".svg": lambda: _svg(sheet(figure, owner, colours)),
+            ".png": lambda: _png(sheet(figure, owner, colours)),
+            ".csv": lambda: figure.to_csv().encode(),
+        },
+    )
 
 
 def sheet(figure: Figure, owner: QWidget | None, colours: Colours = LIGHT) -> FigureCanvas:
@@ -67,30 +62,12 @@ def sheet(figure: Figure, owner: QWidget | None, colours: Colours = LIGHT) -> Fi
 
 
 def _svg(canvas: FigureCanvas) -> bytes:
-    content, buffer = QByteArray(), QBuffer()
-    buffer.setBuffer(content)
-    generator = QSvgGenerator()
-    generator.setOutputDevice(buffer)
-    generator.setSize(canvas.size())
-    generator.setViewBox(canvas.rect())
-    generator.setTitle(canvas.figure.title)
-    generator.setDescription(canvas.figure.caption)
-    painter = QPainter(generator)
-    canvas.paint(painter)
-    painter.end()
+    content = files.svg(canvas.size(), canvas.paint, canvas.figure.title, canvas.figure.caption)
     canvas.hide()
-    return bytes(content.data())
+    return content
 
 
 def _png(canvas: FigureCanvas) -> bytes:
-    image = QImage(canvas.size() * PIXELS_PER_UNIT, QImage.Format.Format_RGB32)
-    painter = QPainter(image)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
-    canvas.paint(painter)
-    painter.end()
+    content = files.png(canvas.size(), canvas.paint)
     canvas.hide()
-    content, buffer = QByteArray(), QBuffer()
-    buffer.setBuffer(content)
-    image.save(buffer, "PNG")
-    return bytes(content.data())
+    return content

@@ -16,11 +16,16 @@ from app.figures.reading import GROUP_WIDTH, bar_centre
 from app.theme import Colours, style_plot
 from engine.explore.figure import Bars, HeatMap, Lines, Panel
 
+TITLE_POINTS = 10
 _TICK_ROOM = (26, 16)
 """Pixels that a number needs along an axis and across it."""
 _TICK_LETTERS = 26
 """Of all names of groups of bars together; more do not fit beside each other."""
 _SHADES = 256
+_LEGEND_SHARE = (0.7, 0.4)
+"""What a legend may take of a plot, across and upwards."""
+_LEGEND_POINTS = 40
+"""Of each curve, to see where it runs."""
 
 Ends = tuple[float, float]
 
@@ -52,7 +57,7 @@ def draw(plot: pg.PlotItem, panel: Panel, colours: Colours, ends: Ends) -> None:
     plot.setMenuEnabled(False)
     plot.hideButtons()
     plot.setMouseEnabled(x=False, y=False)
-    plot.setTitle(panel.title, color=colours.text, size="10pt")
+    plot.setTitle(panel.title, color=colours.text, size=f"{TITLE_POINTS}pt")
     for side, axis in (("bottom", panel.x), ("left", panel.y)):
         plot.getAxis(side).enableAutoSIPrefix(False)
         plot.setLabel(side, axis.label, color=colours.muted)
@@ -133,10 +138,14 @@ def _draw_lines(plot: pg.PlotItem, panel: Lines, colours: Colours) -> None:
             symbolBrush=colour,
         )
         legend.addItem(item, curve.name)
+    legend.setOffset(_emptiest_corner(panel))
     plot.showGrid(x=True, y=True, alpha=0.2)
     view = plot.getViewBox()
     view.enableAutoRange()
     view.setDefaultPadding(0.08)
+    if _heights(panel).min() >= 0:
+        # What cannot be negative shall not look as if it could; marks at zero keep some room.
+        view.setLimits(yMin=-0.06 * (_heights(panel).max() or 1.0))
 
 
 def _draw_bars(plot: pg.PlotItem, panel: Bars, colours: Colours) -> None:
@@ -176,9 +185,12 @@ def _hatched(colour: str) -> object:
 def _legend(plot: pg.PlotItem, colours: Colours) -> pg.LegendItem:
     ground = QColor(colours.base)
     ground.setAlpha(200)
-    return plot.addLegend(
+    legend = plot.addLegend(
         offset=(-8, 8), labelTextColor=colours.text, brush=pg.mkBrush(ground), pen=pg.mkPen(colours.border)
     )
+    # It shrinks with the rest; see app.figures.scaled_view.
+    legend.setFlag(legend.GraphicsItemFlag.ItemIgnoresTransformations, False)
+    return legend
 
 
 def _intervals(
@@ -193,6 +205,33 @@ def _intervals(
         beam=beam,
         pen=pg.mkPen(colour, width=1.5),
     )
+
+
+def _emptiest_corner(panel: Lines) -> tuple[int, int]:
+    """The offset of a legend in the corner that the curves leave free, the upper right one where several are."""
+    heights = _heights(panel)
+    least, high = heights.min(), heights.max() - heights.min() or 1.0
+    left, wide = min(x for one in panel.curves for x in one.x), _span(panel)
+    across, up = [], []
+    for one in panel.curves:
+        places = np.linspace(min(one.x), max(one.x), _LEGEND_POINTS)
+        order = np.argsort(one.x)
+        across.append((places - left) / wide)
+        up.append((np.interp(places, np.array(one.x)[order], np.array(one.y)[order]) - least) / high)
+    x, y = np.concatenate(across), np.concatenate(up)
+
+    def taken(corner: tuple[int, int]) -> int:
+        beside = x > 1 - _LEGEND_SHARE[0] if corner[0] < 0 else x < _LEGEND_SHARE[0]
+        level = y > 1 - _LEGEND_SHARE[1] if corner[1] > 0 else y < _LEGEND_SHARE[1]
+        return int((beside & level).sum())
+
+    return min(((-8, 8), (8, 8), (-8, -8), (8, -8)), key=taken)
+
+
+def _heights(panel: Lines) -> np.ndarray:
+    """Everything that is drawn along y."""
+    drawn = np.array([value for one in panel.curves for value in (*one.y, *one.low, *one.high)], float)
+    return drawn[np.isfinite(drawn)] if np.isfinite(drawn).any() else np.zeros(1)
 
 
 def _span(panel: Lines) -> float:

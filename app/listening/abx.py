@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from app.listening.session import Planned, Session
 from app.listening.stimuli import PreparedItem
@@ -26,11 +27,12 @@ class AbxSession(Session):
         trials: int = DEFAULT_TRIALS,
         chance: random.Random | None = None,
         name: str = "",
+        practice: int = 0,
     ) -> None:
         self._trials = trials
         if any(len(one.stimuli) != 2 for one in items):
             raise RecordError("ABX compares exactly two settings; tick two.")
-        super().__init__(items, listener, chance, name)
+        super().__init__(items, listener, chance, name, practice)
 
     def _plan(self) -> Sequence[Planned]:
         return [self._again(Planned(item, (0, 1, 0))) for item in self._spread(self._trials)]
@@ -41,7 +43,11 @@ class AbxSession(Session):
     def why_not_answer(self) -> str:
         return "" if X in self.heard else "Listen to X first."
 
-    def answer(self, said: int, around: Circumstances) -> TrialRecord:
+    def lesson(self, answer: Mapping[str, Any]) -> str:
+        was = self.trial.order[X]
+        return f"X was {'AB'[was]}: {'right' if answer['said'] == was else 'wrong'}."
+
+    def answer(self, said: int, around: Circumstances) -> TrialRecord | None:
         """The listener says that X is ``A`` or ``B``. Raises :class:`RecordError` before X was heard."""
         if said not in (A, B):
             raise ValueError(f"X is A or B, not {said}")

@@ -6,14 +6,13 @@ It takes longer than the window may stand still, so it is done in a thread of it
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.listening.spectrogram import log_mel
+from app.background import Background
+from engine.audio.spectrogram import log_mel
 from engine.measure.loudness import matching_gains
 from engine.take import Take
 
@@ -37,8 +36,6 @@ class Analyser(QObject):
     """The :class:`Analysis` of the takes that were asked for last; what is out of date is passed over."""
     failed = Signal()
 
-    _came_back = Signal(int, object)
-
     def __init__(self, prepare: Callable[[np.ndarray, int], object], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._prepare = prepare
@@ -47,8 +44,7 @@ class Analyser(QObject):
         self._serial = 0
         self.busy = False
         """Whether takes were asked for whose analysis is not there yet."""
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="listen")
-        self._came_back.connect(self._take_over)
+        self._background = Background("listen", self)
         self._submission = QTimer(self, singleShot=True, interval=0)
         self._submission.timeout.connect(self._begin)
 
@@ -59,30 +55,22 @@ class Analyser(QObject):
         self.busy = True
         self._submission.start()
 
-    def run(self, work: Callable[[], object], report: Callable[[object], None]) -> None:
-        """Do other work in the same thread; ``report`` is given, there, what it returns or raises."""
-
-        def done(future: Future) -> None:
-            if not future.cancelled():
-                with suppress(RuntimeError):  # Whoever waited for it was deleted meanwhile.
-                    report(future.exception() or future.result())
-
-        self._worker.submit(work).add_done_callback(done)
+    def run(self, work: Callable[[], object], done: Callable[[object], object]) -> None:
+        """Do other work in the same thread, as :meth:`app.background.Background.run` does."""
+        self._background.run(work, done)
 
     def shut_down(self, wait: bool) -> None:
         """End the thread; ``wait`` for what it does."""
         self._submission.stop()
-        self._worker.shutdown(wait=wait, cancel_futures=True)
+        self._background.shut_down(wait)
 
     @Slot()
     def _begin(self) -> None:
         serial, takes, previous = self._serial, self._wanted, self._last
-        self.run(
-            lambda: analysed(takes, previous, self._prepare),
-            lambda analysis: self._came_back.emit(serial, analysis),
+        self._background.run(
+            lambda: analysed(takes, previous, self._prepare), lambda analysis: self._take_over(serial, analysis)
         )
 
-    @Slot(int, object)
     def _take_over(self, serial: int, analysis: Analysis | BaseException) -> None:
         if serial != self._serial:
             return

@@ -16,7 +16,8 @@ LOW, MID = "anchor35", "anchor70"
 """As webMUSHRA names them."""
 CUTOFFS = {LOW: 3500.0, MID: 7000.0}
 """Hertz."""
-TITLES = {LOW: "Anchor 3.5 kHz", MID: "Anchor 7 kHz"}
+LIMITS = {LOW: "3.5 kHz", MID: "7 kHz"}
+TITLES = {key: f"Anchor {limit}" for key, limit in LIMITS.items()}
 TRANSITION = 500.0
 """Hertz from the end of the pass band to where :data:`ATTENUATION` is reached."""
 ATTENUATION = 60.0

@@ -4,18 +4,8 @@ The interface sends commands through a ``deque`` and reads a snapshot that is re
 CPython. Everything else belongs to the thread that calls :meth:`Mixer.render`, which takes no lock, allocates no take,
 touches no Qt object and never raises.
 
-**Fades.** Whenever what is heard jumps (another take, a seek, the end of a loop, pause and resume, another gain), the
-old sound goes on for 10 ms under the new one. The weights follow the great circle between the two signals (spherical
-interpolation): ``sin(phi * x) / sin(phi)`` for the new one and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where
-``cos(phi)`` is the correlation of the two 10 ms that are about to be mixed. That keeps the power constant for *any*
-correlation: it is the equal-power fade (sine and cosine) for unrelated sounds and the equal-gain fade (straight lines)
-for identical ones, where an equal-power fade would swell by 3 dB and betray the switch. Negative correlations count as
-none, so nothing is ever amplified beyond equal power.
-
-MUSHRA wants another fade (BS.1534-3): the old sound fades out in 5 ms, then the new one fades in, both along a raised
-cosine, so that the two are never heard at once. The clock goes on meanwhile.
-
-A jump that falls into a running fade waits for its end, so that no fade is ever cut off.
+Whatever jumps is faded (:mod:`app.listening.fades`). A jump that falls into a running fade waits for its end, so that
+no fade is ever cut off.
 """
 
 from __future__ import annotations
@@ -28,69 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-FADE_SECONDS = 0.010
+from app.listening.fades import FADE_SECONDS, LAWS, OUT_AND_IN, all_laws
+from app.listening.recording import Recording
+
 SHORTEST_LOOP_SECONDS = 0.1
 SILENCE = -1
 """Stands for "no take" in a :class:`Jump`."""
 NO_FADE = -1
 """Stands for "no fade" in :attr:`Jump.law`."""
-
-_LAWS = 33
-"""Fade laws are tabulated for correlations 0, 1/32 .. 1."""
-OUT_AND_IN = _LAWS
-"""The law, an index into :attr:`Mixer.fades`, that fades out and then in."""
-_FIRST_CAPACITY = 1 << 19
-
-
-class Recording:
-    """Mono float32 samples at the device's rate. It may still be growing; readers then see whole appended blocks."""
-
-    def __init__(self, samples: np.ndarray) -> None:
-        self._state = (np.ascontiguousarray(samples, np.float32), len(samples), True)
-
-    @classmethod
-    def growing(cls) -> Recording:
-        """An empty recording that :meth:`append` extends until :meth:`end`."""
-        recording = cls(np.zeros(0, np.float32))
-        recording._state = (np.zeros(_FIRST_CAPACITY, np.float32), 0, False)
-        return recording
-
-    def append(self, samples: np.ndarray) -> None:
-        """Add samples at the end. One thread only; the audio thread may be reading."""
-        buffer, length, _ = self._state
-        wanted = length + len(samples)
-        if wanted > len(buffer):
-            larger = np.zeros(max(wanted, 2 * len(buffer)), np.float32)
-            larger[:length] = buffer[:length]
-            buffer = larger
-        buffer[length:wanted] = samples
-        self._state = (buffer, wanted, False)  # Published last: a reader never sees samples that are not there yet.
-
-    def end(self) -> None:
-        """Nothing more will come."""
-        self._state = (self._state[0], self._state[1], True)
-
-    @property
-    def samples(self) -> np.ndarray:
-        """What there is, as a view."""
-        return self._state[0][: self._state[1]]
-
-    @property
-    def length(self) -> int:
-        """Samples so far."""
-        return self._state[1]
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing more will come."""
-        return self._state[2]
-
-    def read(self, start: int, gain: float, out: np.ndarray) -> None:
-        """Fill ``out`` from ``start`` on, silence past the end."""
-        buffer, length, _ = self._state
-        count = min(len(out), max(0, length - start))
-        np.multiply(buffer[start : start + count], gain, out=out[:count])
-        out[count:] = 0
 
 
 class Programme(NamedTuple):
@@ -147,8 +82,8 @@ class Mixer:
     def __init__(self, rate: int, fade_seconds: float = FADE_SECONDS) -> None:
         self.rate = rate
         self.fade_length = max(1, round(fade_seconds * rate))
-        self.fades = np.concatenate([fade_laws(self.fade_length), out_and_in(self.fade_length)[None]])
-        """(laws, 2, fade_length) float32: the weights of the entering and of the leaving sound."""
+        self.fades = all_laws(self.fade_length)
+        """See :func:`app.listening.fades.all_laws`."""
         self.jumps: deque[Jump] = deque(maxlen=4096)
         self.starvations = 0
         """How often a stream had nothing to play in the middle."""
@@ -345,7 +280,7 @@ class Mixer:
         if power <= 0:
             return 0
         correlation = float(self._ahead[0] @ self._ahead[1]) / power**0.5
-        return round(min(1.0, max(0.0, correlation)) * (_LAWS - 1))
+        return round(min(1.0, max(0.0, correlation)) * (LAWS - 1))
 
     def _bounds(self, index: int) -> tuple[int, int, bool]:
         """First position, end, and whether the end leads back to the first position."""
@@ -433,23 +368,3 @@ class Mixer:
             self._playing and self._starving,
             self._obeyed,
         )
-
-
-def fade_laws(length: int) -> np.ndarray:
-    """Weights (laws, 2, length) float32 of the entering and the leaving sound; see the module for the formula."""
-    along = np.arange(1, length + 1) / (length + 1)
-    laws = np.empty((_LAWS, 2, length), np.float32)
-    for index in range(_LAWS):
-        angle = np.arccos(index / (_LAWS - 1))
-        entering = np.sin(angle * along) / np.sin(angle) if angle > 0 else along
-        laws[index] = entering, entering[::-1]
-    return laws
-
-
-def out_and_in(length: int) -> np.ndarray:
-    """Weights (2, length) float32 of a fade whose first half only lets go and whose second half only brings in."""
-    half = length // 2
-    rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(1, half + 1) / (half + 1))
-    law = np.zeros((2, length), np.float32)
-    law[0, length - half :], law[1, :half] = rising, rising[::-1]
-    return law

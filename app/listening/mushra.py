@@ -7,8 +7,10 @@ is the *unaccelerated output* of the same model, not human speech: 100 means "as
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from app.listening import anchors
 from app.listening.session import Planned, Session
 from app.listening.stimuli import MOST_SLIDERS, PreparedItem
 from app.listening.trials import MUSHRA, Circumstances, RecordError, TrialRecord
@@ -27,11 +29,16 @@ class MushraSession(Session):
     method = MUSHRA
 
     def __init__(
-        self, items: Sequence[PreparedItem], listener: str, chance: random.Random | None = None, name: str = ""
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        chance: random.Random | None = None,
+        name: str = "",
+        practice: int = 0,
     ) -> None:
         if any(len(one.stimuli) > MOST_SLIDERS for one in items):
             raise RecordError(f"A page of MUSHRA holds {MOST_SLIDERS} sounds at most; tick fewer settings.")
-        super().__init__(items, listener, chance, name)
+        super().__init__(items, listener, chance, name, practice)
 
     def _plan(self) -> Sequence[Planned]:
         return [self._page(item) for item in self._shuffled(len(self.items))]
@@ -72,7 +79,15 @@ class MushraSession(Session):
             return ""
         return f"Still to be rated: {', '.join(missing)}."
 
-    def answer(self, around: Circumstances) -> TrialRecord:
+    def lesson(self, answer: Mapping[str, Any]) -> str:
+        """Where the reference and the anchors were; the settings stay hidden."""
+        hidden = {one.record.key: place for place, one in enumerate(self.item.stimuli)}
+        at = {key: self.trial.order.index(place, REFERENCE + 1) for key, place in hidden.items()}
+        reference = at[self.item.stimuli[REFERENCE].record.key]
+        cut = [f"sound {at[key]} the anchor cut at {limit}" for key, limit in anchors.LIMITS.items() if key in at]
+        return f"{', '.join([f'Sound {reference} was the reference itself', *cut])}."
+
+    def answer(self, around: Circumstances) -> TrialRecord | None:
         """The page is done. Raises :class:`RecordError` before everything was rated."""
         by_stimulus = [0] * len(self.item.stimuli)
         for button, score in self.ratings.items():

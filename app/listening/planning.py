@@ -40,7 +40,10 @@ DEFAULT_LENGTH: Mapping[str, int] = {
     MUSHRA: 8,
 }
 """Trials, or pages."""
+DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1}
+"""Trials, or pages, for getting to know the test."""
 LONGEST = 200
+LONGEST_PRACTICE = 10
 _PEEKING_FROM, _PEEKING_TO = 5, 40
 
 
@@ -56,6 +59,8 @@ class Plan:
     """Trials; pages of MUSHRA, of which there are no more than items."""
     listener: str = ""
     """Who listens; ``""`` for somebody new."""
+    practice: int = 0
+    """Trials, or pages, that come first and count for nothing."""
 
     @property
     def used(self) -> tuple[Item, ...]:
@@ -106,6 +111,8 @@ class Plan:
             made.append(
                 f"Only {counted(sentences, 'page')}: one slip decides whether a listener passes post-screening."
             )
+        if self.method == MUSHRA and not self.practice:
+            made.append("BS.1534-3 demands training: leave practice out only for somebody who has had it.")
         if self.method == MUSHRA and self._smallest_p > statistics.LEVEL:
             made.append(
                 f"One listener's {counted(sentences, 'page')} cannot show anything at the 5 % level about "
@@ -122,13 +129,16 @@ class Plan:
         """The session on the items that were made ready. Raises :class:`PlainError` where it cannot be."""
         listener = self.listener or new_name()
         if self.method == ABX:
-            return AbxSession(prepared, listener, self.length)
+            return AbxSession(prepared, listener, self.length, practice=self.practice)
         if self.method == MUSHRA:
-            return MushraSession(prepared, listener)
-        return PreferenceSession(prepared, listener, self.length, graded=self.method == CCR)
+            return MushraSession(prepared, listener, practice=self.practice)
+        graded = self.method == CCR
+        return PreferenceSession(prepared, listener, self.length, graded, practice=self.practice)
 
 
-def planned(method: str, ticked: Sequence[Condition], items: Sequence[Item], length: int, listener: str = "") -> Plan:
+def planned(
+    method: str, ticked: Sequence[Condition], items: Sequence[Item], length: int, listener: str = "", practice: int = 0
+) -> Plan:
     """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
     order = sorted(range(len(ticked)), key=lambda place: ticked[place].accelerated)
     return Plan(
@@ -144,6 +154,7 @@ def planned(method: str, ticked: Sequence[Condition], items: Sequence[Item], len
         ),
         length,
         listener,
+        practice,
     )
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
 from app.listening.device import OutputDevice, Sound, probe
-from app.listening.mixer import Mixer, Programme, Recording, State
+from app.listening.mixer import Mixer, Programme, State
+from app.listening.recording import Recording
+from app.listening.switching import Comparison, Mode, comparison
 from engine.audio.resampling import Resampler, resample
 from engine.errors import DeviceError
 
@@ -26,38 +26,8 @@ DEFAULT_RATE = 48000
 BLOCK_SECONDS = 0.010
 LATENCY_SECONDS = 0.2
 """Less than this gives underruns when a busy engine thread shares the interpreter with the callback."""
-ALIGNMENT_TOLERANCE = 0.020
-"""Takes whose lengths differ by more than this many seconds are never switched sample-synchronously."""
 _STALL_SECONDS = 3.0
 _BLOCKS_REMEMBERED = 256
-
-
-class Mode(StrEnum):
-    """What a switch does to the position."""
-
-    SYNC = "sync"
-    RESTART = "restart"
-    STREAM = "stream"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The active mode, and why, as a sentence."""
-
-    mode: Mode
-    reason: str
-
-
-def comparison(seconds: Sequence[float], aligned: bool = True) -> Comparison:
-    """The mode for takes of these lengths. ``aligned``: whether their models keep the timing from take to take."""
-    if not aligned:
-        return Comparison(Mode.RESTART, "The timing changes from take to take, so a switch starts from the beginning.")
-    spread = max(seconds, default=0.0) - min(seconds, default=0.0)
-    if spread > ALIGNMENT_TOLERANCE:
-        return Comparison(
-            Mode.RESTART, f"The takes differ by {spread:.2f} s in length, so a switch starts from the beginning."
-        )
-    return Comparison(Mode.SYNC, "The takes have the same timing, so a switch keeps the place.")
 
 
 class Player:

@@ -10,18 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from app.listening.spectrogram import (
+from app.listening.colour_scale import ColourScale
+from app.listening.time_plot import Ruler, TimePlot
+from app.listening.waveform import outline
+from app.theme import DARK, Colours
+from engine.audio.spectrogram import (
     DECIBELS_PER_NEPER,
     HOP,
     RATE,
     band_frequency,
     frequency_band,
 )
-from app.listening.waveform import outline
-from app.theme import DARK, Colours
 
 RANGE_DECIBELS = 70.0
 """Spectrograms show this much below the loudest band of A and B."""
@@ -77,9 +79,9 @@ class ComparisonPlots(QWidget):
         self._loudest = 0.0
         self._duration = 1.0
         self._titles: list[QLabel] = []
-        self._waves: list[_TimePlot] = []
-        self._mels: list[_TimePlot] = []
-        self._scales: list[_ColourScale] = []
+        self._waves: list[TimePlot] = []
+        self._mels: list[TimePlot] = []
+        self._scales: list[ColourScale] = []
         self._notes: list[pg.TextItem] = []
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -88,8 +90,8 @@ class ComparisonPlots(QWidget):
         for row, name in enumerate(self.ROWS):
             title = QLabel(name)
             title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            wave, mel = _TimePlot(f"Waveform of {_spoken(name)}"), _TimePlot(f"Mel spectrogram of {_spoken(name)}")
-            scale = _ColourScale(f"Colour scale of the spectrogram of {_spoken(name)}")
+            wave, mel = TimePlot(f"Waveform of {_spoken(name)}"), TimePlot(f"Mel spectrogram of {_spoken(name)}")
+            scale = ColourScale(f"Colour scale of the spectrogram of {_spoken(name)}")
             wave.setAccessibleDescription("Amplitude over time in seconds. Left and right arrows move the playhead.")
             mel.setAccessibleDescription("Level in decibels over time in seconds and mel frequency in hertz.")
             mel.setYRange(0, 100, padding=0)
@@ -122,7 +124,7 @@ class ComparisonPlots(QWidget):
             plot.region.sigRegionChanged.connect(self._mirror_region)
             plot.region.sigRegionChangeFinished.connect(self._move_region)
             plot.scene().sigMouseMoved.connect(lambda position, plot=plot: self._read_out(plot, position))
-        self._ruler = _Ruler(self._plots[0])
+        self._ruler = Ruler(self._plots[0])
         grid.addWidget(self._ruler, 2 * len(self.ROWS), 1)
         self._plots[0].view.sigXRangeChanged.connect(self._draw_outlines)
         self._plots[0].view.sigResized.connect(self._draw_outlines)
@@ -278,7 +280,7 @@ class ComparisonPlots(QWidget):
         start, end = region.getRegion()
         self.region_drawn.emit(max(0.0, start), min(self._duration, end))
 
-    def _read_out(self, plot: _TimePlot, position: QPointF) -> None:
+    def _read_out(self, plot: TimePlot, position: QPointF) -> None:
         if not plot.sceneBoundingRect().contains(position):
             return
         place = plot.view.mapSceneToView(position)
@@ -300,149 +302,6 @@ class ComparisonPlots(QWidget):
                 if picture is not None and sample < len(picture.samples):
                     parts.append(f"{name} {picture.samples[sample]:+.4f}")
         self.read_out.emit("   ".join(parts))
-
-
-class _TimePlot(pg.PlotWidget):
-    """One plot over time: a curve or an image, a playhead and a region."""
-
-    def __init__(self, name: str) -> None:
-        self.view = _TimeView()
-        super().__init__(viewBox=self.view)
-        self.setAccessibleName(name)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setMinimumHeight(24)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        self.getAxis("left").setWidth(3.2 * self.fontMetrics().averageCharWidth() + 8)
-        self.image = pg.ImageItem(axisOrder="col-major", autoDownsample=True)
-        self.curve = pg.PlotCurveItem()
-        self.region = pg.LinearRegionItem(movable=True)
-        self.region.setVisible(False)
-        self.playhead = pg.InfiniteLine(0, angle=90)
-        for item in (self.image, self.curve, self.region, self.playhead):
-            self.addItem(item, ignoreBounds=True)
-
-    def set_colours(self, colours: Colours, faint: bool) -> None:
-        """Follow the theme. ``faint`` regions leave the colours of a picture under them readable."""
-        self.setBackground(colours.base)
-        self.getAxis("left").setPen(colours.border)
-        self.getAxis("left").setTextPen(colours.muted)
-        accent = QColor(colours.accent)
-        accent.setAlpha(14 if faint else 45)
-        self.region.setBrush(accent)
-        accent.setAlpha(28 if faint else 75)
-        self.region.setHoverBrush(accent)
-        for line in self.region.lines:
-            line.setPen(pg.mkPen(colours.accent, width=1.5))
-            line.setHoverPen(pg.mkPen(colours.text, width=2))
-        self.playhead.setPen(pg.mkPen(colours.danger, width=1.5))
-
-
-class _SecondsAxis(pg.AxisItem):
-    """Tick labels with their unit, which saves a line for the axis title."""
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [f"{text} s" for text in super().tickStrings(values, scale, spacing)]
-
-
-class _Ruler(pg.PlotWidget):
-    """The time axis under the plots."""
-
-    def __init__(self, plot: _TimePlot) -> None:
-        axis = _SecondsAxis("bottom")
-        super().__init__(axisItems={"bottom": axis})
-        self.setAccessibleName("Time axis")
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setMouseEnabled(x=False, y=False)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        axis.enableAutoSIPrefix(False)
-        axis.setStyle(tickLength=4)
-        left = self.getAxis("left")
-        left.setWidth(plot.getAxis("left").width())
-        left.setStyle(showValues=False, tickLength=0)
-        left.setPen(None)
-        self.setXLink(plot)
-        self.setFixedHeight(round(1.6 * self.fontMetrics().height()))
-
-    def set_colours(self, colours: Colours) -> None:
-        self.setBackground(None)
-        self.getAxis("bottom").setPen(colours.border)
-        self.getAxis("bottom").setTextPen(colours.muted)
-
-
-class _TimeView(pg.ViewBox):
-    """Zooms and moves in time only; clicks and plain drags are passed on."""
-
-    clicked = Signal(float)
-    dragged = Signal(float, float, bool)
-    all_wanted = Signal()
-
-    def __init__(self) -> None:
-        super().__init__(enableMenu=False, defaultPadding=0)
-        self.setMouseEnabled(x=True, y=False)
-        self.disableAutoRange()
-
-    def mouseClickEvent(self, event) -> None:
-        if event.button() is not Qt.MouseButton.LeftButton:
-            return
-        event.accept()
-        if event.double():
-            self.all_wanted.emit()
-        else:
-            self.clicked.emit(self.mapSceneToView(event.scenePos()).x())
-
-    def mouseDragEvent(self, event, axis: int | None = None) -> None:
-        if event.button() is Qt.MouseButton.LeftButton and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            event.accept()
-            start = self.mapSceneToView(event.buttonDownScenePos()).x()
-            self.dragged.emit(start, self.mapSceneToView(event.scenePos()).x(), event.isFinish())
-        else:
-            super().mouseDragEvent(event, axis)
-
-
-class _ColourScale(QWidget):
-    """A thin strip that says what the colours mean."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        self._texts = ("", "", "")
-        self._map = pg.colormap.get("magma")
-        self._text = QColor()
-        metrics = self.fontMetrics()
-        self._strip = max(6, metrics.height() // 2)
-        self.setFixedWidth(self._strip + 4 + metrics.horizontalAdvance("−70 "))
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
-
-    def set_map(self, colours: pg.ColorMap, theme: Colours) -> None:
-        self._map, self._text = colours, QColor(theme.muted)
-        self.update()
-
-    def set_ends(self, top: str, unit: str, bottom: str) -> None:
-        self._texts = (top, unit, bottom)
-        self.setAccessibleDescription(f"{bottom} to {top} {unit}")
-        self.update()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        gradient = QLinearGradient(0, self.height(), 0, 0)
-        for share in np.linspace(0, 1, 24):
-            gradient.setColorAt(float(share), self._map.map(float(share), mode="qcolor"))
-        painter.fillRect(0, 0, self._strip, self.height(), gradient)
-        painter.setPen(self._text)
-        font = painter.font()
-        font.setPointSizeF(font.pointSizeF() * 0.85)
-        painter.setFont(font)
-        area = self.rect().adjusted(self._strip + 3, 0, 0, 0)
-        across = (Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignBottom)
-        for text, where in zip(self._texts, across, strict=True):
-            if where is Qt.AlignmentFlag.AlignVCenter and self.height() < 3 * painter.fontMetrics().height():
-                continue
-            painter.drawText(area, where | Qt.AlignmentFlag.AlignLeft, text)
 
 
 def _spoken(row: str) -> str:

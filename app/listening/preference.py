@@ -43,12 +43,13 @@ class PreferenceSession(Session):
         graded: bool = True,
         chance: random.Random | None = None,
         name: str = "",
+        practice: int = 0,
     ) -> None:
         self.method = CCR if graded else PREFERENCE
         self._trials = trials
         if any(len(one.stimuli) != 2 for one in items):
             raise RecordError("A preference is between exactly two settings; tick two.")
-        super().__init__(items, listener, chance, name)
+        super().__init__(items, listener, chance, name, practice)
 
     @property
     def votes(self) -> dict[int, str]:
@@ -85,7 +86,7 @@ class PreferenceSession(Session):
         missing = [name for button, name in ((FIRST, "first"), (SECOND, "second")) if button not in self.heard_whole]
         return f"Listen to the {' and the '.join(missing)} to the end first." if missing else ""
 
-    def answer(self, vote: int, around: Circumstances) -> TrialRecord:
+    def answer(self, vote: int, around: Circumstances) -> TrialRecord | None:
         """How much better the second is than the first. Raises :class:`RecordError` before both were heard whole."""
         if vote not in self.votes:
             raise ValueError(f"there is no vote {vote}")

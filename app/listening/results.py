@@ -9,7 +9,7 @@ know settings without them: ``ListeningScore.candidate`` is the same without art
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.listening import anchors, statistics, trials
@@ -93,6 +93,8 @@ class MushraResult:
     """Of each setting to the hidden reference, with p values adjusted by Holm's method."""
     screenings: tuple[Screening, ...]
     pages: int
+    indistinct: int
+    """Sentences whose mid anchor excludes nobody; see :func:`statistics.indistinct_sentences`."""
 
 
 Result = AbxResult | PreferenceResult | MushraResult
@@ -224,6 +226,7 @@ def _mushra(found: Sequence[TrialRecord]) -> MushraResult:
         ),
         screenings,
         len(found),
+        len(statistics.indistinct_sentences(_ratings(found), anchors.MID)),
     )
 
 
@@ -272,8 +275,6 @@ def _pair_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
 
 def _candidate(condition: ConditionRecord) -> str:
     try:
-        setting = Setting.from_json(condition.setting)
+        return Setting.from_json(condition.setting).bare.fingerprint
     except SettingError:
         return ""
-    bare = tuple(replace(one, artefact="") for one in setting.techniques)
-    return replace(setting, seed=0, techniques=bare).fingerprint

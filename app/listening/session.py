@@ -9,7 +9,7 @@ import random
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.listening.stimuli import PreparedItem
@@ -23,19 +23,27 @@ class Planned:
     item: int
     order: tuple[int, ...]
     repeat: bool = False
+    practice: bool = False
+    """Whether it is there to get to know the test: nothing of it is kept."""
 
 
 class Session(ABC):
     """Common to all methods. ``chance`` is the operating system's own unless a test replaces it.
 
     A trial whose sound was interrupted is void: it is recorded, counts for nothing and is asked again at the end.
+    Up to ``practice`` trials for getting to know the test come first; of these nothing is recorded.
     """
 
     method: str
     """As trials name it."""
 
     def __init__(
-        self, items: Sequence[PreparedItem], listener: str, chance: random.Random | None = None, name: str = ""
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        chance: random.Random | None = None,
+        name: str = "",
+        practice: int = 0,
     ) -> None:
         if not items:
             raise RecordError("There is no sentence that everything to be compared has spoken.")
@@ -51,6 +59,16 @@ class Session(ABC):
         self.void = 0
         """Trials that were interrupted."""
         self.records: list[TrialRecord] = []
+        self.practice: list[Planned] = []
+        """All trials of practice, done or not."""
+        while self._waiting and len(self.practice) < practice:
+            more = self._plan()[: practice - len(self.practice)]
+            self.practice += [replace(one, repeat=False, practice=True) for one in more]
+        self._waiting = self.practice + self._waiting
+        self.practised = 0
+        """Trials of practice answered."""
+        self.taught = ""
+        """What the last trial taught, if it was practice."""
         self._begin()
 
     @abstractmethod
@@ -71,6 +89,11 @@ class Session(ABC):
     def trial(self) -> Planned:
         """The trial that is on."""
         return self._waiting[0]
+
+    @property
+    def practising(self) -> bool:
+        """Whether the trial that is on is only practice."""
+        return not self.finished and self.trial.practice
 
     @property
     def item(self) -> PreparedItem:
@@ -99,12 +122,21 @@ class Session(ABC):
     def why_not_answer(self) -> str:
         """What has to be listened to before the trial can be answered, as a sentence, or ``""``."""
 
-    def _answered(self, answer: Mapping[str, Any], around: Circumstances) -> TrialRecord:
-        """Take down an answer and go on to the next trial."""
+    def lesson(self, answer: Mapping[str, Any]) -> str:
+        """What the trial that is on teaches once it was answered so, if it is practice, in sentences."""
+        return ""
+
+    def _answered(self, answer: Mapping[str, Any], around: Circumstances) -> TrialRecord | None:
+        """Take down an answer, unless it was practice, and go on to the next trial."""
         problem = self.why_not_answer()
         if problem:
             raise RecordError(problem)
+        self.taught = self.lesson(answer) if self.practising else ""
         item, trial = self.item, self._waiting.pop(0)
+        if trial.practice:
+            self.practised += 1
+            self._begin()
+            return None
         void = around.underruns > 0
         record = TrialRecord(
             self.name,

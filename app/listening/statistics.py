@@ -25,6 +25,11 @@ ANCHOR_CEILING = 90
 """A mid anchor rated above this was not recognised."""
 SCREENED_SHARE = 0.15
 """A listener who fails in more than this share of the items is left out."""
+INDISTINCT_SHARE = 0.25
+"""Where more than this share of the listeners rate the mid anchor above 90, the sentence holds too little above 7 kHz,
+and nobody is left out because of it."""
+FEWEST_TO_BLAME_THE_SENTENCE = 4
+"""With fewer listeners, a single one would be more than that share."""
 _BATCH = 500_000
 """Weights held in memory at a time, as numbers."""
 _EXACT_PAIRS = 14
@@ -248,7 +253,7 @@ class Screening:
     reference_missed: int
     """Items whose hidden reference was rated below 90."""
     anchor_missed: int
-    """Items whose mid anchor was rated above 90."""
+    """Items whose mid anchor was rated above 90, but for :func:`indistinct_sentences`."""
 
     @property
     def excluded(self) -> bool:
@@ -257,13 +262,14 @@ class Screening:
 
 
 def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tuple[Screening, ...]:
-    """Post-screening of every listener, ordered by name; ``reference`` and ``mid_anchor`` name the hidden reference and
-    the 7 kHz anchor among the conditions."""
+    """Post-screening of every listener (BS.1534-3, 4.1.2), ordered by name; ``reference`` and ``mid_anchor`` name the
+    hidden reference and the 7 kHz anchor among the conditions."""
     found = []
+    indistinct = indistinct_sentences(ratings, mid_anchor)
     for listener in sorted({one.listener for one in ratings}):
         own = [one for one in ratings if one.listener == listener]
         hidden = [one for one in own if one.condition == reference]
-        anchors = [one for one in own if one.condition == mid_anchor]
+        anchors = [one for one in own if one.condition == mid_anchor and one.sentence not in indistinct]
         found.append(
             Screening(
                 listener,
@@ -273,6 +279,20 @@ def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tupl
             )
         )
     return tuple(found)
+
+
+def indistinct_sentences(ratings: Sequence[Rating], mid_anchor: str) -> frozenset[Hashable]:
+    """Sentences whose mid anchor so many listeners rated above 90 that the anchor is to blame, not they."""
+    by_sentence: dict[Hashable, dict[str, bool]] = {}
+    for one in ratings:
+        if one.condition == mid_anchor:
+            missed = by_sentence.setdefault(one.sentence, {})
+            missed[one.listener] = missed.get(one.listener, False) or one.score > ANCHOR_CEILING
+    return frozenset(
+        sentence
+        for sentence, missed in by_sentence.items()
+        if len(missed) >= FEWEST_TO_BLAME_THE_SENTENCE and sum(missed.values()) > INDISTINCT_SHARE * len(missed)
+    )
 
 
 def summaries(ratings: Sequence[Rating]) -> tuple[ConditionSummary, ...]:

@@ -23,8 +23,8 @@ from engine.take import Take
 
 LONGEST_SECONDS = 12.0
 """Of a sentence in MUSHRA (BS.1534-3)."""
-MOST_SLIDERS = 10
-"""On one page of MUSHRA, hidden reference and anchors among them. BS.1534-3 allows twelve; there are ten digits."""
+MOST_SLIDERS = 12
+"""On one page of MUSHRA, hidden reference and anchors among them (BS.1534-3)."""
 SILENT_LUFS = -120.0
 """Stands for silence in records."""
 TOLERANCE_DECIBELS = 0.1
@@ -196,3 +196,19 @@ def prepared(
         match.target,
         match.exact,
     )
+
+
+def levelled(made: Sequence[PreparedItem]) -> tuple[PreparedItem, ...]:
+    """``made``, all as loud as the quietest of them: one volume, set once, holds for a whole test."""
+    audible = [one.target for one in made if np.isfinite(one.target)]
+    if not audible:
+        return tuple(made)
+    target = min(audible)
+    return tuple(_lowered(one, one.target - target) if np.isfinite(one.target) else one for one in made)
+
+
+def _lowered(item: PreparedItem, decibels: float) -> PreparedItem:
+    stimuli = tuple(
+        replace(one, record=replace(one.record, gain=round(one.record.gain - decibels, 4))) for one in item.stimuli
+    )
+    return replace(item, stimuli=stimuli, target=item.target - decibels)

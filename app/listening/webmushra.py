@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from app.listening import anchors
+from app.listening import anchors, calibration
 from app.listening.results import vote_for_second_condition
-from app.listening.stimuli import LONGEST_SECONDS, PreparedItem
+from app.listening.stimuli import LONGEST_SECONDS, SILENT_LUFS, PreparedItem
 from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RecordError, TrialRecord, complete_sessions
 from engine import __version__, files
 from engine.export.delivery import deliver
@@ -25,6 +25,8 @@ from engine.export.delivery import deliver
 RATE = 48000
 """Hertz. webMUSHRA plays only what has the browser's own rate."""
 REFERENCE = "reference"
+_NOISE = "noise.wav"
+_PRACTICE = "This page is practice and does not count."
 MUSHRA_COLUMNS = (
     "session_test_id",
     "session_uuid",
@@ -137,15 +139,19 @@ def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]
 
 
 # --- Tests -----------------------------------------------------------------------------------------------------------
-def bundle(name: str, method: str, prepared: Sequence[PreparedItem], trials: int) -> dict[str, bytes]:
+def bundle(
+    name: str, method: str, prepared: Sequence[PreparedItem], trials: int, practice: int = 0
+) -> dict[str, bytes]:
     """The files of a test that webMUSHRA can run: ``<name>.yaml``, the sounds, and ``<name>.json`` with what each sound
     is. They belong into the folder ``configs/<name>`` of webMUSHRA. Sounds are 32-bit float WAV files at 48 kHz,
     equally loud and equally long, as webMUSHRA demands. ABX asks ``trials`` times; the others ask about each sentence
-    as often as webMUSHRA does.
+    as often as webMUSHRA does. Before that the volume is set by noise at the level of the test, and the first
+    ``practice`` pages are gone through; webMUSHRA writes these down, too, as ``practice_1`` and so on.
     """
     if any(one.rate != RATE for one in prepared):
         raise ValueError(f"a bundle is made of sounds at {RATE} Hz")
     sounds: dict[str, bytes] = {}
+    sounds[_NOISE] = files.wav(_noise(prepared), RATE)
     described: list[dict] = []
     pages: list = ["random"]
     for number, item in enumerate(prepared, start=1):
@@ -186,10 +192,11 @@ def bundle(name: str, method: str, prepared: Sequence[PreparedItem], trials: int
                 "type": "volume",
                 "id": "volume",
                 "name": "Volume",
-                "content": "Set a comfortable volume, and leave it there.",
-                "stimulus": f"configs/{name}/01-0.wav",
+                "content": "Set a comfortable volume, and leave it there. Everything is as loud as this noise.",
+                "stimulus": f"configs/{name}/{_NOISE}",
                 "defaultVolume": 0.5,
             },
+            *_practice_pages(pages[1:], practice),
             pages,
             {
                 "type": "finish",
@@ -213,6 +220,21 @@ def bundle(name: str, method: str, prepared: Sequence[PreparedItem], trials: int
         f"{name}.json": (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode(),
         **sounds,
     }
+
+
+def _noise(prepared: Sequence[PreparedItem]) -> np.ndarray:
+    """Noise as loud as the test."""
+    samples = calibration.noise(RATE)
+    target = next((one.target for one in prepared if np.isfinite(one.target)), SILENT_LUFS)
+    return samples * np.float32(calibration.gain(samples, RATE, target))
+
+
+def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
+    """The first pages once more, to be gone through before anything counts."""
+    return [
+        {**page, "id": f"practice_{number}", "name": "Practice", "content": f"{page['content']} {_PRACTICE}"}
+        for number, page in enumerate(pages[:practice], start=1)
+    ]
 
 
 def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
@@ -242,8 +264,8 @@ def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
 
 
 def write_bundle(
-    name: str, method: str, prepared: Sequence[PreparedItem], trials: int, folder: Path
+    name: str, method: str, prepared: Sequence[PreparedItem], trials: int, folder: Path, practice: int = 0
 ) -> tuple[Path, ...]:
     """Write :func:`bundle` into the folder ``name`` within ``folder``: all files or none. Raises :class:`PlainError`
     otherwise."""
-    return deliver(folder / name, bundle(name, method, prepared, trials), lambda done, total: None)
+    return deliver(folder / name, bundle(name, method, prepared, trials, practice), lambda done, total: None)

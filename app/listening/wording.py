@@ -8,6 +8,9 @@ from app.listening import statistics
 from app.listening.results import AbxResult, MushraResult, PreferenceResult, Result
 from app.listening.statistics import Interval
 
+_HIGH = 80
+"""MUSHRA is made for what is rated below this."""
+
 
 def headline(result: Result) -> str:
     """The finding in one sentence."""
@@ -94,6 +97,18 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
                 f"{statistics.ANCHOR_CEILING} in {one.anchor_missed} of {one.items} pages; "
                 f"{percent(statistics.SCREENED_SHARE)} are allowed."
             )
+    if result.indistinct:
+        made.append(
+            f"{counted(result.indistinct, 'sentence')} left nobody out by the 7 kHz anchor: more than "
+            f"{percent(statistics.INDISTINCT_SHARE)} of the listeners rated it above {statistics.ANCHOR_CEILING} there."
+        )
+    rated = {one.condition for one in result.differences}
+    high = [one.median >= _HIGH for one in result.summaries if one.condition in rated]
+    if sum(high) > len(high) / 2:
+        made.append(
+            f"Most settings were rated {_HIGH} or more. BS.1534-3 doubts such tests, which tell good settings apart "
+            "badly; ABX is sharper."
+        )
     made.append(f"{result.pages} pages by {_listeners(len(result.screenings))}.")
     return tuple(made)
 

@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
-    QGuiApplication,
-    QHelpEvent,
     QKeyEvent,
-    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.panels.cursor_canvas import ACTIVATING, CursorCanvas
 from app.theme import Colours
 
 _MOVES = {
@@ -34,7 +32,6 @@ _MOVES = {
     Qt.Key.Key_Up: (-1, 0),
     Qt.Key.Key_Down: (1, 0),
 }
-_ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _FAR = 1_000_000
 """More cells than any grid has; moves are clipped to the grid."""
 _JUMPS = {
@@ -45,7 +42,7 @@ _JUMPS = {
 }
 
 
-class CellGrid(QWidget):
+class CellGrid(CursorCanvas):
     """The grid, its axes and its cursor. Subclasses paint the cells and say what is in them."""
 
     cursor_moved = Signal(int, int)
@@ -53,19 +50,17 @@ class CellGrid(QWidget):
     cell_activated = Signal(int, int)
     """The user clicked (layer, step), or pressed Space or Enter there."""
 
-    own_keys: tuple[Qt.Key, ...] = ()
-    """Further keys that a subclass handles, so that no shortcut of the window takes them away."""
+    own_keys = (*_MOVES, *_JUMPS, *ACTIVATING)
+    own_modifiers = CursorCanvas.own_modifiers | Qt.KeyboardModifier.ShiftModifier
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.colours = colours
+        super().__init__(colours, parent)
         self._shape = (0, 0)
         self._times: tuple[float, ...] = ()
         self._cursor = (0, 0)
         self._anchor = (0, 0)
         self._pressed: tuple[int, int] | None = None
         self._known_edges: tuple[list[int], list[int]] | None = None
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleDescription(self.empty_text())
 
@@ -116,16 +111,9 @@ class CellGrid(QWidget):
             self._times = tuple(times)
             self.refresh()
 
-    def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
-        self.colours = colours
-        self.update()
-
     def refresh(self) -> None:
-        """Repaint, and tell screen readers what is under the cursor now."""
         self._known_edges = None
-        self.setAccessibleDescription(self.describe(*self._cursor) if self.layers else self.empty_text())
-        self.update()
+        super().refresh()
 
     def place_text(self, layer: int, step: int) -> str:
         """Where a cell is, for people: ``Layer 3, step 5 (t = 0.143)``."""
@@ -226,7 +214,7 @@ class CellGrid(QWidget):
             return
         self.paint_cells(painter)
         self._paint_axes(painter)
-        self._paint_cursor(painter)
+        self._paint_range(painter)
 
     def _paint_axes(self, painter: QPainter) -> None:
         metrics, area = self.fontMetrics(), self._area()
@@ -254,19 +242,13 @@ class CellGrid(QWidget):
         painter.drawText(QRect(0, 0, area.height(), height), Qt.AlignmentFlag.AlignCenter, text)
         painter.restore()
 
-    def _paint_cursor(self, painter: QPainter) -> None:
+    def _paint_range(self, painter: QPainter) -> None:
         first, last = self.selected()[0], self.selected()[-1]
         around = self.cell_rectangle(*first).united(self.cell_rectangle(*last))
         if first != last:
             painter.setPen(QPen(QColor(self.colours.text), 1, Qt.PenStyle.DashLine))
             painter.drawRect(around.adjusted(0, 0, -1, -1))
-        focused = self.hasFocus()
-        cell = self.cell_rectangle(*self._cursor)
-        # Two rings, one of which stands out from whatever colour the cell has.
-        painter.setPen(QPen(QColor(self.colours.base), 4 if focused else 2))
-        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
-        painter.setPen(QPen(QColor(self.colours.text), 2 if focused else 1))
-        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
+        self.paint_cursor(painter, QRectF(self.cell_rectangle(*self._cursor)))
 
     def letter_font(self) -> QFont | None:
         """A bold font whose capitals fit into every cell, or ``None`` where they would be too small to read."""
@@ -305,40 +287,24 @@ class CellGrid(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
         if not self.layers:
-            super().keyPressEvent(event)
+            event.ignore()
         elif key in _MOVES or key in _JUMPS:
             down, right = _MOVES.get(key) or _JUMPS[key]
             extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             self.move_cursor(self._cursor[0] + down, self._cursor[1] + right, extend)
-        elif key in _ACTIVATING:
+        elif key in ACTIVATING:
             self.cell_activated.emit(*self._cursor)
-        elif event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_text())
         else:
             super().keyPressEvent(event)
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride and self._is_own_key(event):
-            event.accept()
-            return True
-        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            cell = self.cell_at(event.pos())
-            if cell is None:
-                QToolTip.hideText()
-            else:
-                QToolTip.showText(event.globalPos(), self.describe(*cell), self, self.cell_rectangle(*cell))
-            return True
-        return super().event(event)
+    # --- The same in words -------------------------------------------------------------------------------------------
+    def cursor_text(self) -> str:
+        return self.describe(*self._cursor) if self.layers else self.empty_text()
 
-    def _is_own_key(self, event: QKeyEvent) -> bool:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            return True
-        plain = event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
-        if plain != Qt.KeyboardModifier.NoModifier:
-            return False
-        return Qt.Key(event.key()) in (*_MOVES, *_JUMPS, *_ACTIVATING, *self.own_keys)
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        cell = self.cell_at(place)
+        return None if cell is None else (self.describe(*cell), QRectF(self.cell_rectangle(*cell)))
 
-    # --- The same data as text ---------------------------------------------------------------------------------------
     def as_text(self) -> str:
         """All cells as tab-separated text with a header line, layers and steps counted from 1."""
         return "\n".join(self._lines())

@@ -28,6 +28,7 @@ from app.panels.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenSt
 from app.theme import Colours
 from engine.measure.decoding import (
     WINDOW,
+    Drafting,
     acceptance_by_position,
     drafting,
     running_tokens_per_pass,
@@ -130,13 +131,17 @@ class DecodingPanel(QWidget):
         lower = QWidget()
         row = QHBoxLayout(lower)
         row.setContentsMargins(0, 0, 0, 0)
-        self._titles = {plot: QLabel() for plot in (self.acceptance, self.running)}
-        for plot, stretch in ((self.acceptance, 3), (self.running, 5)):
+        plots = (
+            (self.acceptance, "Accepted by position, %", 3),
+            (self.running, f"Tokens per target pass, running mean of {WINDOW} passes", 5),
+        )
+        for plot, text, stretch in plots:
             titled = QVBoxLayout()
             titled.setSpacing(2)
+            title = QLabel(text)
             # A title that does not fit is cut rather than widens the panel.
-            self._titles[plot].setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            titled.addWidget(self._titles[plot])
+            title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            titled.addWidget(title)
             titled.addWidget(plot, 1)
             row.addLayout(titled, stretch)
         row.addWidget(figures)
@@ -222,8 +227,6 @@ class DecodingPanel(QWidget):
         self.acceptance.show_positions(acceptance_by_position(trace))
         mean = drafting(trace).tokens_per_pass
         self.running.show_points(*running_tokens_per_pass(trace), mean)
-        self._titles[self.acceptance].setText("Accepted by position of the draft, %")
-        self._titles[self.running].setText(f"Tokens per target pass, running mean of {WINDOW} passes")
         self._show_figures(trace)
         self._show_legend()
         self._read(self.strip.cursor)
@@ -242,21 +245,28 @@ class DecodingPanel(QWidget):
                 "length": f"{found.draft_length:.2f}",
                 "cost": f"{found.cost_ratio:.2f}" if found.cost_ratio else "–",
                 "predicted": f"{found.predicted_speed_up:.2f} ×" if found.cost_ratio else "–",
-                "measured": self._measured(),
+                "measured": "– (no baseline)",
             }
+        meaning, plain = _FIGURES["measured"][1], self._plain()
+        if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
+            values |= {"measured": f"{ratio:.2f} ×"}
+            meaning += (
+                f" Here a pass over a draft took {found.pass_cost_over(plain):.2f} × as long as one over a single "
+                "token; the prediction divided by that is what was measured."
+            )
         for name, label in self._values.items():
             label.setText(values.get(name, "–"))
             label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")
+        self._values["measured"].setToolTip(meaning)
 
-    def _measured(self) -> str:
-        """Against the other take, where that is plain decoding by the same model."""
+    def _plain(self) -> Drafting | None:
+        """The other take's decoding, where that is plain decoding by the same model."""
         take = self._takes[self._side]
         other = self._takes["A" if self._side == "B" else "B"]
         if other is None or other.trace.decoding is None or other.setting.model != take.setting.model:
-            return "– (no baseline)"
+            return None
         theirs = drafting(other.trace.decoding)
-        ratio = drafting(take.trace.decoding).speed_up_over(theirs)
-        return "– (no baseline)" if theirs.drafted or ratio is None else f"{ratio:.2f} ×"
+        return None if theirs.drafted else theirs
 
     def _show_legend(self) -> None:
         trace, fills = self._trace(self._side), fate_colours(self._colours)
@@ -279,8 +289,8 @@ class DecodingPanel(QWidget):
         self.legend.setToolTip("<br>".join(told))
 
     def _read(self, index: int) -> None:
-        self.reading.setText(f"{self.strip.describe(index)} Click, or press Space, to hear from here.")
-        self.reading.setToolTip(self.reading.text())
+        self.reading.setText(f"{self.strip.describe(index, briefly=True)} Click or Space: hear from here.")
+        self.reading.setToolTip(self.strip.describe(index))
 
     def _hear(self, index: int) -> None:
         trace = self._trace(self._side)

@@ -133,7 +133,7 @@ class DemaskingPanel(QWidget):
         self.headline.setAccessibleName("Summary")
         self.headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         top.addWidget(self.headline, 1)
-        self.partial_button = QPushButton("&Hear the canvas at this step")
+        self.partial_button = QPushButton("H&ear the canvas at this step")
         self.partial_button.clicked.connect(self._want_partial)
         top.addWidget(self.partial_button)
 
@@ -247,8 +247,9 @@ class DemaskingPanel(QWidget):
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self._colours = colours
-        for one in (self.grid, self.bars):
-            one.set_colours(colours, self._fill)
+        self.grid.set_colours(colours)
+        self.grid.set_fill(self._fill)
+        self.bars.set_colours(colours, self._fill)
         self.side_buttons.set_colours(colours)
         self._show_legend()
 
@@ -309,7 +310,8 @@ class DemaskingPanel(QWidget):
         codebooks, frames = passage.codes.shape
         take = self._takes[self._side]
         blocks = len(passage.blocks)
-        inside = f", in {blocks} blocks one after another" if blocks > 1 else ""
+        steps = " + ".join(str(block.steps) for block in passage.blocks)
+        inside = f" ({steps}), in {blocks} blocks one after another" if blocks > 1 else ""
         self.headline.setText(
             f"{take.label or 'Take'}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}"
         )
@@ -326,12 +328,12 @@ class DemaskingPanel(QWidget):
     def _show_legend(self) -> None:
         colours = self._colours
         parts = (
-            (colours.raised, "masked"),
             (colours.good, "committed at this step"),
             (self._fill, "committed before, the more probable the stronger"),
         )
         kinds = [f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts]
-        self.legend.setText(" &nbsp; ".join(kinds))
+        # What is masked is hardly darker than the panel.
+        self.legend.setText(" &nbsp; ".join([f'<span style="color:{colours.muted}">□</span>&nbsp;masked', *kinds]))
         self.legend.setToolTip("Rows are codebooks, the coarsest lowest; columns are frames.")
 
     def _show_partial(self) -> None:
@@ -342,7 +344,7 @@ class DemaskingPanel(QWidget):
         )
 
     def _show_play(self) -> None:
-        self.play_button.setText("Pa&use" if self.playing else "P&lay")
+        self.play_button.setText("P&ause" if self.playing else "P&lay")
 
     def _read(self) -> None:
         text = self.grid.describe(*self.grid.cursor)

@@ -11,23 +11,20 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
-    QGuiApplication,
-    QHelpEvent,
     QImage,
     QKeyEvent,
-    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.panels.cursor_canvas import ACTIVATING, CursorCanvas
 from app.theme import Colours
 from engine.take import DemaskedPassage
 
-_ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _MOVES = {
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
@@ -46,7 +43,7 @@ _FAINTEST = 0.28
 """How strong the colour of a code is that was committed with probability 0."""
 
 
-class DemaskingGrid(QWidget):
+class DemaskingGrid(CursorCanvas):
     """One passage. The first codebook is the lowest row, as the coarsest of all."""
 
     cursor_moved = Signal(int, int)
@@ -56,9 +53,10 @@ class DemaskingGrid(QWidget):
     step_wanted = Signal(int)
     """The user wants to go so many steps on (1) or back (−1)."""
 
+    own_keys = (*_MOVES, *_ENDS, *_STEPS, *ACTIVATING)
+
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
+        super().__init__(colours, parent)
         self._fill = colours.accelerated
         self._passage: DemaskedPassage | None = None
         self._frame_seconds = 0.04
@@ -66,7 +64,6 @@ class DemaskingGrid(QWidget):
         self._cursor = (0, 0)
         self._position: float | None = None
         self._per_line = 1
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
         self.setAccessibleName("Codes by codebook and time")
 
@@ -76,12 +73,12 @@ class DemaskingGrid(QWidget):
         self._passage, self._frame_seconds, self._fill = passage, frame_seconds, fill
         self._cursor, self._position = (0, 0), None
         self._break_lines()
-        self._describe()
+        self.refresh()
 
     def show_step(self, step: int) -> None:
         """Show the canvas as it stands behind ``step``, from 0; −1: before the first."""
         self._step = step
-        self._describe()
+        self.refresh()
 
     def set_position(self, frame: float | None) -> None:
         """Show which frame is heard; ``None`` where none of these is."""
@@ -89,9 +86,9 @@ class DemaskingGrid(QWidget):
             self._position = frame
             self.update()
 
-    def set_colours(self, colours: Colours, fill: str) -> None:
-        """Follow the theme."""
-        self._colours, self._fill = colours, fill
+    def set_fill(self, fill: str) -> None:
+        """Give committed codes another colour."""
+        self._fill = fill
         self.update()
 
     @property
@@ -111,7 +108,7 @@ class DemaskingGrid(QWidget):
         codebook = max(0, min(codebook, self._codebooks - 1))
         frame = max(0, min(frame, self._frames - 1))
         moved, self._cursor = (codebook, frame) != self._cursor, (codebook, frame)
-        self._describe()
+        self.refresh()
         if moved:
             self.cursor_moved.emit(codebook, frame)
 
@@ -132,8 +129,14 @@ class DemaskingGrid(QWidget):
         now = ", just now" if order == self._step else ""
         return f"{head}: code {code}, committed {when}{now}."
 
+    def cursor_text(self) -> str:
+        return self.describe(*self._cursor)
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        cell = self.cell_at(place)
+        return None if cell is None else (self.describe(*cell), self.cell(*cell))
+
     def as_text(self) -> str:
-        """All cells as tab-separated text."""
         passage = self._passage
         lines = ["codebook\tframe\tseconds\tcode\tstep\tprobability"]
         if passage is not None:
@@ -237,11 +240,11 @@ class DemaskingGrid(QWidget):
             ):
                 self._paint_line(painter, line, around, picture)
         self._paint_position(painter)
-        self._paint_cursor(painter)
+        self.paint_cursor(painter, self.cell(*self._cursor))
 
     def _picture(self) -> np.ndarray:
         """A colour for every cell, (codebooks, frames, 3), the first codebook last."""
-        passage, colours = self._passage, self._colours
+        passage, colours = self._passage, self.colours
         ground, fill, lit, masked = (
             np.array(QColor(one).getRgb()[:3], np.float32)
             for one in (colours.base, self._fill, colours.good, colours.raised)
@@ -265,7 +268,7 @@ class DemaskingGrid(QWidget):
         small = QFont(self.font())
         small.setPixelSize(max(7, int(0.62 * em)))
         painter.setFont(small)
-        painter.setPen(QColor(self._colours.muted))
+        painter.setPen(QColor(self.colours.muted))
         for codebook in range(self._codebooks):
             spot = QRectF(0, self.cell(codebook, first).top(), (_MARGIN - 0.5) * em, self._row())
             painter.drawText(spot, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(codebook + 1))
@@ -286,7 +289,7 @@ class DemaskingGrid(QWidget):
 
     def _paint_seams(self, painter: QPainter, line: int, target: QRectF, first: int, last: int) -> None:
         """Lines between cells where these are wide enough, and between blocks."""
-        painter.setPen(QPen(QColor(self._colours.base), 1))
+        painter.setPen(QPen(QColor(self.colours.base), 1))
         height = target.height() / self._codebooks
         for codebook in range(1, self._codebooks):
             y = target.top() + codebook * height
@@ -295,7 +298,7 @@ class DemaskingGrid(QWidget):
             for frame in range(first + 1, last):
                 x = self._place(line, frame)
                 painter.drawLine(QPointF(x, target.top()), QPointF(x, target.bottom() - 1))
-        painter.setPen(QPen(QColor(self._colours.text), 1, Qt.PenStyle.DashLine))
+        painter.setPen(QPen(QColor(self.colours.text), 1, Qt.PenStyle.DashLine))
         for block in self._passage.blocks[1:]:
             if first <= block.start < last:
                 x = self._place(line, block.start)
@@ -307,19 +310,7 @@ class DemaskingGrid(QWidget):
         line = int(self._position) // self._per_line
         around = self._line_rectangle(line)
         x = round(self._place(line, self._position))
-        painter.fillRect(QRectF(x - 1, around.top() - 2, 2, around.height() + 4), QColor(self._colours.text))
-
-    def _paint_cursor(self, painter: QPainter) -> None:
-        cell, focused = self.cell(*self._cursor), self.hasFocus()
-        # Two rings, one of which stands out from whatever colour the cell has.
-        painter.setPen(QPen(QColor(self._colours.base), 4 if focused else 2))
-        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
-        painter.setPen(QPen(QColor(self._colours.text), 2 if focused else 1))
-        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
-
-    def _describe(self) -> None:
-        self.setAccessibleDescription(self.describe(*self._cursor))
-        self.update()
+        painter.fillRect(QRectF(x - 1, around.top() - 2, 2, around.height() + 4), QColor(self.colours.text))
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -338,7 +329,7 @@ class DemaskingGrid(QWidget):
         key = Qt.Key(event.key())
         codebook, frame = self._cursor
         if self._passage is None:
-            super().keyPressEvent(event)
+            event.ignore()
         elif key in _MOVES:
             up, right = _MOVES[key]
             self.move_cursor(codebook + up, frame + right)
@@ -346,22 +337,7 @@ class DemaskingGrid(QWidget):
             self.move_cursor(codebook, 0 if key == Qt.Key.Key_Home else self._frames - 1)
         elif key in _STEPS:
             self.step_wanted.emit(_STEPS[key])
-        elif key in _ACTIVATING:
+        elif key in ACTIVATING:
             self.activated.emit(frame)
-        elif event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_text())
         else:
             super().keyPressEvent(event)
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride:
-            plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-            own = plain and Qt.Key(event.key()) in (*_MOVES, *_ENDS, *_STEPS, *_ACTIVATING)
-            if own or event.matches(QKeySequence.StandardKey.Copy):
-                event.accept()
-                return True
-        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            cell = self.cell_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), "" if cell is None else self.describe(*cell), self)
-            return True
-        return super().event(event)

@@ -12,6 +12,7 @@ from app.panels.lab_trial import TrialPage, answer_button, sound_button
 from app.theme import set_look
 
 _DIGITS = "1234567890"
+"""Keys of the first ten sounds; Left and Right reach them all."""
 _LARGE_STEP = 10
 
 
@@ -38,7 +39,8 @@ class MushraPage(TrialPage):
         self.sliders: list[QSlider] = []
         self.values: list[QLabel] = []
         # All pages have as many sliders: the same settings with the same anchors.
-        for button, key in zip(self.session.sliders, _DIGITS, strict=False):
+        for button in self.session.sliders:
+            key = _DIGITS[button - 1 : button] or "Left, Right"
             sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})", 1.6)
             sound.clicked.connect(lambda _=False, one=button: self.hear(one))
             slider = QSlider(Qt.Orientation.Vertical)
@@ -67,7 +69,19 @@ class MushraPage(TrialPage):
         hearing = tuple(
             (key, lambda one=button: self.hear(one)) for button, key in zip(self.session.sliders, _DIGITS, strict=False)
         )
-        return (("R", lambda: self.hear(REFERENCE)), *hearing, ("Return", self.done), ("Enter", self.done))
+        return (
+            ("R", lambda: self.hear(REFERENCE)),
+            *hearing,
+            ("Left", lambda: self._hear_beside(-1)),
+            ("Right", lambda: self._hear_beside(1)),
+            ("Return", self.done),
+            ("Enter", self.done),
+        )
+
+    def _hear_beside(self, by: int) -> None:
+        """The sound to the left or right of the one that is heard, the reference being the leftmost."""
+        sounding = self.session.sounding
+        self.hear(REFERENCE if sounding is None else (sounding + by) % len(self.session.trial.order))
 
     def hear(self, button: int) -> None:
         super().hear(button)
@@ -102,8 +116,8 @@ class MushraPage(TrialPage):
 
     def _keys_hint(self) -> str:
         return (
-            "Keys: R hears the reference, the digits the sounds; Up, Down and Page Up, Page Down rate what is heard; "
-            "[ and ] set the loop's ends, L loops; Return goes on."
+            "Keys: R hears the reference, the digits the sounds, Left and Right the one beside; Up, Down and Page Up, "
+            "Page Down rate what is heard; [ and ] set the loop's ends, L loops; Return goes on."
         )
 
 

@@ -19,7 +19,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.listening.planning import DEFAULT_LENGTH, EXPLANATIONS, LONGEST, TITLES, Plan
+from app.listening.planning import (
+    DEFAULT_LENGTH,
+    DEFAULT_PRACTICE,
+    EXPLANATIONS,
+    LONGEST,
+    LONGEST_PRACTICE,
+    TITLES,
+    Plan,
+)
 from app.listening.stimuli import Condition
 from app.listening.trials import MUSHRA
 from app.listening.wording import counted
@@ -43,6 +51,8 @@ class Choice:
     length: int
     listener: str
     """``""`` for somebody new."""
+    practice: int
+    """Trials that come first and count for nothing."""
 
 
 class LabSetup(QWidget):
@@ -74,6 +84,10 @@ class LabSetup(QWidget):
         self.length = QSpinBox(minimum=1, maximum=LONGEST)
         self.length.setAccessibleName("Number of trials")
         self.length.setKeyboardTracking(False)
+        self.practice = QSpinBox(minimum=0, maximum=LONGEST_PRACTICE)
+        self.practice.setAccessibleName("Trials for practice")
+        self.practice.setToolTip("Come first, tell what was hidden, and count for nothing")
+        self.practice.setKeyboardTracking(False)
         self.listener = QComboBox()
         self.listener.setAccessibleName("Listener")
         self.listener.setToolTip("A random name: nothing leads from it to a person")
@@ -85,7 +99,7 @@ class LabSetup(QWidget):
         self.begin_button.setProperty("look", "primary")
         self.export_button = QPushButton("E&xport for webMUSHRA…")
         self.export_button.setToolTip("Write the whole test, sounds included, for listeners elsewhere")
-        self.results_button = QPushButton("Res&ults…")
+        self.results_button = QPushButton("Resul&ts…")
         self.begin_button.clicked.connect(self.begin_wanted)
         self.export_button.clicked.connect(self.export_wanted)
         self.results_button.clicked.connect(self.results_wanted)
@@ -93,6 +107,7 @@ class LabSetup(QWidget):
         self.source.currentIndexChanged.connect(self._source_changed)
         self.ticks.itemChanged.connect(lambda _: self.choice_changed.emit())
         self.length.valueChanged.connect(lambda _: self.choice_changed.emit())
+        self.practice.valueChanged.connect(lambda _: self.choice_changed.emit())
         self.listener.currentIndexChanged.connect(lambda _: self.choice_changed.emit())
         self._lay_out()
         self.setFocusProxy(self.method)
@@ -107,7 +122,7 @@ class LabSetup(QWidget):
         form.addRow("&What to compare", self.source)
         left = QVBoxLayout()
         left.addLayout(form)
-        self._ticks_label = QLabel("Se&ttings")
+        self._ticks_label = QLabel("Setti&ngs")
         self._ticks_label.setBuddy(self.ticks)
         left.addWidget(self._ticks_label)
         left.addWidget(self.ticks, 1)
@@ -116,6 +131,7 @@ class LabSetup(QWidget):
         self._length_label = QLabel()
         self._length_label.setBuddy(self.length)
         numbers.addRow(self._length_label, self.length)
+        numbers.addRow("Pr&actice before", self.practice)
         numbers.addRow("&Listener", self.listener)
         right = QVBoxLayout()
         right.addLayout(numbers)
@@ -196,14 +212,16 @@ class LabSetup(QWidget):
             tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked),
             self.length.value(),
             self.listener.currentData() or "",
+            self.practice.value(),
         )
 
     # --- Inside ------------------------------------------------------------------------------------------------------
     def _method_changed(self) -> None:
         method = self.method.currentData()
         self.explanation.setText(EXPLANATIONS[method])
-        with QSignalBlocker(self.length):
+        with QSignalBlocker(self.length), QSignalBlocker(self.practice):
             self.length.setValue(DEFAULT_LENGTH[method])
+            self.practice.setValue(DEFAULT_PRACTICE[method])
         self._length_label.setText("&Pages at most" if method == MUSHRA else "Tr&ials")
         self.choice_changed.emit()
 

@@ -13,9 +13,10 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractButton, QApplication, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.listening.mushra import SHORTEST_LOOP_SECONDS
-from app.listening.player import Mode, Player
+from app.listening.player import Player
 from app.listening.session import Session
 from app.listening.stimuli import TOLERANCE_DECIBELS
+from app.listening.switching import Mode
 from app.listening.trials import Circumstances, TrialRecord
 from app.listening.wording import signed
 from app.panels.lab_timeline import TimeLine
@@ -60,8 +61,10 @@ class TrialPage(QWidget):
         self._problem = ""
         self._sure_to_leave = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.title, self.question = QLabel(), QLabel(wordWrap=True)
+        self.title, self.taught, self.question = QLabel(), QLabel(wordWrap=True), QLabel(wordWrap=True)
+        self.taught.setAccessibleName("What the practice taught")
         set_look(self.title, "title")
+        set_look(self.taught, "warning")
         self.time_line = TimeLine(colours, self)
         self.time_line.setVisible(self.loops)
         self.time_line.sought.connect(self._seek)
@@ -82,6 +85,7 @@ class TrialPage(QWidget):
         layout = QVBoxLayout(self)
         layout.addLayout(top)
         layout.addStretch(0 if self.grows else 1)
+        layout.addWidget(self.taught)
         layout.addWidget(self.question)
         layout.addWidget(self._sounds(), 1 if self.grows else 0)
         if self.loops:
@@ -212,9 +216,23 @@ class TrialPage(QWidget):
         self._show_hint()
         self._show_facts()
         self.title.setText(self._progress())
+        self._show_taught()
+
+    def _show_taught(self) -> None:
+        """What the last trial taught, and where practice ends."""
+        session = self.session
+        words = [session.taught] if session.taught else []
+        if session.practising:
+            words.append("This is practice: nothing of it is kept.")
+        elif session.practice and not session.records:
+            words.append("Practice is over: from now on everything counts.")
+        self.taught.setText(" ".join(words))
+        self.taught.setVisible(bool(words))
 
     def _progress(self) -> str:
         session = self.session
+        if session.practising:
+            return f"{self.name} · practice {session.practised + 1} of {len(session.practice)}"
         text = f"{self.name} · {session.valid + 1} of {session.planned}"
         return text + (f" · {session.void} void, asked again" if session.void else "")
 
@@ -230,7 +248,7 @@ class TrialPage(QWidget):
             self.player.comparison.mode.value,
         )
 
-    def _answer(self, give: Callable[[Circumstances], TrialRecord]) -> None:
+    def _answer(self, give: Callable[[Circumstances], TrialRecord | None]) -> None:
         """Give an answer, unless something is still to be heard; go on to the next trial."""
         self._note_end()
         if self.session.why_not_answer():
@@ -243,7 +261,8 @@ class TrialPage(QWidget):
             self._next_trial()
         else:
             self._poll.stop()
-        self.answered.emit(record)
+        if record is not None:
+            self.answered.emit(record)
 
     def follow(self) -> None:
         """Follow the player. Called 30 times a second."""

@@ -11,21 +11,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
     QColor,
-    QGuiApplication,
-    QHelpEvent,
     QKeyEvent,
-    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.panels.cursor_canvas import ACTIVATING, CursorCanvas
 from app.theme import Colours
 from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 
@@ -34,7 +32,6 @@ LANES = {
     DIVERGENCE: "KL proxy: divergence of the next token without the layer (nats)",
     COSINE: "Cosine importance: 1 − cosine between the layer's input and output",
 }
-_ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _DEPTH_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _BAR = 0.62
@@ -43,7 +40,7 @@ _LEFT, _SWITCHES, _TITLE = 4.2, 2.9, 1.35
 """In heights of the font: room for the numbers of the axis, for the row of switches below, and for a lane's title."""
 
 
-class LayerBars(QWidget):
+class LayerBars(CursorCanvas):
     """The bars of one record, and the row of switches beneath them."""
 
     toggled = Signal(int)
@@ -51,9 +48,10 @@ class LayerBars(QWidget):
     depth_wanted = Signal(int)
     """The user wants so many layers more (1) or less (−1)."""
 
+    own_keys = (*_MOVES, *_DEPTH_KEYS, *ACTIVATING)
+
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
+        super().__init__(colours, parent)
         self._record: ImportanceRecord | None = None
         self._layers = 0
         self._retained: frozenset[int] = frozenset()
@@ -61,7 +59,6 @@ class LayerBars(QWidget):
         self._logarithmic = False
         self._cursor = 0
         self._pressed: int | None = None
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Importance of the layers")
 
@@ -72,12 +69,7 @@ class LayerBars(QWidget):
         """Show ``layers`` layers with what was measured of them, if anything, and which of them stay."""
         self._layers, self._record, self._retained, self._by_hand = layers, record, frozenset(retained), by_hand
         self._cursor = max(0, min(self._cursor, layers - 1))
-        self._describe()
-
-    def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
-        self._colours = colours
-        self.update()
+        self.refresh()
 
     def set_logarithmic(self, on: bool) -> None:
         """Draw values on logarithmic axes: the first layer is often worth a hundred times the others."""
@@ -97,18 +89,17 @@ class LayerBars(QWidget):
         return tuple(one for one in map(self._record.measure, LANES) if one is not None)
 
     @property
-    def cut(self) -> float | None:
-        """The value of the deciding measure between the layers that stay and the others; ``None`` where layers were
-        chosen by hand, or none goes."""
-        if self._record is None or self._by_hand or not 0 < len(self._retained) < self._layers:
+    def cut(self) -> tuple[str, float] | None:
+        """The measure that parts the layers that stay from the others, and its value between the two; ``None`` where
+        layers were chosen by hand, or none goes."""
+        if self._record is None or self._by_hand:
             return None
-        values, order, depth = self._record.deciding.values, self._record.order, len(self._retained)
-        return (values[order[depth - 1]] + values[order[depth]]) / 2
+        return self._record.cut(len(self._retained))
 
     def move_cursor(self, layer: int) -> None:
         """Put the cursor on a layer, or on the nearest one that there is."""
         self._cursor = max(0, min(layer, self._layers - 1))
-        self._describe()
+        self.refresh()
 
     def describe(self, layer: int) -> str:
         """A layer in words."""
@@ -125,8 +116,14 @@ class LayerBars(QWidget):
             parts.append(text)
         return "; ".join(parts) + "."
 
+    def cursor_text(self) -> str:
+        return self.describe(self._cursor) if self._layers else ""
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        layer = self.layer_at(place)
+        return None if layer is None else (self.describe(layer), self._column(layer))
+
     def as_text(self) -> str:
-        """All of it as tab-separated text."""
         measures = self.measures
         head = ["layer", "stays"]
         for one in measures:
@@ -176,16 +173,16 @@ class LayerBars(QWidget):
         if not self._layers:
             return
         column = self._column(self._cursor)
-        painter.fillRect(column, QColor(self._colours.raised))
+        painter.fillRect(column, QColor(self.colours.raised))
         for row, one in enumerate(self.measures):
             self._paint_lane(painter, self._lane(row), one)
         if not self.measures:
-            painter.setPen(QColor(self._colours.muted))
+            painter.setPen(QColor(self.colours.muted))
             room = QRectF(self.rect()).adjusted(0, 0, 0, -_SWITCHES * self.fontMetrics().height())
             text = "Nothing was measured of this checkpoint yet."
             painter.drawText(room, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, text)
         self._paint_switches(painter)
-        painter.setPen(QPen(QColor(self._colours.text), 2 if self.hasFocus() else 1))
+        painter.setPen(QPen(QColor(self.colours.text), 2 if self.hasFocus() else 1))
         painter.drawRect(column.adjusted(1, 1, -1, -2))
         for row, one in enumerate(self.measures):
             self._paint_title(painter, self._lane(row), one)
@@ -198,11 +195,11 @@ class LayerBars(QWidget):
         elided = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(room.width()))
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         painter.fillRect(painter.boundingRect(room, flags, elided).adjusted(-3, 0, 3, 0), self.palette().window())
-        painter.setPen(QColor(self._colours.text))
+        painter.setPen(QColor(self.colours.text))
         painter.drawText(room, flags, elided)
 
     def _paint_lane(self, painter: QPainter, lane: QRectF, one: LayerImportance) -> None:
-        colours, em = self._colours, self.fontMetrics().height()
+        colours, em = self.colours, self.fontMetrics().height()
         scale = _Scale.of(one, lane, self._logarithmic)
         for value in scale.ticks(most=lane.height() / (1.3 * em)):
             y = scale.place(value)
@@ -216,7 +213,7 @@ class LayerBars(QWidget):
         self._paint_levels(painter, lane, one, scale)
 
     def _paint_bar(self, painter: QPainter, layer: int, one: LayerImportance, scale: _Scale) -> None:
-        colours, column, value = self._colours, self._column(layer), one.values[layer]
+        colours, column, value = self.colours, self._column(layer), one.values[layer]
         width = column.width() * _BAR
         left, base = column.center().x() - width / 2, scale.base
         bar = QRectF(left, scale.place(value), width, base - scale.place(value))
@@ -244,27 +241,40 @@ class LayerBars(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "↻")
 
     def _paint_levels(self, painter: QPainter, lane: QRectF, one: LayerImportance, scale: _Scale) -> None:
-        colours, em = self._colours, self.fontMetrics().height()
+        colours, em = self.colours, self.fontMetrics().height()
         if one.baseline:
             painter.setPen(QPen(QColor(colours.good), 1.4, Qt.PenStyle.DotLine))
             y = scale.place(one.baseline)
             painter.drawLine(QPointF(lane.left(), y), QPointF(lane.right(), y))
-        cut = self.cut
-        if cut is not None and self._record is not None and one.measure == self._record.deciding.measure:
-            y = scale.place(cut)
+        measure, value = self.cut or ("", 0.0)
+        if one.measure == measure:
+            y = scale.place(value)
             painter.setPen(QPen(QColor(colours.danger), 2, Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(lane.left(), y), QPointF(lane.right(), y))
             text = f"cut: {len(self._retained)} of {self._layers} stay"
             width = self.fontMetrics().horizontalAdvance(text) + em
-            box = QRectF(lane.right() - width, y - 1.2 * em, width, 1.1 * em)
+            left = max(lane.left(), min(self._bare_middle() - width / 2, lane.right() - width))
+            box = QRectF(left, y - 1.2 * em, width, 1.1 * em)
             ground = QColor(colours.base)
             ground.setAlpha(210)
             painter.fillRect(box, ground)
             painter.setPen(QColor(colours.danger))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
+    def _bare_middle(self) -> float:
+        """Where words above the cut hide least: in the middle of the longest run of layers that go, whose bars end
+        below it."""
+        runs: list[list[int]] = [[]]
+        for layer in range(self._layers):
+            if layer in self._retained:
+                runs.append([])
+            else:
+                runs[-1].append(layer)
+        longest = max(runs, key=len)
+        return (self._column(longest[0]).left() + self._column(longest[-1]).right()) / 2
+
     def _paint_switches(self, painter: QPainter) -> None:
-        colours, em = self._colours, self.fontMetrics().height()
+        colours, em = self.colours, self.fontMetrics().height()
         top = self.height() - (_SWITCHES - 0.2) * em
         painter.setPen(QColor(colours.muted))
         flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -288,10 +298,6 @@ class LayerBars(QWidget):
                 place = QRectF(column.center().x() - 2 * em, top + 1.35 * em, 4 * em, 1.2 * em)
                 painter.drawText(place, Qt.AlignmentFlag.AlignCenter, str(layer))
 
-    def _describe(self) -> None:
-        self.setAccessibleDescription(self.describe(self._cursor) if self._layers else "")
-        self.update()
-
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
         layer = self.layer_at(event.position())
@@ -310,35 +316,17 @@ class LayerBars(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
         if not self._layers:
-            super().keyPressEvent(event)
+            event.ignore()
         elif key in _MOVES:
             ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self._layers - 1}
             beside = self._cursor + (1 if key == Qt.Key.Key_Right else -1)
             self.move_cursor(ends.get(key, beside))
         elif key in _DEPTH_KEYS:
             self.depth_wanted.emit(_DEPTH_KEYS[key])
-        elif key in _ACTIVATING:
+        elif key in ACTIVATING:
             self.toggled.emit(self._cursor)
-        elif event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_text())
         else:
             super().keyPressEvent(event)
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride:
-            plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-            own = plain and Qt.Key(event.key()) in (*_MOVES, *_DEPTH_KEYS, *_ACTIVATING)
-            if own or event.matches(QKeySequence.StandardKey.Copy):
-                event.accept()
-                return True
-        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            layer = self.layer_at(QPointF(event.pos()))
-            if layer is None:
-                QToolTip.hideText()
-            else:
-                QToolTip.showText(event.globalPos(), self.describe(layer), self)
-            return True
-        return super().event(event)
 
 
 def _short(one: LayerImportance) -> str:

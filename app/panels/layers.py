@@ -31,8 +31,8 @@ from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, Impor
 
 STAGES = {
     spade.NONE: ("&Pruned only", "Hear what leaving out the layers does by itself"),
-    spade.PARTLY: ("After some &minutes", "Hear a student that has learnt for some minutes"),
-    spade.RECOVERED: ("&Recovered", "Hear the student that has learnt to its end"),
+    spade.PARTLY: ("After some minut&es", "Hear a student that has learnt for some minutes"),
+    spade.RECOVERED: ("Rec&overed", "Hear the student that has learnt to its end"),
 }
 _SPREAD = 12.0
 """From how many times the median on the greatest value asks for logarithmic axes."""
@@ -123,7 +123,7 @@ class LayersPanel(QWidget):
         self.measure_button.clicked.connect(
             lambda: self.measure_wanted.emit(MeasurePlan(self.word_errors.isChecked(), self.sentences.value()))
         )
-        self.cancel_button = QPushButton("Cance&l")
+        self.cancel_button = QPushButton("Ca&ncel")
         self.cancel_button.clicked.connect(self.cancel_wanted)
         self.progress = QProgressBar()
         self.progress.setAccessibleName("Progress of the measurement")
@@ -282,6 +282,9 @@ class LayersPanel(QWidget):
         how = "chosen by hand"
         if not self._by_hand and self._record is not None:
             how = f"by {_MEASURED[self._record.deciding.measure]}"
+            parting = self._record.cut(count)
+            if parting is not None and parting[0] != self._record.deciding.measure:
+                how += f", then {_MEASURED[parting[0]]}"
         ratio = self._layers / count
         return f"{listed} stay ({how}). The transformer's share of a token takes up to {ratio:.2f} × less time."
 

@@ -15,11 +15,12 @@ from PySide6.QtWidgets import (
 
 from app.listening.analysis import Analyser, Analysis
 from app.listening.device import Sound, probe
-from app.listening.player import Comparison, Mode, Player, comparison
+from app.listening.player import Player
 from app.listening.plots import ComparisonPlots, Picture
-from app.listening.remarks import Caution, DeviceProblem, Facts
-from app.listening.transport import SIDES, TransportBar
+from app.listening.switching import Comparison, Mode, comparison
 from app.listening.wording import signed
+from app.panels.remarks import Caution, DeviceProblem, Facts
+from app.panels.transport import SIDES, TransportBar
 from app.theme import Colours, set_look
 from engine.errors import DeviceError
 from engine.take import Take
@@ -50,8 +51,6 @@ class ListenPanel(QWidget):
     analysed = Signal()
     """Takes that were set are drawn and can be played."""
 
-    _probe_done = Signal(object)
-
     def __init__(self, player: Player, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.player = player
@@ -79,7 +78,6 @@ class ListenPanel(QWidget):
         self._make_widgets()
         self._lay_out()
         self._make_shortcuts()
-        self._probe_done.connect(self._open_device)
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
         self._poll.timeout.connect(self._refresh)
         self._poll.start()
@@ -125,7 +123,7 @@ class ListenPanel(QWidget):
         if not self._probing:
             self._probing = self._looked = True
             self._device_problem.allow_retry(False)
-            self._analyser.run(probe, lambda sound: self._probe_done.emit(sound))
+            self._analyser.run(probe, self._open_device)
 
     def lend(self) -> Player:
         """Hand the player to a listening test until :meth:`take_back`; this panel leaves it alone meanwhile."""
@@ -481,7 +479,6 @@ class ListenPanel(QWidget):
         self._facts.show_mode(titles[active.mode], active.reason if both else "")
 
     # --- The device -------------------------------------------------------------------------------------------------
-    @Slot(object)
     def _open_device(self, sound: Sound) -> None:
         self._probing = False
         self._device_problem.allow_retry(True)

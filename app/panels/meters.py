@@ -29,6 +29,14 @@ ESTIMATE_MEANING = (
     f"{RTF_MEANING} While a synthesis runs this is an estimate from the steps done so far and those still to do; the "
     "measured value takes its place at the end."
 )
+GAP_MEANING = (
+    "The longest wait from one piece of audio to the next; 0 where it came in one. It is heard only where the piece "
+    "before is over by then: see Playback waits"
+)
+PAUSE_MEANING = (
+    "How long playback, begun with the first piece, has to wait for later ones, in all; 0 where every piece comes "
+    "before what is playing is over."
+)
 _RATES = {
     False: ("Steps/s", "Solver steps per second, over the last steps"),
     True: ("Tokens/s", "Speech tokens per second of the language model"),
@@ -181,7 +189,8 @@ class MetersPanel(QScrollArea):
             name: _Figure(title, meaning)
             for name, title, meaning in (
                 ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
-                ("gap", "Largest gap", "The longest wait from one piece of audio to the next; 0 where it came in one"),
+                ("gap", "Largest gap", GAP_MEANING),
+                ("pause", "Playback waits", PAUSE_MEANING),
                 ("streaming", "Streamed", STREAMING_MEANING),
                 ("rate", *_RATES[False]),
                 ("step", *_STEPS[False]),
@@ -255,7 +264,7 @@ class MetersPanel(QScrollArea):
             self._job = event.job
             self._times.clear()
             self._factors.clear()
-            for name in ("first", "gap", "streaming"):
+            for name in ("first", "gap", "pause", "streaming"):
                 self._figures[name].show_value("–")
         self._name_rates(event.tokens is not None)
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
@@ -265,6 +274,7 @@ class MetersPanel(QScrollArea):
         about = "" if event.tokens is None else "about "
         self._figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
         self._figures["gap"].show_value(f"{event.largest_gap_seconds:.2f} s")
+        self._figures["pause"].show_value(f"{event.pause_seconds:.2f} s")
         self._figures["memory"].show_value(_memory(event.memory_bytes))
         if event.first_audio_seconds is not None:
             self._figures["first"].show_value(f"{event.first_audio_seconds:.2f} s")
@@ -297,6 +307,8 @@ class MetersPanel(QScrollArea):
         self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
         self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
         self._figures["gap"].show_value(f"{measured.largest_gap_seconds:.2f} s")
+        pause = measured.pause_seconds
+        self._figures["pause"].show_value("–" if pause is None else f"{pause:.2f} s")
         self._figures["streaming"].show_value(streaming_text(measured))
         self._name_rates(bool(measured.tokens))
         if measured.tokens and measured.backbone_seconds:
@@ -320,9 +332,12 @@ class MetersPanel(QScrollArea):
                 measured = take.measurements
                 rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
                 tokens = f" · {rate:.0f} tokens/s" if rate else ""
+                apart = take.metrics.timbre_distance
+                timbre = "" if apart is None else f" · timbre {apart:.2f} dB from its baseline"
                 self._summaries[name].setText(
                     f"{name}: {take.label or 'take'}\n"
-                    f"RTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s{tokens}"
+                    f"RTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s{tokens}\n"
+                    f"TTFA {measured.first_audio_seconds:.2f} s{timbre}"
                 )
         if take_a is not None and take_b is not None and take_b.measurements.real_time_factor > 0:
             ratio = take_a.measurements.real_time_factor / take_b.measurements.real_time_factor

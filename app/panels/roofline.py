@@ -17,11 +17,11 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSplitter,
-    QStackedLayout,
     QVBoxLayout,
     QWidget,
 )
 
+from app.panels.invitation import Invited
 from app.panels.roofline_bars import Waterfall, milliseconds
 from app.panels.roofline_plot import RooflinePlot
 from app.panels.roofline_sheet import ENDINGS, write
@@ -69,7 +69,7 @@ class RooflinePanel(QWidget):
         for side, button in self.measure_buttons.items():
             button.clicked.connect(lambda _=False, side=side: self.measure_wanted.emit(side, False))
             top.addWidget(button)
-        self.again_button = QPushButton("Measure the &machine")
+        self.again_button = QPushButton("Measure the machi&ne")
         self.again_button.clicked.connect(lambda: self.measure_wanted.emit(self._side, True))
         top.addWidget(self.again_button)
         self.cancel_button = QPushButton("Cance&l")
@@ -91,7 +91,7 @@ class RooflinePanel(QWidget):
             button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
             top.addWidget(button)
             self.export_buttons[ending] = button
-        self.trace_button = QPushButton("T&race")
+        self.trace_button = QPushButton("Trac&e")
         self.trace_button.clicked.connect(lambda: self.trace_wanted.emit(self._side))
         top.addWidget(self.trace_button)
 
@@ -107,10 +107,9 @@ class RooflinePanel(QWidget):
         self.side_buttons.chosen.connect(self.show_side)
         line = QHBoxLayout()
         line.addWidget(self.side_buttons)
-        self.headline = QLabel()
+        self.headline = QLabel(wordWrap=True)
         self.headline.setProperty("look", "title")
         self.headline.setAccessibleName("Summary")
-        self.headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         line.addWidget(self.headline, 1)
         self.table_button = QPushButton("&Table", checkable=True)
         self.table_button.setToolTip(
@@ -129,16 +128,10 @@ class RooflinePanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addLayout(line)
         column.addWidget(splitter, 1)
-        self._invitation = QLabel(wordWrap=True)
-        self._invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._invitation.setProperty("look", "muted")
         outer = QVBoxLayout(self)
         outer.addLayout(top)
-        self._stack = QStackedLayout()
-        outer.addLayout(self._stack, 1)
-        for one in (self._invitation, shown):
-            self._stack.addWidget(one)
+        self._pages = Invited(shown)
+        outer.addWidget(self._pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -237,7 +230,7 @@ class RooflinePanel(QWidget):
         if self._reports[self._side] is None:
             self._side = next((side for side in SIDES if self._reports[side] is not None), self._side)
         report = self._reports[self._side]
-        self._stack.setCurrentIndex(0 if report is None else 1)
+        self._pages.show_content(report is not None)
         self.side_buttons.show_side(self._side, [side for side in SIDES if self._reports[side] is not None])
         self.plot.show_reports(self._reports)
         self.bars.show_reports(self._reports)
@@ -273,8 +266,7 @@ class RooflinePanel(QWidget):
         self._state.setText(self._said)
         self._state.setToolTip(self._said)
         set_look(self._state, self._look)
-        self._invitation.setText(waiting or _INVITATION)
-        self._invitation.setAccessibleName(self._invitation.text())
+        self._pages.invite(waiting or _INVITATION)
 
     def _choose(self, side: str, row: int) -> None:
         if side != self._side:

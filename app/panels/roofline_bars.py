@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.panels.side_buttons import SIDES
 from app.theme import Colours
-from engine.measure.roofline.report import TITLES, RooflineReport
+from engine.measure.roofline.report import REST, TITLES, WITHIN_NOISE, RooflineReport
 
 _TOP, _ROW, _BOTTOM, _GAP = 3.2, 1.9, 2.4, 0.5
 """In heights of the font: room for title and legend, for a component, for the axis, and beside the names."""
-_NUMBERS = 5.2
+_NUMBERS = 6.8
 
 
 class Waterfall(QWidget):
@@ -53,7 +53,8 @@ class Waterfall(QWidget):
         for side, report in self._reports.items():
             if report is not None:
                 parts = (f"{TITLES[name]} {milliseconds(one)}" for name, one in report.by_component().items())
-                lines.append(f"{side}: {milliseconds(report.measured)}; {', '.join(parts)}.")
+                noise = f" ({WITHIN_NOISE})" if report.rest_is_noise else ""
+                lines.append(f"{side}: {milliseconds(report.measured)}; {', '.join(parts)}{noise}.")
         return "\n".join(lines)
 
     def sizeHint(self) -> QSize:
@@ -115,12 +116,14 @@ class Waterfall(QWidget):
     def _paint_title(self, painter: QPainter, whole: QRectF, colours: Colours) -> None:
         em = self.fontMetrics().height()
         painter.setPen(QColor(colours.text))
-        line = QRectF(whole.left() + _GAP * em, whole.top() + 0.35 * em, whole.width() - _GAP * em, 1.2 * em)
+        line = QRectF(whole.left() + _GAP * em, whole.top() + 0.35 * em, whole.width() - 2 * _GAP * em, 1.2 * em)
         one, two = (self._reports[side] for side in SIDES)
-        words = "Where the time goes"
+        words, compared = "Where the time goes", ""
         if one is not None and two is not None and two.measured:
-            words += f": B is {one.measured / two.measured:.2f} × as fast as A"
-        painter.drawText(line, Qt.AlignmentFlag.AlignLeft, words)
+            compared = f"B is {one.measured / two.measured:.2f} × as fast as A"
+        whole_title = f"{words}: {compared}" if compared else words
+        fits = self.fontMetrics().horizontalAdvance(whole_title) <= line.width()
+        painter.drawText(line, Qt.AlignmentFlag.AlignLeft, whole_title if fits else compared or words)
         x = line.left()
         for side in SIDES:
             report = self._reports[side]
@@ -137,7 +140,7 @@ class Waterfall(QWidget):
             painter.fillRect(floor, QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern))
             painter.drawRect(floor)
             spot = QRectF(x + em, line.bottom() + 0.1 * em, whole.width(), 1.2 * em)
-            painter.drawText(spot, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, "the least possible")
+            painter.drawText(spot, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, "the floor")
 
     def _paint_axis(self, painter: QPainter, area: QRectF, low: float, high: float, colours: Colours) -> None:
         em = self.fontMetrics().height()
@@ -176,7 +179,9 @@ class Waterfall(QWidget):
         painter.fillRect(least, QBrush(QColor(colours.base), Qt.BrushStyle.BDiagPattern))
         share = seconds[name] / report.measured if report.measured else 0.0
         painter.setPen(QColor(colours.muted))
-        words = milliseconds(seconds[name]) + (f", {share:.0%}" if abs(share) >= 0.005 else "")
+        words = milliseconds(seconds[name]) + (f", {share:.0%}" if share >= 0.005 else "")
+        if name == REST and report.rest_is_noise:
+            words = f"{milliseconds(seconds[name])}, noise"
         width, gap = painter.fontMetrics().horizontalAdvance(words) + 2, 0.25 * em
         # Before the bar where there is no room behind it.
         behind = bar.right() + gap + width <= lane.right() + _NUMBERS * em
@@ -187,7 +192,8 @@ class Waterfall(QWidget):
 
 def milliseconds(seconds: float) -> str:
     """A time of some thousandths of a second in words."""
-    return f"{seconds:.2f} s" if abs(seconds) >= 1 else f"{seconds * 1e3:.3g} ms"
+    size = abs(seconds)
+    return ("−" if seconds < 0 else "") + (f"{size:.2f} s" if size >= 1 else f"{size * 1e3:.3g} ms")
 
 
 def _fill(side: str, colours: Colours) -> str:

@@ -178,6 +178,8 @@ class RooflinePlot(QWidget):
         title = QRectF(area.left(), whole.top(), area.width(), _TOP * em)
         painter.setPen(QColor(colours.text))
         words = "What components reach under their roofs"
+        if self.fontMetrics().horizontalAdvance(words) > area.width():
+            words = "Components and roofs"
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
         self._paint_axes(painter, area, colours)
         taken = list(self._paint_roofs(painter, area, colours))

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QImage, QPainter
-from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QPainter
 
+from app.figures import files
 from app.panels.roofline_bars import Waterfall, milliseconds
 from app.panels.roofline_plot import RooflinePlot
 from app.panels.roofline_table import COLUMNS, cells, head_of
 from app.panels.side_buttons import SIDES
 from app.theme import LIGHT, Colours
-from engine.errors import PlainError
-from engine.files import reason, write_atomically
 from engine.measure.roofline.report import RooflineReport
 
 ENDINGS = ("svg", "png", "csv")
 WIDTH, PLOT = 1200, 470
 LINE, MARGIN = 19, 14
-PIXELS_PER_UNIT = 2
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
 """Of the sheet's width, for each column of the table."""
 
@@ -30,18 +27,19 @@ Reports = dict[str, RooflineReport | None]
 def write(reports: Reports, plot: RooflinePlot, bars: Waterfall, path: Path, colours: Colours = LIGHT) -> None:
     """Write what the panel shows as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``. Raises
     :class:`PlainError` for another ending, or when the file cannot be written."""
-    kinds = {
-        ".svg": lambda: _svg(reports, plot, bars, colours),
-        ".png": lambda: _png(reports, plot, bars, colours),
-        ".csv": lambda: table(reports).encode(),
-    }
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
-        raise PlainError(f"{path.name} ends in none of {', '.join(kinds)}; choose one of these endings.")
-    try:
-        write_atomically(path, kind())
-    except OSError as error:
-        raise PlainError(f"{path} could not be written ({reason(error)}); choose another folder.") from error
+    whole = QSize(WIDTH, _height(reports))
+
+    def paint(painter: QPainter) -> None:
+        _paint(painter, reports, plot, bars, colours)
+
+    files.write(
+        path,
+        {
+            ".svg": lambda: files.svg(whole, paint, "Roofline", bars.describe()),
+            ".png": lambda: files.png(whole, paint),
+            ".csv": lambda: table(reports).encode(),
+        },
+    )
 
 
 def table(reports: Reports) -> str:
@@ -108,31 +106,3 @@ def _row(painter: QPainter, y: float, texts: tuple[str, ...], colour: str) -> No
             QRectF(x + indent, y, share * WIDTH - indent, LINE), side | Qt.AlignmentFlag.AlignVCenter, text
         )
         x += share * WIDTH
-
-
-def _svg(reports: Reports, plot: RooflinePlot, bars: Waterfall, colours: Colours) -> bytes:
-    content, buffer = QByteArray(), QBuffer()
-    buffer.setBuffer(content)
-    generator = QSvgGenerator()
-    generator.setOutputDevice(buffer)
-    generator.setViewBox(QRect(0, 0, WIDTH, _height(reports)))
-    generator.setSize(generator.viewBox().size())
-    generator.setTitle("Roofline")
-    generator.setDescription(bars.describe())
-    painter = QPainter(generator)
-    _paint(painter, reports, plot, bars, colours)
-    painter.end()
-    return bytes(content.data())
-
-
-def _png(reports: Reports, plot: RooflinePlot, bars: Waterfall, colours: Colours) -> bytes:
-    size = QRect(0, 0, WIDTH, _height(reports)).size()
-    image = QImage(size * PIXELS_PER_UNIT, QImage.Format.Format_RGB32)
-    painter = QPainter(image)
-    painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
-    _paint(painter, reports, plot, bars, colours)
-    painter.end()
-    content, buffer = QByteArray(), QBuffer()
-    buffer.setBuffer(content)
-    image.save(buffer, "PNG")
-    return bytes(content.data())

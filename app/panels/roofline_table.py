@@ -54,7 +54,7 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
         f"{one.floor(known) * 1e3:.3g}" if counted else "–",
         "–" if one.total_seconds is None else f"{one.total_seconds * 1e3:.4g}",
         "–" if ratio is None else f"{ratio:.2f}",
-        one.bound(known, phase.graphed) or "–",
+        phase.bound(one, known) or "–",
     )
 
 

@@ -34,6 +34,7 @@ from PySide6.QtWidgets import (
 from app.icons import icon
 from app.panels.strategy_grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
 from app.theme import Colours, set_look
+from app.undoing import redo_action, undo_action
 from engine.models.base import OperationCounts
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
 from engine.techniques.ditreducio.table import Action, StrategyTable
@@ -169,13 +170,14 @@ class StrategyPanel(QWidget):
         self._colours = colours
         self._table: StrategyTable | None = None
         self._other: StrategyTable | None = None
+        self._other_name = ""
         self._operations: OperationCounts | None = None
         self._live: np.ndarray | None = None
         self._trials = 0
         self._owns_stack = undo_stack is None
         self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
-        self.undo_action = self.undo_stack.createUndoAction(self, "Undo")
-        self.redo_action = self.undo_stack.createRedoAction(self, "Redo")
+        self.undo_action = undo_action(self.undo_stack, "Undo", self)
+        self.redo_action = redo_action(self.undo_stack, "Redo", self)
         if self._owns_stack:
             self.undo_action.setShortcut(QKeySequence.StandardKey.Undo)
             self.redo_action.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
@@ -265,9 +267,10 @@ class StrategyPanel(QWidget):
         self._table = table
         self._show()
 
-    def set_other(self, table: StrategyTable | None) -> None:
-        """The table to compare with, if any. One of another shape is counted, but cells cannot be compared."""
-        self._other = table
+    def set_other(self, table: StrategyTable | None, name: str = "Other table") -> None:
+        """The table to compare with, if any, and its name. One of another shape is counted, but cells cannot be
+        compared."""
+        self._other, self._other_name = table, name
         self._show()
 
     def set_operations(self, operations: OperationCounts | None) -> None:
@@ -390,15 +393,18 @@ class StrategyPanel(QWidget):
         difference = comparable and self.difference_box.isChecked()
         # The other table goes first: it must never meet a table of another shape.
         self.grid.show_other(None)
-        self.grid.show_actions(_values(table) if live is None else live)
+        # Without a table in use, the one that was chosen elsewhere can at least be looked at.
+        seen = table if table is not None else self._other
+        self.grid.show_actions(_values(seen) if live is None else live)
         if difference:
             self.grid.show_other(_values(self._other))
         self.legend.show_kinds(live is not None, difference)
         self.export_action.setEnabled(self.editable)
         self.import_action.setEnabled(live is None)
         if live is None:
+            whose = "" if table is not None else f"{self._other_name}, not in use: "
             self._headline.setText(
-                "" if table is None else f"{table.layers} layers × {table.steps} steps, {table.origin}"
+                "" if seen is None else f"{whose}{seen.layers} layers × {seen.steps} steps, {seen.origin}"
             )
             self._headline.setToolTip(self._headline.text())
             set_look(self._headline, "muted")
@@ -421,7 +427,7 @@ class StrategyPanel(QWidget):
             self._figures.show_row(1, None)
             return
         self._figures.show_row(0, self._counted("This table", self._table))
-        name = "Other table"
+        name = self._other_name
         if self._other is not None and self._table is not None and self.grid.steps:
             differ = np.count_nonzero(_values(self._table) != _values(self._other)) if self._alike() else None
             name += " (another shape)" if differ is None else f" ({differ} cells differ)"

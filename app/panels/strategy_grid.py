@@ -50,7 +50,7 @@ class StrategyGrid(CellGrid):
     action_wanted = Signal(object)
     """The user pressed T, B or C: the action for the whole range."""
 
-    own_keys = (Qt.Key.Key_T, Qt.Key.Key_B, Qt.Key.Key_C)
+    own_keys = (*CellGrid.own_keys, Qt.Key.Key_T, Qt.Key.Key_B, Qt.Key.Key_C)
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import itertools
+from collections.abc import Collection
 from pathlib import Path
 
 from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QItemSelectionRange,
     Qt,
     QUrl,
     Signal,
@@ -27,7 +33,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.comparison import differences
-from app.panels.takes_table import COLUMNS, TAKE_ROLE, TakesFilter, TakesModel
+from app.panels.takes_table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.theme import Colours
 from app.wav import write_wav
 from engine.errors import PlainError
@@ -44,7 +50,9 @@ class TakesPanel(QWidget):
     b_chosen = Signal(object)
     """A :class:`Take` shall be B."""
     rerun_wanted = Signal(object)
-    """The setting of a :class:`Take` shall be loaded into Setup."""
+    """The setting of a take, as :class:`TakeSummary`, shall be loaded into Setup."""
+    changed = Signal()
+    """Takes have come or gone, or the library is another one."""
     problem = Signal(str)
     """A sentence about what could not be done."""
 
@@ -55,18 +63,18 @@ class TakesPanel(QWidget):
         self._a: Take | None = None
         self._b: Take | None = None
         self._model = TakesModel(self)
-        self._filter = TakesFilter(self)
-        self._filter.setSourceModel(self._model)
+        self._model.changed.connect(self.changed)
+        self._remembered: frozenset[str] = frozenset()
 
         self.search = QLineEdit(placeholderText="Filter by label, text, technique or voice", clearButtonEnabled=True)
         self.search.setAccessibleName("Filter takes")
-        self._starred = QCheckBox("&Starred only")
+        self._starred = QCheckBox("Starred onl&y")
         self.search.textChanged.connect(self._apply_filter)
         self._starred.toggled.connect(self._apply_filter)
 
         self.table = QTableView(alternatingRowColors=True, sortingEnabled=True, showGrid=False)
         self.table.setAccessibleName("Takes")
-        self.table.setModel(self._filter)
+        self.table.setModel(self._model)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setTabKeyNavigation(False)
@@ -79,26 +87,27 @@ class TakesPanel(QWidget):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         unit = self.fontMetrics().horizontalAdvance("0")
-        for column, width in enumerate((4, 6, 22, 19, 8, 9, 8, 10, 9, 30, 20)):
-            self.table.setColumnWidth(column, width * unit)
+        for number, column in enumerate(COLUMNS):
+            self.table.setColumnWidth(number, column.width * unit)
         self.table.horizontalHeader().setMinimumSectionSize(3 * unit)
 
         buttons = QHBoxLayout()
-        self._actions: list[tuple[QAction, bool]] = []
-        for title, tip, shortcut, slot, single in (
-            ("Set &A", "Compare with the selected take as A", "A", self.set_a, True),
-            ("Set &B", "Compare with the selected take as B", "B", self.set_b, True),
-            ("S&tar", "Star the selected takes, or take the star away", "S", self.star, False),
+        self._actions: list[tuple[QAction, bool, bool]] = []
+        for title, tip, shortcut, slot, single, sounding in (
+            ("Set &A", "Compare with the selected take as A", "A", self.set_a, True, True),
+            ("Set &B", "Compare with the selected take as B", "B", self.set_b, True, True),
+            ("S&tar", "Star the selected takes, or take the star away", "S", self.star, False, True),
             (
-                "&Re-run…",
+                "Re-ru&n…",
                 "Load everything that made this take into Setup, to run it again with a change",
                 "R",
                 self.rerun,
                 True,
+                False,
             ),
-            ("Save &WAV…", "Write the selected take's audio", "W", self._ask_where_to_save, True),
-            ("Re&veal", "Open the folder with the take's audio", "V", self._reveal, True),
-            ("&Delete…", "Delete the selected takes and their audio", "Del", self.delete, False),
+            ("Save &WAV…", "Write the selected take's audio", "W", self._ask_where_to_save, True, True),
+            ("Revea&l", "Open the folder with the take's audio", "V", self._reveal, True, True),
+            ("&Delete…", "Delete the selected takes and their audio", "Del", self.delete, False, False),
         ):
             action = QAction(title, self.table)
             action.setToolTip(f"{tip} ({shortcut})")
@@ -106,7 +115,7 @@ class TakesPanel(QWidget):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(slot)
             self.table.addAction(action)
-            self._actions.append((action, single))
+            self._actions.append((action, single, sounding))
             button = QPushButton(title)
             button.setToolTip(action.toolTip())
             button.clicked.connect(action.trigger)
@@ -124,8 +133,9 @@ class TakesPanel(QWidget):
         layout.addWidget(self.table, 1)
         layout.addWidget(self._difference)
         layout.addLayout(buttons)
+        self._model.modelAboutToBeReset.connect(self._remember_selection)
+        self._model.modelReset.connect(self._restore_selection)
         self.reload()
-        self._enable()
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
@@ -163,22 +173,57 @@ class TakesPanel(QWidget):
 
     def selected(self) -> list[TakeSummary]:
         """The selected takes, in the order shown."""
-        rows = sorted(self.table.selectionModel().selectedRows(), key=lambda index: index.row())
-        return [index.data(TAKE_ROLE) for index in rows]
+        return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
+
+    def _selected_rows(self) -> list[int]:
+        """In order. Rows are selected whole, so their ranges tell them, sooner than the selection model does."""
+        ranges = self.table.selectionModel().selection()
+        return sorted({row for one in ranges for row in range(one.top(), one.bottom() + 1)})
+
+    def select(self, takes: Collection[str]) -> None:
+        """Select these takes, by their ids, as far as the filter shows them; the first comes into view."""
+        rows = self._model.rows_of(takes)
+        chosen = QItemSelection()
+        for _, run in itertools.groupby(enumerate(rows), lambda one: one[1] - one[0]):
+            together = [row for _, row in run]
+            chosen.append(
+                QItemSelectionRange(
+                    self._model.index(together[0], 0), self._model.index(together[-1], len(COLUMNS) - 1)
+                )
+            )
+        self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if rows:
+            self.table.scrollTo(self._model.index(rows[0], 0))
+
+    @Slot()
+    def _remember_selection(self) -> None:
+        self._remembered = frozenset(one.id for one in self.selected())
+
+    @Slot()
+    def _restore_selection(self) -> None:
+        """What was selected and is still shown stays so, wherever it went."""
+        if self._remembered:
+            self.select(self._remembered)
+        self._enable()
 
     @Slot()
     def _apply_filter(self) -> None:
-        self._filter.show_only(self.search.text(), self._starred.isChecked())
+        self._model.show_only(self.search.text(), self._starred.isChecked())
 
     @Slot()
     def _enable(self) -> None:
-        count = len(self.table.selectionModel().selectedRows())
-        for action, single in self._actions:
-            action.setEnabled(count == 1 if single else count > 0)
+        count = len(self._selected_rows())
+        failed = bool(self._model.failed) and any(isinstance(one, FailedTake) for one in self.selected())
+        for action, single, sounding in self._actions:
+            action.setEnabled((count == 1 if single else count > 0) and not (sounding and failed))
         self._show_difference()
 
     def _show_difference(self) -> None:
-        selected = self.selected()
+        selected = self.selected() if len(self._selected_rows()) == 1 else []
+        if selected and isinstance(selected[0], FailedTake):
+            reason = html.escape(selected[0].reason)
+            self._difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
+            return
         if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
             self._difference.setText(
                 f'<span style="color:{self._colours.muted}">'
@@ -199,6 +244,9 @@ class TakesPanel(QWidget):
         selected = self.selected()
         if len(selected) != 1:
             self.problem.emit("Select one take in the Takes panel first.")
+            return None
+        if isinstance(selected[0], FailedTake):
+            self.problem.emit(f"This take failed and has no audio. {selected[0].reason}")
             return None
         try:
             return self._library.load(selected[0].id)
@@ -223,7 +271,9 @@ class TakesPanel(QWidget):
     @Slot()
     def rerun(self) -> None:
         """Load everything that made the selected take into Setup."""
-        take = self._load_selected()
+        selected = self.selected()
+        failed = len(selected) == 1 and isinstance(selected[0], FailedTake)
+        take = selected[0] if failed else self._load_selected()
         if take is not None:
             self.rerun_wanted.emit(take)
 
@@ -251,13 +301,16 @@ class TakesPanel(QWidget):
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
         box.button(QMessageBox.StandardButton.Yes).setText("Delete")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.accepted.connect(lambda: self._delete([take.id for take in selected]))
+        box.accepted.connect(lambda: self._delete(selected))
         box.open()
 
-    def _delete(self, ids: list[str]) -> None:
+    def _delete(self, takes: list[TakeSummary]) -> None:
         try:
-            for one in ids:
-                self._library.delete(one)
+            for one in takes:
+                if isinstance(one, FailedTake):
+                    self._model.forget(one)
+                else:
+                    self._library.delete(one.id)
         except PlainError as error:
             self.problem.emit(str(error))
         self.reload()

@@ -5,15 +5,17 @@ A technique that is not engaged takes one line.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, QSize, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics
-from PySide6.QtWidgets import QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.knob_controls import KnobControls
 from app.panels.step_grid import StepGrid
 from app.selection import DITREDUCIO
 from app.state import AppState
 from app.theme import Colours, set_look
+from app.trained import weights_title
+from app.trainings import GUIDANCE_FREE, lasting
 from engine.errors import PlainError
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio import UNITS
@@ -27,11 +29,14 @@ class TechniqueGroup(QGroupBox):
 
     training_wanted = Signal(float)
     """The user wants weights of this guidance weight w trained."""
+    weights_chosen = Signal(str)
+    """The user wants the weights with this fingerprint engaged."""
 
     def __init__(self, technique: Technique, colours: Colours) -> None:
         # What a title says in brackets goes below it, for the panel is narrow.
         title, _, credit = technique.title.partition(" (")
-        super().__init__(title, checkable=True)
+        experiment = credit == "experiment)"  # That is to be known before it is engaged.
+        super().__init__(technique.title if experiment else title, checkable=True)
         self.technique = technique
         self._missing = 0.0
         paper = f"<i>{technique.paper.title}</i>, {technique.paper.reference}"
@@ -39,18 +44,24 @@ class TechniqueGroup(QGroupBox):
         self.setAccessibleName(f"Engage {technique.title}")
         self.setAccessibleDescription(technique.summary)
         summary = _words("muted")
-        origin = ", ".join(filter(None, (credit.rstrip(")"), technique.paper.reference)))
+        origin = ", ".join(filter(None, ("" if experiment else credit.rstrip(")"), technique.paper.reference)))
         summary.setText(f"{technique.summary} ({origin})")
         self.controls = KnobControls(technique.title)
+        self.weights = QComboBox(sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.weights.setAccessibleName(f"Weights of {technique.title}")
+        self.weights.setToolTip("Several trained weights fit these knobs: which of them speak")
+        self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
         self.meaning, self.remarks, self.reason = _words("muted"), _words("muted"), _words("warning")
+        self.estimate = _words("muted")
         self.train = QPushButton("&Train…")
         self.train.clicked.connect(lambda: self.training_wanted.emit(self._missing))
         self._body = QWidget()
         column = QVBoxLayout(self._body)
         column.setContentsMargins(8, 6, 8, 8)
-        for one in (summary, self.controls, self.grid, self.meaning, self.remarks, self.reason, self.train):
+        said = (self.meaning, self.remarks, self.reason, self.estimate)
+        for one in (summary, self.controls, self.weights, self.grid, *said, self.train):
             column.addWidget(one)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -72,6 +83,7 @@ class TechniqueGroup(QGroupBox):
         set_look(self, "" if engaged else "folded")
         knobs = state.knobs(name)
         self.controls.set_knobs(self.technique.knobs, knobs)
+        self._show_weights(state)
         if self._has_grid:
             self.grid.show_options(state.options_in_force, state.options)
         else:
@@ -80,6 +92,17 @@ class TechniqueGroup(QGroupBox):
         if name == DITREDUCIO:
             self.controls.editor("threshold").setStatusTip(f"Unit of the threshold: {UNITS[str(knobs['metric'])]}")
         self.show_reason(state)
+
+    def _show_weights(self, state: AppState) -> None:
+        """Offer the trained weights where several fit."""
+        there, name = state.fitting_weights(self.technique.name), self.technique.name
+        with QSignalBlocker(self.weights):
+            self.weights.clear()
+            for one in there:
+                self.weights.addItem(weights_title(one), one.fingerprint)
+                self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
+            self.weights.setCurrentIndex(max(0, self.weights.findData(state.chosen_weights(name))))
+        self.weights.setVisible(len(there) > 1)
 
     def show_reason(self, state: AppState) -> None:
         """Show what is to be known before running, and what forbids it."""
@@ -91,6 +114,8 @@ class TechniqueGroup(QGroupBox):
         self.train.setVisible(missing is not None)
         self.train.setText(f"&Train weights for w = {self._missing:.2f}…")
         self.train.setToolTip("Open Training, where this guidance is trained into weights of its own")
+        minutes = lasting(GUIDANCE_FREE.minutes(state.info)) if missing is not None and state.info is not None else ""
+        _say(self.estimate, f"That takes about {minutes} of a processor core, far less on a GPU." if minutes else "")
 
 
 class TechniqueList(QWidget):
@@ -143,6 +168,7 @@ class TechniqueList(QWidget):
         group.controls.changed.connect(lambda knob, value: self._set_knob(one.name, knob, value))
         group.toggled.connect(lambda on: self._state.engage(one.name, on))
         group.training_wanted.connect(self.training_wanted)
+        group.weights_chosen.connect(lambda fingerprint: self._state.choose_weights(one.name, fingerprint))
         self._column.addWidget(group)
         self._groups[one.name] = group
 

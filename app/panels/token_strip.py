@@ -12,19 +12,17 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
-    QGuiApplication,
-    QHelpEvent,
     QKeyEvent,
-    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.figures.palette import series_colour
+from app.panels.cursor_canvas import ACTIVATING, CursorCanvas
 from app.theme import Colours
 from engine.measure.decoding import SpokenToken
 from engine.take import ACCEPTED, BONUS, DECODED, RESAMPLED
@@ -43,9 +41,10 @@ _LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
 """How long a line may be."""
 _LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
 """In heights of the font: a token's width and height, a rejected draft's height, and the room between lines."""
+_DRAFTS = 2.0
+"""The room for all drafts beneath a token at most: many are drawn the flatter."""
 _MARGIN, _END = 3.2, 1.0
 """Room for the seconds before a line, and for a token that reaches over its end."""
-_ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _MOVES = (
     Qt.Key.Key_Left,
     Qt.Key.Key_Right,
@@ -69,7 +68,7 @@ def fate_colours(colours: Colours) -> dict[str, str]:
     }
 
 
-class TokenStrip(QWidget):
+class TokenStrip(CursorCanvas):
     """The tokens of one take. As high as its lines need at its width."""
 
     cursor_moved = Signal(int)
@@ -81,9 +80,10 @@ class TokenStrip(QWidget):
     line_shown = Signal(QRectF)
     """Where the line of the cursor is: it should be in view."""
 
+    own_keys = (*_MOVES, *ACTIVATING)
+
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
+        super().__init__(colours, parent)
         self._tokens: tuple[SpokenToken, ...] = ()
         self._rate = 25.0
         self._cursor = 0
@@ -91,7 +91,6 @@ class TokenStrip(QWidget):
         self._line_seconds = _LINES_OF_SECONDS[0]
         self._lines: list[tuple[int, int]] = []
         self._depth = 0
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.setAccessibleName("Tokens along time")
 
@@ -102,18 +101,13 @@ class TokenStrip(QWidget):
         self._depth = max((len(one.rejected) for one in self._tokens), default=0)
         self._cursor, self._position = 0, None
         self._break_lines()
-        self._describe()
+        self.refresh()
 
     def set_position(self, seconds: float | None) -> None:
         """Show where the take is heard; ``None`` where it is not."""
         if seconds != self._position:
             self._position = seconds
             self.update()
-
-    def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
-        self._colours = colours
-        self.update()
 
     @property
     def cursor(self) -> int:
@@ -131,23 +125,29 @@ class TokenStrip(QWidget):
             return
         index = max(0, min(index, len(self._tokens) - 1))
         moved, self._cursor = index != self._cursor, index
-        self._describe()
+        self.refresh()
         self.line_shown.emit(self._line_rectangle(self._line_of(index)))
         if moved:
             self.cursor_moved.emit(index)
 
-    def describe(self, index: int) -> str:
-        """A token in words."""
+    def describe(self, index: int, briefly: bool = False) -> str:
+        """A token in words; ``briefly``: without what its fate means."""
         one = self._tokens[index]
         text = f"Token {index + 1} of {len(self._tokens)}, {one.seconds:.2f} s, id {one.id}, cycle {one.cycle + 1}: "
-        text += f"{one.fate} ({MEANINGS[one.fate]})"
+        text += one.fate if briefly else f"{one.fate} ({MEANINGS[one.fate]})"
         if one.rejected:
             plural = "draft" if len(one.rejected) == 1 else "drafts"
             text += f". Rejected {plural} here: {', '.join(map(str, one.rejected))}"
         return f"{text}."
 
+    def cursor_text(self) -> str:
+        return self.describe(self._cursor) if self._tokens else ""
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        index = self.token_at(place)
+        return None if index is None else (self.describe(index), self.token_rectangle(index))
+
     def as_text(self) -> str:
-        """All tokens as tab-separated text."""
         lines = ["token\tseconds\tid\tfate\tcycle\trejected drafts"]
         lines += [
             f"{index + 1}\t{one.seconds:.3f}\t{one.id}\t{one.fate}\t{one.cycle + 1}\t{' '.join(map(str, one.rejected))}"
@@ -190,7 +190,10 @@ class TokenStrip(QWidget):
         self.height_wanted.emit(self.sizeHint().height())
 
     def _line_height(self) -> float:
-        return self.fontMetrics().height() * (_CELL_HEIGHT + self._depth * _DRAFT_HEIGHT + _LINE_GAP * 0.5)
+        return self.fontMetrics().height() * (_CELL_HEIGHT + _LINE_GAP * 0.5) + self._depth * self._draft_height()
+
+    def _draft_height(self) -> float:
+        return self.fontMetrics().height() * min(_DRAFT_HEIGHT, _DRAFTS / max(1, self._depth))
 
     def _line_of(self, index: int) -> int:
         return next((line for line, (_, end) in enumerate(self._lines) if index < end), 0)
@@ -235,7 +238,7 @@ class TokenStrip(QWidget):
             if not around.intersects(QRectF(event.rect())):
                 continue
             painter.setFont(self.font())
-            painter.setPen(QColor(self._colours.muted))
+            painter.setPen(QColor(self.colours.muted))
             label = QRectF(0, around.top() + 0.3 * em, (_MARGIN - 0.4) * em, _CELL_HEIGHT * em)
             text = f"{line * self._line_seconds:g} s"
             painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
@@ -244,22 +247,22 @@ class TokenStrip(QWidget):
                 self._paint_token(painter, index)
         self._paint_position(painter)
         if self._tokens:
-            self._paint_cursor(painter)
+            self.paint_cursor(painter, self.token_rectangle(self._cursor))
 
     def _paint_token(self, painter: QPainter, index: int) -> None:
-        one, cell, fills = self._tokens[index], self.token_rectangle(index), fate_colours(self._colours)
-        em = self.fontMetrics().height()
+        one, cell, fills = self._tokens[index], self.token_rectangle(index), fate_colours(self.colours)
+        height = self._draft_height()
         # The gap is wider between cycles, so that what was verified together stands together.
         ends = one.fate != DECODED and index + 1 < len(self._tokens) and self._tokens[index + 1].cycle != one.cycle
         drawn = cell.adjusted(0, 0, -3 if ends else -1, 0)
         painter.fillRect(drawn, QColor(fills[one.fate]))
-        painter.setPen(QColor(self._colours.on_accent))
+        painter.setPen(QColor(self.colours.on_accent))
         painter.drawText(drawn, Qt.AlignmentFlag.AlignCenter, _LETTERS[one.fate])
         for depth in range(len(one.rejected)):
-            top = cell.bottom() + 1 + depth * _DRAFT_HEIGHT * em
-            box = QRectF(drawn.left(), top, drawn.width() - 1, _DRAFT_HEIGHT * em - 2)
-            # The refused draft itself is filled; those behind it were never judged.
-            if depth == 0:
+            top = round(cell.bottom() + 1 + depth * height)
+            box = QRectF(drawn.left(), top, drawn.width() - 1, max(1, round(height - 2)))
+            # The refused draft itself is filled; those behind it fell with it. Where they are flat, all are lines.
+            if depth == 0 or box.height() < 3:
                 painter.fillRect(box, QColor(fills[REJECTED]))
             else:
                 painter.setPen(QPen(QColor(fills[REJECTED]), 1))
@@ -272,19 +275,7 @@ class TokenStrip(QWidget):
         if line < len(self._lines):
             x = round(self._place(self._position, line))
             around = self._line_rectangle(line)
-            painter.fillRect(QRectF(x - 1, around.top(), 2, around.height()), QColor(self._colours.text))
-
-    def _paint_cursor(self, painter: QPainter) -> None:
-        cell, focused = self.token_rectangle(self._cursor), self.hasFocus()
-        # Two rings, one of which stands out from whatever colour the token has.
-        painter.setPen(QPen(QColor(self._colours.base), 4 if focused else 2))
-        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
-        painter.setPen(QPen(QColor(self._colours.text), 2 if focused else 1))
-        painter.drawRect(cell.adjusted(-1, -1, 0, 0))
-
-    def _describe(self) -> None:
-        self.setAccessibleDescription(self.describe(self._cursor) if self._tokens else "")
-        self.update()
+            painter.fillRect(QRectF(x - 1, around.top(), 2, around.height()), QColor(self.colours.text))
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -298,13 +289,11 @@ class TokenStrip(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
         if not self._tokens:
-            super().keyPressEvent(event)
+            event.ignore()
         elif key in _MOVES:
             self.move_cursor(self._moved(key))
-        elif key in _ACTIVATING:
+        elif key in ACTIVATING:
             self.activated.emit(self._cursor)
-        elif event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_text())
         else:
             super().keyPressEvent(event)
 
@@ -326,19 +315,3 @@ class TokenStrip(QWidget):
                 cycle = self._tokens[self._cursor].cycle + (1 if key == Qt.Key.Key_PageDown else -1)
                 found = (index for index, one in enumerate(self._tokens) if one.cycle == cycle)
                 return next(found, self._cursor)
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride:
-            plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-            own = plain and Qt.Key(event.key()) in (*_MOVES, *_ACTIVATING)
-            if own or event.matches(QKeySequence.StandardKey.Copy):
-                event.accept()
-                return True
-        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            index = self.token_at(QPointF(event.pos()))
-            if index is None:
-                QToolTip.hideText()
-            else:
-                QToolTip.showText(event.globalPos(), self.describe(index), self)
-            return True
-        return super().event(event)

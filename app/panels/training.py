@@ -5,6 +5,7 @@ The panel knows neither the application's state nor the engine: methods in, sign
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -56,6 +57,7 @@ class TrainingPanel(QWidget):
         self._reason = ""
         self._said, self._look = "", "muted"
         self._running = ""
+        self._spoken = False
         self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in TRAININGS}
         self._build(colours)
         self.offer("flow")
@@ -83,6 +85,14 @@ class TrainingPanel(QWidget):
             "Processor minutes, so that a busy machine does not spoil the schedule; minutes on a GPU."
         )
         self.estimate = _words("muted")
+        self.rate = QDoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1, keyboardTracking=False)
+        self.rate.setRange(0.01, 10.0)
+        self.rate.setValue(1.0)
+        self.rate.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.rate.setAccessibleName("Learning rate, times the usual one")
+        self.rate.setToolTip(
+            "Of the usual learning rate of a model of this size. Less, to resume a run whose loss was no number."
+        )
         self.half = QCheckBox("&bfloat16 where it pays")
         self.half.setToolTip("Faster on GPUs and on processors with AMX; losses are summed in float32.")
         self.minutes.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -97,13 +107,14 @@ class TrainingPanel(QWidget):
             choose_work,
             *self._controls.values(),
             self.minutes,
+            self.rate,
             self.half,
         )
         self._form = form = QFormLayout()
         self._rows: dict[QLineEdit, QHBoxLayout] = {}
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, editor, button in (
-            ("&Manifest", self.manifest, choose_manifest),
+            ("Ma&nifest", self.manifest, choose_manifest),
             ("Wor&k folder", self.work, choose_work),
         ):
             row = QHBoxLayout()
@@ -116,11 +127,12 @@ class TrainingPanel(QWidget):
         form.addRow(self.remark)
         form.addRow("&Time", self.minutes)
         form.addRow(self.estimate)
+        form.addRow("Learnin&g rate", self.rate)
         form.addRow(self.half)
-        self.start_button = QPushButton("&Start")
+        self.start_button = QPushButton("St&art")
         self.start_button.setProperty("look", "primary")
         self.start_button.clicked.connect(lambda: self.start_wanted.emit(self.plan(resume=False)))
-        self.resume_button = QPushButton("&Resume")
+        self.resume_button = QPushButton("R&esume")
         self.resume_button.clicked.connect(lambda: self.start_wanted.emit(self.plan(resume=True)))
         self.cancel_button = QPushButton("Cance&l")
         self.cancel_button.clicked.connect(self.cancel_wanted)
@@ -207,6 +219,12 @@ class TrainingPanel(QWidget):
         self.minutes.setValue(minutes)
         self.work.setText(work)
 
+    def fit(self, knobs: Mapping[str, object]) -> None:
+        """Give these knobs of the chosen training these values."""
+        one = self.training
+        self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**knobs), one.title)
+        self._show()
+
     def choose(self, name: str, **knobs: object) -> None:
         """Choose the training called ``name``, with some of its knobs."""
         index = self.chooser.findData(name)
@@ -218,6 +236,13 @@ class TrainingPanel(QWidget):
             self._choose()
         else:
             self.chooser.setCurrentIndex(index)
+
+    def set_corpus(self, spoken: bool) -> None:
+        """Whether flite can speak what is learnt from where recordings are needed and no manifest is given."""
+        self._spoken = spoken
+        empty = "empty: what flite speaks" if spoken and self.training.needs_manifest else "manifest.csv"
+        self.manifest.setPlaceholderText(empty)
+        self._show()
 
     def set_estimate(self, text: str) -> None:
         """How long such a training takes."""
@@ -272,6 +297,7 @@ class TrainingPanel(QWidget):
             self.half.isChecked(),
             resume,
             self._values[self.training.name],
+            self.rate.value(),
         )
 
     @property
@@ -310,7 +336,8 @@ class TrainingPanel(QWidget):
         plan = self.plan(resume=False)
         earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
         missing = ""
-        if one.takes_manifest and not plan.manifest and (one.needs_manifest or values.get("sentences") == 0):
+        needed = values.get("sentences") == 0 or (one.needs_manifest and not self._spoken)
+        if one.takes_manifest and not plan.manifest and needed:
             missing = "Choose a manifest: a CSV file that lists recordings and their texts."
         elif not plan.work:
             missing = "Choose a folder for checkpoints and the log."

@@ -90,7 +90,7 @@ class TransferPanel(QWidget):
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(0, 0, 0, 0)
-        for title, one, stretch in (("&Sentences", self.sentences, 1), ("&Voices", self.voices, 0)):
+        for title, one, stretch in (("Sente&nces", self.sentences, 1), ("Vo&ices", self.voices, 0)):
             label = QLabel(title)
             label.setBuddy(one)
             column.addWidget(label)

@@ -75,7 +75,7 @@ class ViewsPanel(QWidget):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.compute_button = QPushButton("&Compute")
+        self.compute_button = QPushButton("Com&pute")
         self.compute_button.setProperty("look", "primary")
         self.compute_button.clicked.connect(self._want_computing)
         self.cancel_button = QPushButton("Cance&l")

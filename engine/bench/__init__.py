@@ -23,6 +23,7 @@ BENCHES: dict[str, str] = {
     "intelligibility": "engine.bench.intelligibility",
     "guidance-free": "engine.bench.guidance_free",
     "omnivoice": "engine.bench.omnivoice",
+    "omnivoice-card": "engine.bench.omnivoice_card",
     "omnivoice-exact": "engine.bench.omnivoice_exact",
     "omnivoice-first-audio": "engine.bench.omnivoice_first_audio",
     "peers": "engine.bench.peers",
@@ -32,6 +33,8 @@ BENCHES: dict[str, str] = {
     "stacked": "engine.bench.stacked",
 }
 """Module of each bench by name. Modules are imported on use only: they import torch."""
+LEAST_ROUNDS = 2
+"""Of a bench that measures in rounds: of a single one there is no interval."""
 
 
 def bench(name: str) -> ModuleType:
@@ -77,6 +80,11 @@ def _run(name: str, argv: Sequence[str]) -> int:
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
     arguments = parser.parse_args(argv)
+    if (rounds := getattr(arguments, "rounds", LEAST_ROUNDS)) < LEAST_ROUNDS:
+        raise SettingError(
+            f"{rounds} round{'s' * (rounds != 1)} cannot show how much rounds differ, and what differs by "
+            f"no more must not be reported: give --rounds {LEAST_ROUNDS} or more."
+        )
     report = module.run(arguments)
     print(report.to_json() if arguments.json else report.to_text())
     return 0

@@ -14,8 +14,8 @@ SENTENCE = "The juice of lemons makes fine punch."
 VOICE = "slt"
 
 
-def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int) -> None:
-    """The options that these benches have in common."""
+def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | None) -> None:
+    """The options that these benches have in common; without ``rounds`` for one that times nothing."""
     parser.add_argument(
         "--model",
         default="f5-mini",
@@ -28,12 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int) -> N
         default=steps,
         help="steps of the grid (default: %(default)s)",
     )
-    parser.add_argument(
-        "--rounds",
-        type=int,
-        default=rounds,
-        help="interleaved rounds (default: %(default)s)",
-    )
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--text", default=SENTENCE, help="sentence to speak (default: %(default)s)")
     parser.add_argument("--voice", default=VOICE, help="shipped voice (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default: %(default)s)")

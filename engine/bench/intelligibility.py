@@ -41,7 +41,7 @@ DEFINITION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
-    bundled.add_arguments(parser, steps=16, rounds=1)
+    bundled.add_arguments(parser, steps=16, rounds=None)
     parser.add_argument("--sentences", type=int, default=30, help="how many of the 30 Harvard sentences (default: all)")
     parser.add_argument(
         "--thresholds", type=float, nargs="*", default=list(THRESHOLDS), help="thresholds δ (default: three)"

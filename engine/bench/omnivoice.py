@@ -1,8 +1,10 @@
-"""A masked model in the official way, then with each technique added: latency, first audio, launches, memory.
+"""A masked model in the official way, then with each technique added: latency, first audio, launches, quality, memory.
 
 Forwards are timed at OmniVoice's size with random weights, whole takes on a model that speaks. In every round all ways
-speak the same sentence with the same seed, in an order that changes; a first round warms up. The official way runs the
-Qwen3 of ``transformers`` on both branches, padded, with float32 weights; all others run with the exact savings.
+speak the same two sentences with the same seed, in an order that changes; a first round warms up. The official way runs
+the Qwen3 of ``transformers`` on both branches, padded, with float32 weights; all others run with the exact savings.
+What a technique costs in words, timbre and codes is measured beside the exact savings alone, on single sentences in
+both voices (:mod:`engine.bench.masked_quality`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 import torch
 
 from engine.bench import bundled, masked
+from engine.bench.masked_quality import judged
 from engine.bench.official_masked import (
     EXACT,
     FULL_SIZE,
@@ -31,6 +34,7 @@ from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.roofline.launches import launches
 from engine.measure.timing import interval, paired_ratio, running_order
+from engine.measure.verdicts import ORIGINAL
 from engine.models.base import Voice, whole
 from engine.models.catalogue import harvard_sentences
 from engine.models.fused_masked import FusedMasked
@@ -51,6 +55,7 @@ from engine.techniques import (
 
 NAME = "omnivoice"
 PRECISIONS = tuple(f"+ {name}" for name in precision.PRECISIONS)
+SENTENCEWISE = "exact, sentence by sentence"
 SETTLED = 10
 """Generations after which memory should not grow any more."""
 DEFINITION = (
@@ -65,6 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full-rounds", type=int, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
     parser.add_argument("--full-rows", type=int, nargs=3, default=[36, 75, 50], help="text, reference and canvas rows")
     parser.add_argument("--generations", type=int, default=50, help="for the memory; 0: none (default: 50)")
+    parser.add_argument(
+        "--sentences", type=int, default=10, help="judged Harvard sentences in each voice; 0: none (default: 10)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a glimpse: 4 rounds, 1 at OmniVoice's size, 15 generations, 2 judged sentences, whatever else is asked",
+    )
 
 
 @dataclass
@@ -73,12 +86,15 @@ class _Taken:
 
     last: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
     evaluations: int = 0
     backbone_seconds: float = 0.0
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Forwards at full size, whole takes, memory."""
+    """Forwards at full size, whole takes, quality, memory."""
+    if arguments.quick:
+        arguments.rounds, arguments.full_rounds, arguments.generations, arguments.sentences = 4, 1, 15, 2
     model = masked.loaded(arguments)
     device = model.networks.own.device
     rows = []
@@ -90,6 +106,8 @@ def run(arguments: argparse.Namespace) -> Report:
         rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
     taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
     counts = _launches(model, ways, bundled.speaker(arguments))
+    beside = {name: way for name, way in ways.items() if name not in (OFFICIAL, SENTENCEWISE)}
+    said = judged(model, arguments.model, beside, arguments.sentences)
     official = taken[OFFICIAL].last
     gains = {
         name: interval([one / two for one, two in zip(official, found.last, strict=True)])
@@ -101,7 +119,11 @@ def run(arguments: argparse.Namespace) -> Report:
             row |= {f"{what} p{share} (s)": float(np.percentile(values, share)) for share in (50, 90)}
         row |= {"speed-up": gains[name].median, "low": gains[name].low, "high": gains[name].high}
         row["forwards a second"] = found.evaluations / found.backbone_seconds
-        rows.append({**row, "launches a forward": counts[name]})
+        row["launches a forward"] = counts[name]
+        row["playback waits p90 (s)"] = float(np.percentile(found.pauses, 90))
+        rows.append({**row, **said.get(name, {})})
+    if said:
+        rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL]})
     rows += memory
     precise = (name for name in ways if name == EXACT or name in PRECISIONS)
     top = max((gains[name] for name in precise), key=lambda one: one.median)
@@ -122,7 +144,7 @@ def _ways(plain: Setting, precisions: tuple[str, ...]) -> dict[str, Setting]:
         f"exact, guided at the first {max(steps // 2, 1)}": with_one(guidance_interval.NAME, steps=max(steps // 2, 1)),
         "exact, guided at every second": with_one(guidance_stride.NAME),
         "exact, text and reference at every fourth": with_one(frozen_prefix.NAME),
-        "exact, sentence by sentence": with_one(sentencewise.NAME),
+        SENTENCEWISE: with_one(sentencewise.NAME),
         "exact, blockwise": with_one(blockwise.NAME),
     }
 
@@ -152,6 +174,7 @@ def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
                 found = taken[name]
                 found.last.append(measured.seconds)
                 found.first.append(measured.first_audio_seconds)
+                found.pauses.append(measured.pause_seconds)
                 found.evaluations += measured.evaluations
                 found.backbone_seconds += measured.backbone_seconds
         if number >= 0:
@@ -180,6 +203,7 @@ def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) ->
 
 def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: int) -> dict[str, object]:
     """Peak memory after some generations and after all, of different lengths."""
+    bundled.say(f"memory of {generations} generations …")
     memory, sentences = PeakMemory(str(model.networks.own.device)), harvard_sentences()
     settled = 0
     longest = " ".join(sentences[:3])
@@ -195,6 +219,7 @@ def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: in
         "way": f"{EXACT}, {generations} generations of different lengths",
         f"peak after {min(SETTLED, generations)} (MB)": settled / 1e6,
         f"peak after {generations} (MB)": memory.peak_bytes / 1e6,
+        "grown since (MB)": (memory.peak_bytes - settled) / 1e6,
     }
 
 

@@ -1,8 +1,9 @@
-"""How much sooner a masked model is heard in blocks: full latency over time to first audio, and what it costs in words.
+"""How much sooner a masked model is heard in blocks: full latency over time to first audio, and what that costs.
 
-Both ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same
-engine, exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. The
-judge listens to single sentences in both ways.
+All ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same engine,
+exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. How long
+playback that begins with the first piece would have to wait for later ones stands beside it, and how the words and the
+timbre of single sentences fare (:mod:`engine.bench.masked_quality`).
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.bench import bundled, masked
+from engine.bench.masked_quality import judged
 from engine.bench.report import Report
 from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.timing import interval, running_order
-from engine.measure.verdicts import ORIGINAL, Verdict, Way, verdicts
+from engine.measure.verdicts import ORIGINAL
 from engine.models.base import Synthesis, Voice, whole
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import harvard_sentences
 from engine.models.masked import MaskedSpeech
-from engine.models.vocos import Vocos
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
 from engine.techniques import blockwise, sentencewise
@@ -57,6 +58,7 @@ class _Heard:
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
     factors: list[float] = field(default_factory=list)
     evaluations: int = 0
 
@@ -66,6 +68,7 @@ class _Heard:
         self.first.append(measured.first_audio_seconds)
         self.last.append(measured.seconds)
         self.gaps.append(measured.largest_gap_seconds)
+        self.pauses.append(measured.pause_seconds)
         self.factors.append(measured.real_time_factor)
         self.evaluations += measured.evaluations
 
@@ -75,14 +78,16 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)
-    said = _judged(model, ways, arguments)
+    said = judged(model, arguments.model, {name: ways[name] for name in (WHOLE, BLOCKS)}, arguments.sentences)
     top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
-    rows = [_row(name, found, said.get(name, [])) for name, found in heard.items()]
+    rows = [_row(name, found) for name, found in heard.items()]
     if said:
-        rows.insert(0, {"way": ORIGINAL, "word error rate": _rate(said[ORIGINAL])})
+        # A single sentence spoken sentence by sentence is the same take.
+        said[SENTENCES] = said[WHOLE]
+        rows = [{**row, **said[str(row["way"])]} for row in rows]
         for row in rows:
-            if row["way"] in ways:
-                row["within 3 points"] = "yes" if row["word error rate"] - _rate(said[WHOLE]) <= WORD_ERRORS else "no"
+            row["within 3 points"] = _within(row, said[WHOLE])
+        rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL]})
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
@@ -114,37 +119,23 @@ def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
     return heard
 
 
-def _judged(
-    model: MaskedSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
-) -> dict[str, list[Verdict]]:
-    said: dict[str, list[Verdict]] = {}
-    if arguments.sentences:
-        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
-        spoken = [Way(name, setting) for name, setting in ways.items() if name != SENTENCES]
-        sentences = harvard_sentences()[: arguments.sentences]
-        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
-            said.setdefault(verdict.speech, []).append(verdict)
-        # A single sentence spoken sentence by sentence is the same take.
-        said[SENTENCES] = said[WHOLE]
-    return said
-
-
-def _row(name: str, found: _Heard, said: list[Verdict]) -> dict[str, object]:
+def _row(name: str, found: _Heard) -> dict[str, object]:
     row: dict[str, object] = {"way": name}
     for what, values in (("first audio", found.first), ("whole", found.last)):
         row |= {f"{what} p50 (s)": _share(values, 50), f"{what} p90 (s)": _share(values, 90)}
-    row |= {
+    return row | {
+        "playback waits p50 (s)": _share(found.pauses, 50),
+        "longest (s)": max(found.pauses),
+        "takes that wait": f"{sum(one > 0 for one in found.pauses)} of {len(found.pauses)}",
         "longest gap (s)": max(found.gaps),
         "real-time factor": _share(found.factors, 50),
         "forwards a second": found.evaluations / sum(found.last),
     }
-    return {**row, "word error rate": _rate(said)} if said else row
+
+
+def _within(row: Mapping[str, object], whole: Mapping[str, object]) -> str:
+    return "yes" if row["word error rate"] - whole["word error rate"] <= WORD_ERRORS else "no"
 
 
 def _share(values: list[float], percent: float) -> float:
     return float(np.percentile(values, percent))
-
-
-def _rate(said: list[Verdict]) -> float:
-    edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
-    return edits / words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torch.profiler import ProfilerActivity, profile
+from engine.measure.profiler import ProfilerActivity, profile
 
 KINDS = {
     "matrix products": ("addmm", "::mm", "bmm", "mkl_linear", "linear"),

@@ -3,6 +3,9 @@
 The official package (see ``engine.bench.official``) is installed into an environment of its own on first use, and both
 run there in one process. Timed is the whole sampling of a sentence: everything before the first step, all steps, and no
 vocoder. The AdaLN tables, which the application keeps from one sentence to the next, are made anew every time.
+
+On processors with AMX, ours computes wide float32 products from whole numbers (:mod:`engine.models.split_products`);
+the column "products" says so. ``--plain-products`` measures beside it, in the same rounds, ours without that.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import json
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -24,6 +28,7 @@ from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, interval, paired_ratio
+from engine.models import split_products
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
@@ -48,7 +53,11 @@ DEFINITION = (
     "rounds."
 )
 
+OURS, PLAIN = "ours", "ours, plain products"
+
 Sampler = Callable[[], Tensor]
+Both = tuple[nn.Module, Mapping[str, DiT]]
+"""The official model, and ours by their ways."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", type=int, default=0, help="layers of the full-size model, if not all of them")
     parser.add_argument("--environment", help="folder of the official package's environment (default: the user's own)")
     parser.add_argument("--no-bundled", action="store_true", help="leave the bundled model out")
+    parser.add_argument(
+        "--plain-products",
+        action="store_true",
+        help="also measure ours with the processor's own float32 products only, where it has others",
+    )
 
 
 def run(arguments: argparse.Namespace) -> Report:
@@ -91,7 +105,8 @@ def _options(arguments: argparse.Namespace) -> list[str]:
     options = ["--device", arguments.device, "--steps", str(arguments.steps), "--rounds", str(arguments.rounds)]
     options += ["--environment", arguments.environment] if arguments.environment else []
     options += ["--frames", *map(str, arguments.frames), "--layers", str(arguments.layers)]
-    return [*options, "--no-bundled"] if arguments.no_bundled else options
+    flags = {"--no-bundled": arguments.no_bundled, "--plain-products": arguments.plain_products}
+    return [*options, *(flag for flag, wanted in flags.items() if wanted)]
 
 
 def _measure(arguments: argparse.Namespace) -> Report:
@@ -99,6 +114,7 @@ def _measure(arguments: argparse.Namespace) -> Report:
     torch.set_num_threads(1)
     # As the application does; both profit.
     torch.set_flush_denormal(True)
+    devices.keep_freed_memory()
     config = replace(VARIANTS[VARIANT], text_num_embeds=VOCABULARY)
     config = replace(config, depth=arguments.layers or config.depth)
     bundled.say(f"Making {VARIANT} with {config.depth} layers …")
@@ -110,12 +126,12 @@ def _measure(arguments: argparse.Namespace) -> Report:
     headline = None
     for name, (config, weights) in models.items():
         for precision in _precisions(device):
-            pair = build(config, weights, device, precision)
+            models_of_both = build(config, weights, device, precision, arguments.plain_products)
             for frames in arguments.frames:
-                comparison = _compare(rows, name, pair, frames, arguments)
-                headline = headline or interval(comparison.ratios("ours"))
+                comparison = _compare(rows, name, models_of_both, frames, arguments)
+                headline = headline or interval(comparison.ratios(OURS))
             if name == VARIANT and device.type == "cpu":
-                rows += _parts(pair, arguments.frames[0], arguments.steps)
+                rows += _parts(models_of_both, arguments.frames[0], arguments.steps)
     if device.type != "cuda":
         rows.append({"model": "GPU rows: there is no CUDA device here"})
     return Report(NAME, headline.median, (headline.low, headline.high), DEFINITION, tuple(rows), describe().to_json())
@@ -126,14 +142,15 @@ def _precisions(device: torch.device) -> tuple[torch.dtype, ...]:
 
 
 def _compare(
-    rows: list[dict[str, object]], name: str, pair: tuple[nn.Module, DiT], frames: int, arguments: argparse.Namespace
+    rows: list[dict[str, object]], name: str, both: Both, frames: int, arguments: argparse.Namespace
 ) -> Comparison:
-    weight = pair[1].proj_out.weight
+    weight = both[1][OURS].proj_out.weight
     kind = str(weight.dtype).removeprefix("torch.")
-    ways = samplers(*pair, frames, arguments.steps)
+    ways = samplers(*both, frames, arguments.steps)
     bundled.say(f"{name}, {frames} frames, {kind}: {arguments.rounds} rounds of each …")
     reference, *others = (way() for way in ways.values())
     differences = [(reference - one).abs().max().item() for one in others]
+    relative = [((reference - one).norm() / reference.norm()).item() for one in others]
     allowed = LARGEST_DIFFERENCE.get(weight.dtype)
     if allowed is not None and not max(differences) < allowed:
         raise PlainError(f"The two mels differ by {max(differences):.2g}: there is an error in ours; report it.")
@@ -143,7 +160,7 @@ def _compare(
         device=str(weight.device),
         on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
     )
-    for way, difference in zip(ways, (None, *differences), strict=True):
+    for way, difference, share in zip(ways, (None, *differences), (None, *relative), strict=True):
         speed_up = comparison.speed_up.get(way)
         rows.append(
             {
@@ -152,11 +169,13 @@ def _compare(
                 "frames": frames,
                 "steps": arguments.steps,
                 "way": way,
+                "products": _products(both[1].get(way)),
                 comparison.clock: interval(comparison.seconds[way]).median,
                 "speed-up": None if speed_up is None else speed_up.median,
                 "low": None if speed_up is None else speed_up.low,
                 "high": None if speed_up is None else speed_up.high,
                 "largest difference": difference,
+                "relative difference": share,
             }
         )
     rows.append(
@@ -174,9 +193,19 @@ def _compare(
     return comparison
 
 
-def _parts(pair: tuple[nn.Module, DiT], frames: int, steps: int) -> list[dict[str, object]]:
+def _products(model: DiT | None) -> str | None:
+    """How ours computes its products with weights, as far as that is its own."""
+    if model is None:
+        return None
+    packed = model.block(0).attention.packed
+    if packed is None:
+        return "torch's"
+    return "float32 from 8-bit whole numbers" if packed.is_split else "float32, packed"
+
+
+def _parts(both: Both, frames: int, steps: int) -> list[dict[str, object]]:
     """Where the time goes on a CPU, by kind of operator, from one profiled run of each."""
-    found = {way: seconds_by_kind(run) for way, run in samplers(*pair, frames, steps).items()}
+    found = {way: seconds_by_kind(run) for way, run in samplers(*both, frames, steps).items()}
     return [
         {
             "model": VARIANT,
@@ -202,9 +231,10 @@ def random_weights(config: BackboneConfig) -> dict[str, Tensor]:
 
 
 def build(
-    config: BackboneConfig, weights: Mapping[str, Tensor], device: torch.device, precision: torch.dtype
-) -> tuple[nn.Module, DiT]:
-    """The official model (its ``CFM``) and ours, ready for inference."""
+    config: BackboneConfig, weights: Mapping[str, Tensor], device: torch.device, precision: torch.dtype, plain: bool
+) -> Both:
+    """The official model (its ``CFM``) and ours, ready for inference; with ``plain``, and where it makes a difference,
+    ours with nothing but float32 products as well."""
     official.import_models()
     from f5_tts.model.backbones.dit import DiT as OfficialDiT
     from f5_tts.model.cfm import CFM
@@ -214,15 +244,24 @@ def build(
     transformer = OfficialDiT(**{name: getattr(config, name) for name in names})
     transformer.load_state_dict(dict(weights))
     theirs = CFM(transformer).to(device, precision).eval().requires_grad_(False)
-    ours = DiT(config)
-    ours.load_state_dict(dict(weights))
-    ours = ours.to(device, precision).eval().requires_grad_(False)
-    ours.fuse()
-    return theirs, ours
+    models = {OURS: _ours(config, weights, device, precision)}
+    if plain and device.type == "cpu" and split_products.in_use():
+        with split_products.switched_off():
+            models[PLAIN] = _ours(config, weights, device, precision)
+    return theirs, models
 
 
-def samplers(theirs: nn.Module, ours: DiT, frames: int, steps: int) -> dict[str, Sampler]:
+def _ours(config: BackboneConfig, weights: Mapping[str, Tensor], device: torch.device, precision: torch.dtype) -> DiT:
+    model = DiT(config)
+    model.load_state_dict(dict(weights))
+    model = model.to(device, precision).eval().requires_grad_(False)
+    model.fuse()
+    return model
+
+
+def samplers(theirs: nn.Module, models: Mapping[str, DiT], frames: int, steps: int) -> dict[str, Sampler]:
     """Ways to the same mel (1, frames, bands), the official first: same prompt, text, noise and grid."""
+    ours = models[OURS]
     weight = ours.proj_out.weight
     generator = torch.Generator().manual_seed(SEED)
     length = frames * 2 // 5
@@ -239,25 +278,25 @@ def samplers(theirs: nn.Module, ours: DiT, frames: int, steps: int) -> dict[str,
         options = {"steps": steps, "cfg_strength": GUIDANCE, "sway_sampling_coef": SWAY, "seed": SEED}
         return theirs.sample(prompt, ids, frames, **options)[0]
 
-    def begun() -> Conditioning:
-        ours.forget_tables()
-        return ours.begin(canvas, ids, times[:-1], guided=True)
+    def begun(model: DiT) -> Conditioning:
+        model.forget_tables()
+        return model.begin(canvas, ids, times[:-1], guided=True)
 
     def finished(velocity: Velocity) -> Tensor:
         return torch.cat([prompt, integrate(velocity, noise, times)[:, length:]], dim=1)
 
     @torch.inference_mode()
-    def our_way() -> Tensor:
-        run = begun()
-        return finished(lambda x, step: guided_velocity(ours.velocity(x, step, run), GUIDANCE))
+    def our_way(model: DiT) -> Tensor:
+        run = begun(model)
+        return finished(lambda x, step: guided_velocity(model.velocity(x, step, run), GUIDANCE))
 
-    ways = {"official": official_way, "ours": our_way}
+    ways = {"official": official_way} | {way: partial(our_way, model) for way, model in models.items()}
     if weight.device.type == "cuda":
         graphs = GraphedEvaluator(ours, Shelf(), bucket=1)
 
         @torch.inference_mode()
         def graph_way() -> Tensor:
-            run = begun()
+            run = begun(ours)
             return finished(lambda x, step: guided_velocity(graphs.velocities(x, step, run), GUIDANCE))
 
         ways["ours, CUDA graphs"] = graph_way

@@ -9,8 +9,9 @@ E / (1 + K·c), and E / (v + K·c) with what a pass over several tokens costs mo
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from engine.bench import bundled
 from engine.bench import language as common
@@ -21,7 +22,7 @@ from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.timing import Interval
 from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict
-from engine.models.base import Voice
+from engine.models.base import DraftWeights, Voice
 from engine.models.catalogue import harvard_sentences
 from engine.models.language import LanguageSpeech
 from engine.setting import Engaged, Setting
@@ -42,8 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     common.add_arguments(parser)
     parser.add_argument("--tolerance", type=float, default=0.4, metavar="β", help="headline (default: %(default)s)")
-    parser.add_argument("--draft-length", type=int, default=3, metavar="K", help="tokens (default: %(default)s)")
-    parser.add_argument("--adaptive", action="store_true", help="adapt the draft length while decoding")
+    parser.add_argument(
+        "--draft-length",
+        type=int,
+        metavar="K",
+        help="tokens that are always drafted (default: as many as pay, found while decoding)",
+    )
+    parser.add_argument("--all-drafts", action="store_true", help="every other draft that is there, in rows of its own")
     parser.add_argument("--student", action="store_true", help="a SPADE student drafts as well, in rows of its own")
 
 
@@ -53,7 +59,8 @@ def run(arguments: argparse.Namespace) -> Report:
     if not model.info.drafts:
         raise PlainError(f"{model.info.title} has no draft; train one (paretone train draft), then run this again.")
     plain = baseline(arguments)
-    ways = {PLAIN: plain, **dict(_ways(plain, arguments))}
+    others = model.info.drafts[1:] if arguments.all_drafts else ()
+    ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways, voice)
     pace = paced(model, ways, voice, arguments.rounds, bundled.say)
@@ -67,15 +74,21 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
-def _ways(plain: Setting, arguments: argparse.Namespace) -> Iterator[tuple[str, Setting]]:
-    knobs = Values(draft_length=arguments.draft_length, adaptive=arguments.adaptive)
-    for tolerance in sorted({0.0, arguments.tolerance}):
-        engaged = Engaged(speculative.NAME, knobs.replace(tolerance=tolerance))
-        yield _title(tolerance), plain.with_technique(engaged)
+def _ways(
+    plain: Setting, others: Sequence[DraftWeights], arguments: argparse.Namespace
+) -> Iterator[tuple[str, Setting]]:
+    fixed = arguments.draft_length
+    knobs = Values(adaptive=True) if fixed is None else Values(draft_length=fixed, adaptive=False)
+    drafts = [("", knobs, "")]
+    drafts += [(f", {Path(one.path).stem} drafts", knobs, one.fingerprint) for one in others]
     if arguments.student:
+        drafts.append((", student drafts", knobs.replace(draft=DRAFT_BY_STUDENT), ""))
+    for which, values, artefact in drafts:
         for tolerance in sorted({0.0, arguments.tolerance}):
-            engaged = Engaged(speculative.NAME, knobs.replace(tolerance=tolerance, draft=DRAFT_BY_STUDENT))
-            yield f"{_title(tolerance)}, student drafts", plain.with_technique(engaged)
+            engaged = Engaged(speculative.NAME, values.replace(tolerance=tolerance), artefact)
+            yield f"{_title(tolerance)}{which}", plain.with_technique(engaged)
+    published = Engaged(speculative.NAME, knobs.replace(tolerance=0.0, verification=speculative.BY_TOKEN))
+    yield f"{_title(0.0)}, token by token", plain.with_technique(published)
 
 
 def _title(tolerance: float) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine import models
 from engine.commands.engagement import DITREDUCIO, engaged
-from engine.errors import AudioError, SettingError, TextError
+from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.knobs import Choice, Knob, Number, Switch, checked
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Voice
@@ -30,6 +31,16 @@ VOICES = (
 )
 
 
+_KINDS = {
+    "f5": "F5-TTS",
+    "megatts3": "MegaTTS 3",
+    "lm_mini": "LM mini",
+    "cosyvoice2": "CosyVoice 2",
+    "llasa": "LLaSA",
+    "omni_mini": "Omni mini",
+    "omnivoice": "OmniVoice",
+}
+"""What the models of a loader are called together."""
 SHARES = 1000
 """Parts of a training's budget that a progress bar counts in."""
 
@@ -48,8 +59,18 @@ def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
 
 def add_sampler(parser: argparse.ArgumentParser) -> None:
     """The options of all models, and the seed."""
-    knobs = {knob.name: knob for model in catalogue.MODELS for knob in model.options}
-    add_knobs(parser.add_argument_group("sampler"), knobs.values())
+    knobs: dict[str, Knob] = {}
+    whose: dict[str, dict[str, list[str]]] = {}
+    for model in catalogue.MODELS:
+        for knob in model.options:
+            knobs.setdefault(knob.name, knob)
+            kinds = whose.setdefault(knob.name, {}).setdefault(knob.meaning, [])
+            kinds.extend({_KINDS[model.loader]} - set(kinds))
+    meanings = {
+        name: " ".join(f"{', '.join(kinds)}: {meaning}" for meaning, kinds in found.items())
+        for name, found in whose.items()
+    }
+    add_knobs(parser.add_argument_group("sampler"), knobs.values(), meanings)
     parser.add_argument("--seed", type=_seed, help="seed of the noise (default: the profile's, else 0)")
 
 
@@ -66,10 +87,12 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob]) -> None:
-    """One option for every knob. Ranges are checked with the setting, where the model's own apply."""
+def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: Mapping[str, str] = {}) -> None:
+    """One option for every knob; ``meanings`` by name, where they are not the knobs' own. Ranges are checked with the
+    setting, where the model's own apply."""
     for knob in knobs:
-        kinds: dict[str, object] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": _escaped(knob.meaning)}
+        meaning = _escaped(meanings.get(knob.name, knob.meaning))
+        kinds: dict[str, object] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}
         match knob:
             case Switch():
                 kinds["action"] = argparse.BooleanOptionalAction
@@ -125,6 +148,13 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     )
     group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
     group.add_argument(
+        "--rate-scale",
+        type=above_zero,
+        default=1.0,
+        metavar="FACTOR",
+        help="on all learning rates; below 1 to resume a run whose loss was no number (default: 1)",
+    )
+    group.add_argument(
         "--threads",
         type=positive,
         default=threads,
@@ -138,6 +168,14 @@ def positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def above_zero(text: str) -> float:
+    """A number above zero, as :mod:`argparse` wants types."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError("must be above 0")
     return value
 
 
@@ -234,8 +272,21 @@ def voice(options: argparse.Namespace, model: str, profile: Profile | None = Non
     if options.voice is None:
         if options.transcript:
             raise AudioError("--transcript belongs to a recording; give that with --voice.")
-        return profile.voice(options.folder) if profile else catalogue.voice("", model, options.folder)
+        if profile:
+            return profile.voice(options.folder)
+        if not options.folder:
+            _require_files(catalogue.entry(model))
+        return catalogue.voice("", model, options.folder)
     return _voice(options.voice, iter([options.transcript]), model, options.folder)
+
+
+def _require_files(chosen: catalogue.CatalogueEntry) -> None:
+    """Before anything is said of its voices, which come with the model."""
+    if not chosen.available:
+        raise CheckpointError(
+            f"{chosen.title} is not in {chosen.folder}; fetch it with 'paretone download {chosen.id}', or give "
+            "--folder."
+        )
 
 
 def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]:
@@ -256,6 +307,29 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
     if not recording.is_file():
         raise AudioError(f"There is no recording {recording}; check the path.")
     return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), next(transcripts, ""))
+
+
+def training_run(options: argparse.Namespace) -> dict[str, Any]:
+    """What :func:`add_run`, :func:`add_budget` and ``--device`` say, as all trainings take it; the processor's threads
+    are set as well."""
+    import torch
+
+    from engine import device
+    from engine.training.session import Budget
+
+    torch.set_num_threads(options.threads or device.thread_count())
+    return {
+        "work": options.work,
+        "budget": Budget(options.minutes, options.steps),
+        "device": options.device,
+        "resume": options.resume,
+        "export": options.export,
+    }
+
+
+def training_manner(options: argparse.Namespace) -> dict[str, Any]:
+    """How a training computes and learns, of what :func:`add_budget` asks."""
+    return {"half_precision": options.half, "rate_scale": options.rate_scale}
 
 
 class TrainingFollower:

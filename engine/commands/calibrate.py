@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-import uuid
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from engine.bench.report import table as table_lines
@@ -15,15 +13,15 @@ from engine.commands import arguments
 from engine.commands.engagement import DITREDUCIO
 from engine.commands.output import writable, write_json
 from engine.commands.result import Result
+from engine.commands.taking import taken
 from engine.errors import SettingError
 from engine.knobs import Values, checked
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.models import catalogue
-from engine.models.base import FlowModel, Synthesis, Utterance, Voice, flow_model, whole
+from engine.models.base import FlowModel, Utterance, flow_model, whole
 from engine.profile import Evidence, Profile
 from engine.setting import Engaged, Setting
-from engine.take import Take
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import Action
@@ -193,7 +191,7 @@ def _measure(
     # The first synthesis of this length also pays for its preparation.
     whole(model.synthesise(text, voice, plain.baseline, (), terminal))
     baseline = whole(model.synthesise(text, voice, plain.baseline, (), terminal))
-    reference = _take(baseline, text, voice, plain.baseline)
+    reference = taken(baseline, text, voice, plain.baseline)
     model.make_ready(plain, terminal)
     for one in calibrations:
         terminal.begin()
@@ -201,24 +199,8 @@ def _measure(
         setting = _engaged(plain, one)
         accelerated = whole(model.synthesise(text, voice, setting, (one.record.table,), terminal))
         distance = log_mel_distance(baseline.trace.mel, accelerated.trace.mel)
-        take = replace(_take(accelerated, text, voice, setting), fidelity_to=reference.id, log_mel_distance=distance)
+        take = replace(taken(accelerated, text, voice, setting), fidelity_to=reference.id, log_mel_distance=distance)
         one.evidence = Evidence.of(take, reference)
-
-
-def _take(synthesis: Synthesis, text: str, voice: Voice, setting: Setting) -> Take:
-    return Take(
-        uuid.uuid4().hex,
-        datetime.now(UTC).isoformat(timespec="milliseconds"),
-        text,
-        voice.id,
-        setting,
-        synthesis.sample_rate,
-        synthesis.samples,
-        synthesis.measurements,
-        synthesis.trace,
-        notes=synthesis.notes,
-        machine=describe().line,
-    )
 
 
 def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:

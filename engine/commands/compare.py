@@ -5,30 +5,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.engagement import engaged, number, typed, with_table
-from engine.commands.figures import beside_line, figures, heard_line
+from engine.commands.figures import beside_line, figures, heard_line, parts_line
 from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
+from engine.commands.sides import Side, prepare, sides_of
 from engine.errors import PlainError, SettingError
-from engine.knobs import checked
-from engine.measure.against import compared
+from engine.measure.against import held_against
 from engine.measure.evaluation.judges import JUDGES, judge_named
-from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.measure.metrics import metric
 from engine.measure.timing import Comparison, Interval, interval, paired_ratio
-from engine.models import catalogue
 from engine.models.base import SpeechModel, Synthesis, Voice, whole
-from engine.profile import Profile
-from engine.setting import Setting
 from engine.take import Metrics
-from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
 
 NAME = "compare"
@@ -40,7 +34,7 @@ EPILOGUE = (
     "then over the texts."
 )
 SIDES = ("A", "B")
-BESIDE = ("mel_cepstral_distortion", "pitch_error", "voicing_error")
+BESIDE = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
 """Those of :class:`engine.take.Metrics` that are measured of B beside A."""
 RUNS_PER_REPEAT = 3
 """A, B, and A again: what A differs from itself is what this machine would report for no difference."""
@@ -67,19 +61,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
         choices=[one.name for one in JUDGES],
         help="let a judge hear both sides, and the reference speech where there is some; again for another one",
     )
-
-
-@dataclass
-class _Side:
-    """One side of a comparison."""
-
-    title: str
-    setting: Setting
-    variant: str = ""
-    table_file: str = ""
-    profile: Profile | None = None
-    model: SpeechModel | None = None
-    artefacts: tuple[StrategyTable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,7 +96,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Measure both sides on every text."""
     place = None if options.out is None else folder(options.out)
     texts = arguments.texts(options)
-    sides = _sides(options)
+    sides = sides_of(options)
     profile = next((side.profile for side in sides if side.profile), None)
     voice = arguments.voice(options, (profile or sides[0]).setting.model, profile)
     loaded: dict[tuple[str, str], SpeechModel] = {}
@@ -123,7 +104,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         key = side.setting.model, side.variant
         if key not in loaded:
             loaded[key] = arguments.load(options, terminal, *key)
-        _prepare(side, loaded[key])
+        prepare(side, loaded[key])
     terminal.begin()
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
@@ -165,7 +146,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         lines.append(measured[0].why_not)
     else:
         lines.append(beside_line(distance, Metrics(**beside), "B beside A"))
-    lines += [f"{name}: {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
+    lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if others:
@@ -197,13 +178,13 @@ class _Runs:
 
 
 def _measure(
-    text: str, sides: tuple[_Side, _Side], voice: Voice, options: argparse.Namespace, progress: _Runs
+    text: str, sides: tuple[Side, Side], voice: Voice, options: argparse.Namespace, progress: _Runs
 ) -> _Measured:
     from engine.device import choose
 
     runs: dict[str, list[Synthesis]] = {name: [] for name in SIDES}
 
-    def run(name: str, side: _Side) -> Callable[[], None]:
+    def run(name: str, side: Side) -> Callable[[], None]:
         def once() -> None:
             runs[name].append(whole(side.model.synthesise(text, voice, side.setting, side.artefacts, progress)))
             progress.next()
@@ -245,13 +226,9 @@ def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
 
 def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
     """The log-mel distance and what else is measured of ``second`` beside ``first``, or why there is nothing."""
-    mels = first.trace.mel, second.trace.mel
-    if mels[0] is None or mels[1] is None:
-        return None, Metrics(), "These models have no spectrogram whose distance could be measured."
+    sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
     try:
-        distance = log_mel_distance(*mels)
-        sounds = (first.samples, first.sample_rate), (second.samples, second.sample_rate)
-        return distance, compared(Metrics(), mels, sounds), ""
+        return *held_against(Metrics(), *sounded), ""
     except SettingError as error:
         return None, Metrics(), str(error)
 
@@ -318,7 +295,7 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
     return [*table_lines(rows), "", "Medians over the texts:"]
 
 
-def _sides_table(sides: tuple[_Side, _Side], medians: list[dict[str, float | None]]) -> list[str]:
+def _sides_table(sides: tuple[Side, Side], medians: list[dict[str, float | None]]) -> list[str]:
     streamed = any(row["streaming_difference"] is not None for row in medians)
     return table_lines(
         [
@@ -349,54 +326,3 @@ def _write(place: Path, measured: list[_Measured]) -> list[Path]:
             written.append(place / f"{name.lower()}{suffix}.wav")
             write_wav(written[-1], synthesis)
     return written
-
-
-# --- Sides ------------------------------------------------------------------------------------------------------------
-def _sides(options: argparse.Namespace) -> tuple[_Side, _Side]:
-    texts = options.a, options.b
-    if texts == ("baseline", "baseline"):
-        raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
-    first, second = (None if text == "baseline" else _side(text, options) for text in texts)
-    return first or _baseline(second), second or _baseline(first)
-
-
-def _baseline(other: _Side) -> _Side:
-    return replace(other, title="baseline", setting=other.setting.baseline, profile=None, table_file="")
-
-
-def _side(text: str, options: argparse.Namespace) -> _Side:
-    """A side from a profile's path, or from options such as ``steps=16,guidance=1.5``."""
-    if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
-        profile = Profile.load(text)
-        return _Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
-    given, techniques = {}, []
-    for part in filter(None, text.split(",")):
-        name, found, value = part.partition("=")
-        if not found:
-            raise SettingError(
-                f"{part!r} is no side of a comparison; give a profile (FILE.json), 'baseline', or options such as "
-                "steps=16."
-            )
-        if name.strip() == "technique":
-            techniques.append(engaged(value))
-        else:
-            given[name.strip()] = value.strip()
-    model = given.pop("model", options.model or arguments.DEFAULT_MODEL)
-    seed, table_file = int(number(given.pop("seed", "0"), "seed")), given.pop("table", "")
-    entry = catalogue.entry(model)
-    known = {knob.name: knob for knob in entry.options}
-    values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}
-    setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
-    for one in techniques:
-        setting = setting.with_technique(one)
-    return _Side(text, setting, options.variant, table_file)
-
-
-def _prepare(side: _Side, model: SpeechModel) -> None:
-    """Give a side its model and tables, checked against each other."""
-    side.model = model
-    if side.profile is not None:
-        side.profile.check(model.info, model.belonging(side.setting) if side.profile.table else None)
-        side.artefacts = side.profile.artefacts
-    elif side.table_file:
-        side.setting, side.artefacts = with_table(side.setting, model, side.table_file, {})

@@ -9,7 +9,9 @@ from pathlib import Path
 from engine.commands.result import Result
 from engine.errors import Cancelled, PlainError, SettingError
 from engine.models import catalogue
-from engine.models.downloads import LICENCES, RELEASES, Extent, Release, download, extent
+from engine.models.downloads import Extent, download, extent
+from engine.models.licences import LICENCES
+from engine.models.releases import RELEASES, Release
 from engine.terminal import Terminal
 
 NAME = "download"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from engine.commands.output import place_for_folder
 from engine.commands.result import Result
 from engine.export.targets import TARGETS
 from engine.profile import Profile
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Export the profile."""
     from engine.export.exporting import export
 
-    profile = Profile.load(options.profile)
-    written = export(profile, options.target, Path(options.out), terminal, options.folder)
+    out, profile = place_for_folder(options.out), Profile.load(options.profile)
+    written = export(profile, options.target, out, terminal, options.folder)
     names = ", ".join(path.name for path in written)
-    return Result({"out": str(Path(options.out)), "files": [path.name for path in written]}, f"Wrote {names}.")
+    return Result({"out": str(out), "files": [path.name for path in written]}, f"Wrote {names}.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from engine.commands import arguments
+from engine.commands.output import place_for_folder
 from engine.commands.result import Result
 from engine.commands.train_language import DEFAULT_MODEL
 from engine.knobs import Knob, Values
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     from engine.export.language import LanguageExport, export_language
 
     settings = Values(arguments.given(options, _settings()))
-    out = Path(options.out)
+    out = place_for_folder(options.out)
     job = LanguageExport(options.model, options.kind, out, options.file, settings, options.folder)
     names = [path.relative_to(out).as_posix() for path in export_language(job, terminal)]
     return Result({"out": options.out, "files": names}, f"Wrote {', '.join(names)}.")

@@ -26,6 +26,7 @@ def figures(synthesis: Synthesis) -> dict[str, float | None]:
         "audio_seconds": measured.audio_seconds,
         "first_audio_seconds": measured.first_audio_seconds,
         "largest_gap_seconds": measured.largest_gap_seconds,
+        "pause_seconds": measured.pause_seconds,
         "text_seconds": measured.text_seconds,
         "backbone_seconds": measured.backbone_seconds,
         "decoder_seconds": measured.decoder_seconds,
@@ -49,11 +50,21 @@ def heard_line(row: Mapping[str, float | None]) -> str:
     )
 
 
+def parts_line(row: Mapping[str, float | None]) -> str:
+    """Where the seconds of a take went, as a sentence."""
+    return (
+        f"Front end {row['text_seconds']:.3f} s, backbone {row['backbone_seconds']:.3f} s, decoder "
+        f"{row['decoder_seconds']:.3f} s."
+    )
+
+
 def beside_line(distance: float | None, metrics: Metrics, of: str) -> str:
     """How far a take is from another, as a sentence that begins with ``of``."""
     parts = [] if distance is None else [f"log-mel distance {distance:.4f} (natural-log units)"]
     if metrics.mel_cepstral_distortion is not None:
         parts.append(f"mel-cepstral distortion {metrics.mel_cepstral_distortion:.2f} dB")
+    if metrics.timbre_distance is not None:
+        parts.append(f"timbre distance {metrics.timbre_distance:.2f} dB")
     if metrics.pitch_error is not None:
         parts.append(f"F0 error {metrics.pitch_error:.2f} semitones")
     if metrics.voicing_error is not None:

@@ -9,7 +9,7 @@ from engine.commands.result import Result
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
-from engine.models.downloads import RELEASES
+from engine.models.releases import RELEASES
 from engine.techniques import TECHNIQUES
 from engine.terminal import Terminal
 

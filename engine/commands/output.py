@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from engine import files
@@ -20,9 +21,17 @@ def writable(name: str | Path) -> Path:
     return path
 
 
+def place_for_folder(name: str) -> Path:
+    """``name`` as the path of a folder that is there or can be made, known before the work and not after it."""
+    path = Path(name)
+    if file := next((one for one in (path, *path.parents) if os.path.exists(one) and not os.path.isdir(one)), None):
+        raise PlainError(f"{file} is a file; give the name of a folder.")
+    return path
+
+
 def folder(name: str) -> Path:
     """The folder ``name``, made where it is missing."""
-    path = Path(name)
+    path = place_for_folder(name)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -29,6 +29,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("acceleration")
     group.add_argument("--profile", metavar="FILE", help="profile whose setting is measured")
     arguments.add_techniques(group)
+    group.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="SETTING",
+        help="file of a profile (.json), or a technique as --technique takes it; again for another one",
+    )
     group.add_argument("--table", metavar="FILE", help="DiTReducio's strategy table, Paretone's or the official form")
     arguments.add_sampler(parser)
     arguments.add_text(parser, required=False)
@@ -54,6 +61,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         report = published.report()
         _write_csv(csv, report)
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
+    _take_settings(options)
     profile = Profile.load(options.profile) if options.profile else None
     if profile is not None and (options.technique or options.table):
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
@@ -81,6 +89,17 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     _write_csv(csv, report)
     lines += [f"Wrote {path}." for path in (trace, csv) if path is not None]
     return Result(data, "\n".join(lines))
+
+
+def _take_settings(options: argparse.Namespace) -> None:
+    """Let what ``--setting`` gives be a profile or techniques. Raises :class:`SettingError` for several profiles."""
+    for one in options.setting:
+        if not one.endswith(".json"):
+            options.technique = [*options.technique, one]
+        elif options.profile:
+            raise SettingError("There is one setting to measure: give one profile.")
+        else:
+            options.profile = one
 
 
 def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:
@@ -143,7 +162,7 @@ def _rows(report: RooflineReport, phase: Phase) -> list[dict[str, object]]:
             "launching, ms": _milliseconds(one.calls * ceilings.launching(one.launches, phase.graphed)),
             "measured, ms": _milliseconds(one.total_seconds),
             "ratio": None if one.ratio(ceilings) is None else round(one.ratio(ceilings), 2),
-            "bound by": one.bound(ceilings, phase.graphed),
+            "bound by": phase.bound(one, ceilings),
             "in": one.precision,
         }
         for one in phase.rows()
@@ -155,9 +174,10 @@ def _summary(report: RooflineReport) -> str:
     if not report.measured:
         return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms by themselves."
     bounds = ", ".join(f"{name} {share:.0%}" for name, share in shares(report).items() if share >= 0.005)
+    noise = " What the whole takes beyond its components is within noise." if report.rest_is_noise else ""
     return (
         f"{floor}. Measured: {report.measured * 1e3:.1f} ms, {report.measured / report.floor:.2f} times the floor. "
-        f"Bound by {bounds}."
+        f"Bound by {bounds}.{noise}"
     )
 
 

@@ -10,13 +10,14 @@ from engine.commands.engagement import DITREDUCIO, engaged, with_table
 from engine.commands.figures import figures, heard_line
 from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
+from engine.commands.taking import taken
 from engine.errors import SettingError
 from engine.measure.machine import describe
 from engine.models.base import SpeechModel, whole
-from engine.profile import Profile
+from engine.profile import Evidence, Profile
 from engine.setting import Setting
 from engine.take import Measurements
-from engine.techniques import ditreducio
+from engine.techniques import ditreducio, guidance_free
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.terminal import Terminal
 
@@ -36,11 +37,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_sampler(parser)
     arguments.add_text(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
+    parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: the setting, and what was measured")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Synthesise one text and write it as a WAV file."""
     text, out = arguments.text(options), writable(options.out)
+    kept = writable(options.keep_profile) if options.keep_profile else None
     profile = Profile.load(options.profile) if options.profile else None
     if profile is not None and (options.technique or options.table):
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
@@ -59,16 +62,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     terminal.begin()
     synthesis = whole(model.synthesise(text, voice, setting, artefacts, terminal))
     write_wav(out, synthesis)
+    if kept is not None:
+        evidence = Evidence.of(taken(synthesis, text, voice, setting))
+        Profile.of(setting, model.info, artefacts[0] if artefacts else None, evidence).save(kept)
     found = figures(synthesis)
     data = {
         "out": str(out),
         "text": text,
         "voice": voice.id,
         **found,
-        "notes": list(synthesis.notes),
+        "notes": [*synthesis.notes, *_on_top(options, setting)],
         "setting": setting.to_json(),
         "checkpoint": model.info.fingerprint,
         "machine": describe().line,
+        "profile": None if kept is None else str(kept),
     }
     measured = synthesis.measurements
     lines = [
@@ -77,9 +84,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         f"TTFA {measured.first_audio_seconds:.2f} s, ops ratio {measured.ops_ratio:.3f}, on {model.info.device}.",
         heard_line(found),
         *_decoding(measured),
-        *synthesis.notes,
+        *data["notes"],
+        *([] if kept is None else [f"Wrote the profile to {kept}."]),
     ]
     return Result(data, "\n".join(lines))
+
+
+def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
+    """What there is to say of guidance that was asked for on top of weights that have theirs in them."""
+    asked = getattr(options, "guidance", 0.0)
+    if not asked or not setting.engaged(guidance_free.NAME):
+        return []
+    return [f"--guidance {asked:g} is left out: CFG-free weights have their guidance in them; more would be too much."]
 
 
 def _decoding(measured: Measurements) -> list[str]:

@@ -12,13 +12,11 @@ from engine.commands import arguments
 from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
 from engine.errors import Cancelled, StudyError
-from engine.measure.metrics import metric
 from engine.studies import study as studies
 from engine.terminal import Terminal
 
 if TYPE_CHECKING:
     from engine.studies.results import Results, SettingResult
-    from engine.studies.space import Search
     from engine.studies.store import StoredTake
 
 NAME = "study"
@@ -30,8 +28,6 @@ EPILOGUE = (
     "will do."
 )
 ACTIONS = ("run", "status", "export")
-SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
-"""Metrics in the table besides those of judges."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -85,6 +81,12 @@ class _Watcher:
         self._terminal.status(text)
         self._terminal.begin()
 
+    def begun(self, title: str, done: int, total: int) -> None:
+        """One line of progress has no room for what is done."""
+
+    def progress(self, done: int, total: int) -> None:
+        self.check()
+
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         self.progressed = done, total
         self._terminal.progress(done, total, seconds_left)
@@ -132,8 +134,9 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
 def _status(results: Results) -> Result:
     from engine.studies import results as found
     from engine.studies.search import answer
+    from engine.studies.wording import answer_lines, search_in
 
-    search = _search(results)
+    search = search_in(results)
     data = found.to_json(results)
     lines = [results.title, ""]
     if results.damage:
@@ -142,67 +145,31 @@ def _status(results: Results) -> Result:
     lines += ["", *_notes(results)]
     if search is not None:
         told = answer(search, results.trials)
-        lines += ["", *_answer_lines(search, results)]
+        lines += ["", *answer_lines(search, results)]
         data = {**data, "answer": [asdict(one) for one in told.trials]}
     return Result(data, "\n".join(lines))
 
 
 def _row(one: SettingResult, results: Results) -> dict[str, object]:
-    from engine.studies.results import VERDICTS
-    from engine.studies.wording import setting_title
+    from engine.studies.wording import setting_title, shown
 
     row: dict[str, object] = {"setting": setting_title(one), "takes": one.finished}
-    names = [name for name in SHOWN if any(name in other.figures for other in results.settings)]
-    names += [name for name in VERDICTS if any(name in other.figures for other in results.settings)]
-    for name in names:
-        figure = one.figures.get(name)
-        row[metric(name).label] = None if figure is None else f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
+    for each in shown(results):
+        figure = one.figures.get(each.name)
+        row[each.label] = None if figure is None else f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
     if one.problem:
         row["problem"] = one.problem
     return row
 
 
 def _notes(results: Results) -> list[str]:
+    from engine.studies.wording import reference_lines
+
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
-    for name, figure in results.references.items():
-        lines.append(
-            f"{metric(name).title} of the same judge on the reference speech: {figure.value:.2%} "
-            f"({figure.low:.2%}–{figure.high:.2%}, {figure.n} recordings)."
-        )
-    if results.no_reference:
-        lines.append(f"No reference speech for the judge's own errors: {results.no_reference}")
+    lines += reference_lines(results)
     lines += [f"Could not be made: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
-    return lines
-
-
-def _search(results: Results) -> Search | None:
-    """What the study looks for, read from its own file."""
-    if "search" not in results.definition:
-        return None
-    from engine.models import catalogue
-    from engine.studies.space import search_of
-
-    return search_of(results.definition["search"], catalogue.entry(results.model))
-
-
-def _answer_lines(search: Search, results: Results) -> list[str]:
-    from engine.studies.search import answer
-    from engine.studies.wording import setting_title
-
-    told = answer(search, results.trials)
-    lines = [search.words, told.words]
-    for one in told.trials:
-        setting = results.setting(one.setting)
-        figures = ", ".join(
-            f"{metric(name).title} {value:.4g}"
-            for name, value in zip(search.objectives, one.outcome["values"], strict=True)
-        )
-        lines.append(f"Trial {one.number}: {setting_title(setting)}: {figures}.")
-    if not told.trials and told.complete:
-        lines.append("No trial keeps to it: widen the space, loosen a bound, or allow more trials.")
-    lines.append(f"It took {studies.duration(results.busy_seconds)} of computing.")
     return lines
 
 
@@ -210,5 +177,5 @@ def _export(results: Results, options: argparse.Namespace) -> Result:
     from engine.studies.report import write_report
 
     place = made_folder(options.out or str(results.folder / "report"))
-    written = write_report(results, place, _search(results))
+    written = write_report(results, place)
     return Result({"files": [str(path) for path in written]}, "\n".join(f"Wrote {path}" for path in written))

@@ -48,24 +48,16 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Make it, and say where it lies."""
-    import torch
-
     from engine.training.bundled_training import BundledTraining, train_bundled
-    from engine.training.session import Budget
 
-    torch.set_num_threads(options.threads)
     job = BundledTraining(
-        options.recipe,
-        options.work,
-        Budget(options.minutes, options.steps),
-        options.sentences,
-        options.corpus,
-        options.codec,
-        options.initial,
-        options.half,
-        options.device,
-        options.resume,
-        options.export,
+        recipe=options.recipe,
+        sentences=options.sentences,
+        corpus=options.corpus,
+        codec=options.codec,
+        initial=options.initial,
+        **arguments.training_manner(options),
+        **arguments.training_run(options),
     )
     made = train_bundled(job, arguments.TrainingFollower(terminal))
     data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}

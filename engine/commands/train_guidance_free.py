@@ -19,9 +19,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--manifest",
         type=Path,
-        required=True,
         metavar="FILE",
-        help="CSV with audio,text and if wanted phones,voice,set",
+        help="CSV with audio,text and if wanted phones,voice,set (default, for f5-mini only: what flite speaks)",
     )
     arguments.add_run(parser)
     group = parser.add_argument_group("CFG-free")
@@ -73,19 +72,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Train, and say where the result lies."""
-    import torch
-
-    from engine import device
     from engine.training.fine_tuning import FineTuning, fine_tune
     from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
-    from engine.training.session import Budget
 
-    torch.set_num_threads(options.threads or device.thread_count())
     job = FineTuning(
-        options.model or arguments.DEFAULT_MODEL,
-        options.manifest,
-        options.work,
-        GuidanceFreeOptions(
+        model=options.model or arguments.DEFAULT_MODEL,
+        manifest=options.manifest,
+        options=GuidanceFreeOptions(
             options.weight,
             options.method,
             matrix_rate=options.matrix_rate,
@@ -93,16 +86,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
             weight_warm_up=options.weight_warm_up,
             latest=options.latest,
             average_difference=options.average_difference,
-            half_precision=options.half,
             seed=options.seed,
+            **arguments.training_manner(options),
         ),
-        Budget(options.minutes, options.steps),
-        options.rate,
-        options.folder,
-        options.variant,
-        options.device,
-        options.resume,
-        options.export,
+        learning_rate=options.rate,
+        folder=options.folder,
+        variant=options.variant,
+        **arguments.training_run(options),
     )
     tuned = fine_tune(job, arguments.TrainingFollower(terminal))
     if not tuned.is_first:  # One process of many speaks for all.

@@ -13,6 +13,7 @@ from engine.terminal import Terminal
 
 if TYPE_CHECKING:
     from engine.training.draft import DraftOptions
+    from engine.training.optimisers import Rates
     from engine.training.spade import StudentOptions
 
 DEFAULT_MODEL = "lm-mini"
@@ -26,7 +27,7 @@ def declare_draft(parser: argparse.ArgumentParser) -> None:
         "--lower", type=arguments.positive, default=2, help="lowest layers, which learn (default: %(default)s)"
     )
     group.add_argument(
-        "--upper", type=_count, default=1, help="topmost layers, which stay as they are (default: %(default)s)"
+        "--upper", type=_count, default=0, help="topmost layers, which stay as they are (default: %(default)s)"
     )
     group.add_argument(
         "--spoken-share",
@@ -87,32 +88,37 @@ def _declare_common(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--positions", type=arguments.positive, default=1_600, help="phones and tokens a step (default: %(default)s)"
     )
+    group.add_argument(
+        "--rate",
+        type=arguments.above_zero,
+        help="learning rate of AdamW (default: 1e-3 below 20 million parameters; above, 1e-5 for students and 1e-4 for "
+        "drafts)",
+    )
+    group.add_argument(
+        "--matrix-rate",
+        type=arguments.above_zero,
+        metavar="RATE",
+        help="learning rate of Muon for the matrices of the layers (default: 0.01 below 20 million parameters where no "
+        "--rate is given, else AdamW for everything)",
+    )
     group.add_argument("--seed", type=int, default=1, help="of what is spoken and of the order (default: %(default)s)")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Train, and say where the result lies."""
-    import torch
-
-    from engine import device
     from engine.training.language_training import LanguageTraining, train_language
-    from engine.training.session import Budget
 
-    torch.set_num_threads(options.threads or device.thread_count())
     job = LanguageTraining(
-        options.model,
-        options.work,
-        _options(options),
-        Budget(options.minutes, options.steps),
+        model=options.model,
+        options=_options(options),
         depth=getattr(options, "depth", 0),
         stages=tuple(getattr(options, "stages", ())),
         sentences=options.sentences,
         manifest=options.manifest,
         initial=getattr(options, "initial", None),
+        rates=_rates(options),
         folder=options.folder,
-        device=options.device,
-        resume=options.resume,
-        export=options.export,
+        **arguments.training_run(options),
     )
     trained = train_language(job, arguments.TrainingFollower(terminal))
     data = {
@@ -129,11 +135,20 @@ def _options(options: argparse.Namespace) -> DraftOptions | StudentOptions:
     from engine.training.draft import DraftOptions
     from engine.training.spade import StudentOptions
 
-    common = {"positions": options.positions, "half_precision": options.half, "seed": options.seed}
+    common = {"positions": options.positions, "seed": options.seed, **arguments.training_manner(options)}
     if options.recipe == DRAFT:
         shares = {"spoken_share": options.spoken_share, "overlap_share": options.overlap_share}
         return DraftOptions(**common, lower=options.lower, upper=options.upper, **shares)
     return StudentOptions(**common, retained=options.layers, relative_latents=not options.published_latents)
+
+
+def _rates(options: argparse.Namespace) -> Rates | None:
+    from engine.training.optimisers import Rates
+    from engine.training.token_recipe import TokenOptions
+
+    if options.rate is None and options.matrix_rate is None:
+        return None
+    return Rates(options.matrix_rate, options.rate or TokenOptions.other_rate)
 
 
 def _count(text: str) -> int:

@@ -32,7 +32,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "depths",
             "Depths",
-            "How many depths are looked at, from one layer to all of them.",
+            "How many depths are looked at, from one layer to all of them; half of them as well, as in the paper.",
             default=max(2, min(6, layers)),
             minimum=2,
             maximum=max(2, layers),
@@ -60,7 +60,8 @@ def compute(task: Task) -> Findings:
             f"Which layers of {info.title} matter was not measured yet; measure it in the Layers panel first."
         )
     count, rounds = int(task.knobs["depths"]), int(task.knobs["rounds"])
-    depths = sorted({round(1 + (info.layers - 1) * index / (count - 1)) for index in range(count)})
+    evenly = {round(1 + (info.layers - 1) * index / (count - 1)) for index in range(count)}
+    depths = sorted({*evenly, max(1, info.layers // 2)})
     work = Stages(task.observer, 100 * len(depths) * rounds)
     settings = {depth: _pruned(task.setting.baseline, depth, info.layers) for depth in depths}
     seconds: dict[int, list[float]] = {depth: [] for depth in depths}

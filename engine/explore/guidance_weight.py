@@ -104,9 +104,9 @@ def _panels(
     axis = Axis("Guidance weight w of the training")
     panels = [
         Lines(
-            "Distance to guided speech",
+            "Distance to guidance s = w / (1 − w)",
             axis,
-            Axis("Log-mel distance to guidance s = w / (1 − w)", "natural-log units"),
+            Axis("Log-mel distance", "natural log"),
             tuple(
                 Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE)
                 for name, values in distances.items()

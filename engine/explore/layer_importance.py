@@ -57,7 +57,7 @@ def _caption(record: ImportanceRecord) -> str:
     errors, cosine = record.measure(WORD_ERROR), record.measure(COSINE)
     other = errors if errors is not None else record.measure(DIVERGENCE)
     if other is not None and cosine is not None:
-        both = len(set(_top(other, half)) & set(_top(cosine, half)))
+        both = len({*record.retained(half)} & {*_top(cosine, half)})
         words += (
             f"Of the {half} layers that the cosine would keep, {both} are among those that "
             f"{'word errors' if other is errors else 'the divergence'} would. "

@@ -148,7 +148,12 @@ _BETA, _LENGTH = Axis("Tolerance β"), Axis("Draft length L_d", "tokens")
 
 def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> Setting:
     chosen = defaults(speculative.TECHNIQUE.knobs).replace(
-        tolerance=tolerance, draft_length=length, adaptive=False, draft=own["draft"]
+        tolerance=tolerance,
+        draft_length=length,
+        adaptive=False,
+        draft=own["draft"],
+        # The rule that knows tolerances, at 0 as well: else two things would change between 0 and the next.
+        verification=speculative.BY_TOKEN,
     )
     return plain.with_technique(Engaged(speculative.NAME, chosen))
 

@@ -25,9 +25,7 @@ class Target:
     """What the folder then holds."""
 
 
-F5_TTS = Target(
-    "f5-tts", "Official F5-TTS package", "the profile with a module that applies it to the official package"
-)
+F5_TTS = Target("f5-tts", "Official F5-TTS package", "the profile and a module that applies it to the official package")
 SAFETENSORS = Target("safetensors", "CFG-free weights", "CFG-free weights in the official layout")
 TARGETS = (F5_TTS, SAFETENSORS)
 

@@ -7,6 +7,7 @@ were trained from), ``steps``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from torch import Tensor
 from engine.errors import CheckpointError, ProfileError
 from engine.models.checkpoints import check_shapes, fingerprint, read_checkpoint
 from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
+from engine.models.f5.phones import DURATIONS, VOCABULARY
 from engine.models.weight_sets import folders
 from engine.profile import Profile
 
@@ -75,12 +77,13 @@ class GuidanceFreeWeights:
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
     def contents(self) -> dict[str, bytes]:
-        """The files by name: the weights, and what describes the architecture and the vocabulary where it lies beside
-        the model. Raises :class:`CheckpointError` where that cannot be read."""
+        """The files by name: the weights, and what else a folder needs that Paretone loads, where it lies beside the
+        model: what describes the architecture, the vocabulary, how long phones last. Raises :class:`CheckpointError`
+        where that cannot be read."""
         weights = {f"ema_model.transformer.{name}": value.contiguous() for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
-        found = {self.name: save(weights, dict(self.metadata))}
-        for name in (SIDECAR, "vocab.txt"):
+        found = {self.name: _in_order(save(weights, dict(self.metadata)))}
+        for name in (SIDECAR, VOCABULARY, DURATIONS):
             path = self.beside / name
             try:
                 if path.is_file():
@@ -88,6 +91,17 @@ class GuidanceFreeWeights:
             except OSError as error:
                 raise CheckpointError(f"{path} cannot be read ({error.strerror}); fetch the model again.") from error
         return found
+
+
+def _in_order(content: bytes) -> bytes:
+    """The safetensors file ``content`` with its metadata sorted. The library writes them in another order every time,
+    and a second export of the same weights has to be the same to the byte, or it would not be known for the same."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text = text.ljust(-(-len(text) // 8) * 8)  # As the format wants it, so that the tensors are aligned.
+    return len(text).to_bytes(8, "little") + text + content[start:]
 
 
 def metadata_of(path: Path) -> dict[str, str] | None:

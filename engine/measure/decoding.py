@@ -97,6 +97,13 @@ class Drafting:
         """What follows from acceptance and costs if a pass over a draft takes as long as one over a single token."""
         return predicted_speed_up(self.tokens_per_pass, self.draft_length, self.cost_ratio)
 
+    def pass_cost_over(self, other: Drafting) -> float | None:
+        """v, the time of one pass of the target over that of one of ``other``, which checks no drafts; ``None`` where
+        one of the two has no times. What is predicted, divided by it, is what is measured."""
+        if not (self.target_seconds and other.target_seconds and self.passes and other.passes):
+            return None
+        return (self.target_seconds / self.passes) / (other.target_seconds / other.passes)
+
     def speed_up_over(self, other: Drafting) -> float | None:
         """How many times as fast as ``other`` tokens came; ``None`` where one of the two has no times."""
         mine, theirs = self.seconds_per_token, other.seconds_per_token

@@ -27,12 +27,12 @@ def mel_cepstral_distortion(first: np.ndarray, second: np.ndarray) -> float:
     Raises :class:`engine.errors.SettingError` as :func:`engine.measure.fidelity.log_mel_distance` does.
     """
     one, other = shared_frames(first, second, "mel-cepstral distortion")
-    difference = (one - other) @ _cosines(first.shape[1])
+    difference = (one - other) @ cosines(first.shape[1])
     return float(10.0 / math.log(10.0) * np.mean(np.sqrt(2.0 * np.sum(difference**2, axis=1))))
 
 
 @functools.lru_cache(maxsize=4)
-def _cosines(bands: int) -> np.ndarray:
-    """(bands, ORDER): a spectrum times this is its c_1 to c_13; fewer where there are fewer bands."""
+def cosines(bands: int) -> np.ndarray:
+    """(bands, ORDER): a log-mel spectrum times this is its c_1 to c_13; fewer where there are fewer bands."""
     degrees = np.arange(1, min(ORDER, bands - 1) + 1)
     return np.cos(np.pi * np.outer(np.arange(bands) + 0.5, degrees) / bands) * 2.0 / bands

@@ -148,10 +148,12 @@ def paired_ratio(
 
 
 def running_order(names: Sequence[object], number: int) -> tuple[object, ...]:
-    """The order of round ``number``: rotated by one each round, reversed in every other."""
+    """The order of round ``number``: rotated by one each round, reversed in every other; of an even number of names,
+    which would otherwise meet in half of the orders only and two of them in a single one, in every other full turn."""
     start = number % len(names)
     order = (*names[start:], *names[:start])
-    return order[::-1] if number % 2 else order
+    turned = number if len(names) % 2 else number // len(names)
+    return order[::-1] if turned % 2 else order
 
 
 def interval(values: Sequence[float], seed: int = 0) -> Interval:

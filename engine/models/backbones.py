@@ -9,7 +9,7 @@ from typing import Protocol
 from torch import Tensor
 
 from engine.models.base import WeightSet
-from engine.models.compiled import compiled_backbone
+from engine.models.compiled import COMPILING, compiled_backbone, warmed
 from engine.models.precision import in_precision
 from engine.sampling.skipping import LayerMemory
 from engine.techniques.flow_engagement import Engagement
@@ -65,12 +65,13 @@ class Backbones:
             return self.own
         key = weights.fingerprint if weights else "", precision, mode or ""
         if key not in self._others:
-            status("Preparing other weights …" if mode is None else "Compiling; this may take minutes …")
+            status("Preparing other weights …" if mode is None else COMPILING)
             plain = self._read_weights(weights) if weights else self.own
             narrowed = in_precision(plain, precision)
             self._others[key] = narrowed if mode is None else compiled_backbone(narrowed, mode)
             while len(self._others) > MOST_KEPT:
                 self._others.popitem(last=False)
             self._warm_up(self._others[key])
+            warmed(self._others[key])
         self._others.move_to_end(key)
         return self._others[key]

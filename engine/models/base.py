@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
 in."""
-FAMILY_TITLES = {FLOW: "Flow matching", LANGUAGE: "Speech language models", MASKED: "Masked diffusion"}
 _WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
 """What those do that do not go from noise to speech."""
 

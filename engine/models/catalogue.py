@@ -11,6 +11,7 @@ from engine.knobs import NO_VALUES, Knob, Values
 from engine.models.base import Voice
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
+from engine.models.licences import APACHE, NON_COMMERCIAL
 from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from engine.models.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
 from engine.models.lm_mini.voices import no_mean_mel
@@ -20,8 +21,6 @@ from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
 from engine.models.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from engine.paths import data_folder, resource
-
-NON_COMMERCIAL = "CC-BY-NC-4.0"
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "F5 mini",
         "8 million parameters, two voices, English; ships with Paretone and speaks on any processor.",
         "flow",
-        "Apache-2.0",
+        APACHE,
         "",
         F5_OPTIONS,
         default_options=Values(steps=16),
@@ -125,7 +124,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "MegaTTS 3 mini",
         "8 million parameters in the official layout, two voices, English; ships with Paretone.",
         "flow",
-        "Apache-2.0",
+        APACHE,
         "megatts3-mini",
         MEGATTS3_MINI_OPTIONS,
         bundled=True,
@@ -138,7 +137,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "MegaTTS 3",
         "459 million parameters, English and Chinese; speaks only in voices whose latents were released.",
         "flow",
-        "Apache-2.0",
+        APACHE,
         "MegaTTS3",
         MEGATTS3_OPTIONS,
         loader="megatts3",
@@ -150,7 +149,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "LM mini",
         "10 million parameters, token by token, two voices, English; ships with Paretone.",
         "language",
-        "Apache-2.0",
+        APACHE,
         "lm-mini",
         LM_MINI_OPTIONS,
         bundled=True,
@@ -163,7 +162,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "Omni mini",
         "6 million parameters in OmniVoice's layout, two voices, English; ships with Paretone.",
         "masked",
-        "Apache-2.0",
+        APACHE,
         "omni-mini",
         OMNI_MINI_OPTIONS,
         default_options=Values(steps=16, position_temperature=0.0),
@@ -176,7 +175,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "CosyVoice 2",
         "506 million parameters on Qwen2; Chinese, English, Japanese, Korean; voice cloning, streaming.",
         "language",
-        "Apache-2.0",
+        APACHE,
         "CosyVoice2-0.5B",
         COSYVOICE2_OPTIONS,
         loader="cosyvoice2",

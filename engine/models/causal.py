@@ -280,6 +280,10 @@ class CausalTransformer(nn.Module):
             cache.advance(tokens)
         return self.norm(hidden)
 
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """Let ``cache`` hold ``embedded`` (batch, tokens, hidden) as well; what comes out is not asked for."""
+        self(embedded, cache, positions)
+
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """An empty cache for this transformer."""
         return cache_for(self.config, capacity, self.norm.weight, batch)

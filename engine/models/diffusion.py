@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +75,11 @@ class DiffusionTransformer(nn.Module):
         """One layer's parts."""
         raise NotImplementedError
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All layers' parts, in order."""
+        return tuple(map(self.block, range(self.layers)))
+
     def enter(self, x: Tensor, run: Conditioning) -> Tensor:
         """The state (batch, frames, bands) to the first layer's input (rows, frames, width)."""
         raise NotImplementedError
@@ -93,8 +99,7 @@ class DiffusionTransformer(nn.Module):
         key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
         if self._tabulated is None or self._tabulated[0] != key:
             vectors = self.time_embedding(torch.from_numpy(times).to(weight.device, weight.dtype))
-            blocks = map(self.block, range(self.layers))
-            layers = torch.stack([block.norm.table(vectors) for block in blocks], dim=1)
+            layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
             self._tabulated = key, (layers, self.final_norm.table(vectors))
         return self._tabulated[1]
 
@@ -135,32 +140,30 @@ class DiffusionTransformer(nn.Module):
 
         # Where nobody asks for a module's output, there is none as a whole.
         unseen = look is None and run.mask is None
-        attention_memory = None if memory is None else memory.attention
-        forward_memory = None if memory is None else memory.feed_forward
-        if in_place and unseen and duty.attention == COMPUTE.attention and block.attention.is_packed(hidden):
-            block.attention.add_to(hidden, gate, normed, run.rotary)
-        else:
-            hidden = advance(
-                hidden,
-                gate,
-                attention,
-                duty.attention,
-                attention_memory,
-                run.branches,
-                in_place,
-            )
-        if unseen and duty.feed_forward == COMPUTE.feed_forward and block.feed_forward.is_packed(hidden):
-            block.feed_forward.add_to(hidden, gate_forward, normed_forward)
-        else:
-            hidden = advance(
-                hidden,
-                gate_forward,
-                feed_forward,
-                duty.feed_forward,
-                forward_memory,
-                run.branches,
-                in_place=not hidden.requires_grad,
-            )
+        hidden = advance(
+            hidden,
+            gate,
+            attention,
+            duty.attention,
+            None if memory is None else memory.attention,
+            run.branches,
+            in_place,
+            partial(block.attention.add_to, norm=normed, rotary=run.rotary)
+            if unseen and block.attention.is_packed(hidden)
+            else None,
+        )
+        hidden = advance(
+            hidden,
+            gate_forward,
+            feed_forward,
+            duty.feed_forward,
+            None if memory is None else memory.feed_forward,
+            run.branches,
+            not hidden.requires_grad,
+            partial(block.feed_forward.add_to, norm=normed_forward)
+            if unseen and block.feed_forward.is_packed(hidden)
+            else None,
+        )
         if look is not None:
             look(index, "output", hidden)
         return hidden
@@ -202,7 +205,7 @@ class DiffusionTransformer(nn.Module):
         final norm's scale and shift, (items, 2, 1, width).
         """
         hidden, vectors = entered, self.time_embedding(times)
-        for block in map(self.block, range(self.layers)):
+        for block in self.blocks:
             parts = block.norm.table(vectors)[:, :, None]
             shift, scale, gate, shift_forward, scale_forward, gate_forward = parts.unbind(1)
             hidden = hidden + gate * block.attention(modulate_items(hidden, shift, scale), rotary, mask)
@@ -239,6 +242,6 @@ class DiffusionTransformer(nn.Module):
 
     def fuse(self) -> None:
         """Prepare for inference: see :meth:`SelfAttention.fuse` and :meth:`FeedForward.fuse`."""
-        for block in map(self.block, range(self.layers)):
+        for block in self.blocks:
             block.attention.fuse()
             block.feed_forward.fuse()

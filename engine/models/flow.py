@@ -34,7 +34,7 @@ from engine import device as devices
 from engine.audio.cross_fade import CrossFader
 from engine.errors import SettingError
 from engine.knobs import Values
-from engine.models import catalogue
+from engine.models import catalogue, products
 from engine.models.backbones import Backbone, Backbones, Run
 from engine.models.base import (
     AttentionCapture,
@@ -51,12 +51,12 @@ from engine.models.compiled import notes_of
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.evaluations import Evaluations, Phase, evaluator_of, require_layers
 from engine.models.graphs import GraphedEvaluator, Shelf
-from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler, require_numbers
+from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler, cost_of, require_numbers, whole_mel
 from engine.models.weight_sets import find_weight_sets, folders
 from engine.sampling.caching import ChangeMeter, Evaluator
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.setting import Setting
-from engine.take import Measurements, Trace
+from engine.take import Trace
 from engine.techniques.ditreducio.metrics import diagonal_similarity
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Belonging, StrategyTable
@@ -229,6 +229,7 @@ class FlowSpeech(ABC):
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         engagement = before_calibration(self.info, setting)
+        self._graphs.status = observer.status
         self._backbones.of(engagement, observer.status)
         if engagement.error_threshold is not None and voice is not None:
             observer.status("Measuring how modules change from step to step …")
@@ -244,6 +245,7 @@ class FlowSpeech(ABC):
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         started = time.perf_counter()
+        self._graphs.status = observer.status
         script = self._script(text, voice, setting, engage(self.info, setting, artefacts), observer.check)
         text_seconds = time.perf_counter() - started
         fader = self._fader(script.options)
@@ -258,18 +260,16 @@ class FlowSpeech(ABC):
                 pieces.append(ready)
                 yield Piece(ready)
         samples = np.concatenate(pieces)
-        measurements = Measurements(
+        measurements = replace(
+            cost_of(spoken),
             seconds=time.perf_counter() - started,
             audio_seconds=len(samples) / self.info.sample_rate,
             first_audio_seconds=first_audio_seconds,
             text_seconds=text_seconds,
-            backbone_seconds=sum(one.backbone_seconds for one in spoken),
-            decoder_seconds=sum(one.decoder_seconds for one in spoken),
             evaluations=sum(one.evaluations for one in spoken),
-            ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
             device=self.info.device,
         )
-        notes = (*script.notes, *notes_of(script.backbone), *self._graphs.notes())
+        notes = (*script.notes, *notes_of(script.backbone), *products.notes_of(script.backbone), *self._graphs.notes())
         return Synthesis(samples, self.info.sample_rate, measurements, self._trace(script, spoken), notes)
 
     def _script(
@@ -350,8 +350,8 @@ class FlowSpeech(ABC):
         graphs = script.engagement.launching.graphs
         if graphs is None:
             return evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
-        self._graphs.most = graphs.most
-        return GraphedEvaluator(require_layers(script.backbone, self.info.title), self._graphs, graphs.bucket)
+        self._graphs.bound(graphs)
+        return GraphedEvaluator(script.backbone, self._graphs, graphs.bucket)
 
     def _phases(self, script: _Script, passage: Passage, run: Run) -> list[Phase]:
         """The evaluations of a passage, by their branches."""
@@ -395,12 +395,11 @@ class FlowSpeech(ABC):
         return sampling_grid(options["steps"], options["spacing"], options["sway"])
 
     def _trace(self, script: _Script, spoken: Sequence[_Spoken]) -> Trace:
-        mels = [one.decoded.mel for one in spoken if one.decoded.mel is not None]
         return Trace(
             tuple(one.step_seconds for one in spoken),
             tuple(passage.text for passage in script.passages),
             tuple(len(one.decoded.samples) / self.info.sample_rate for one in spoken),
-            np.concatenate(mels) if mels else None,
+            whole_mel(one.decoded.mel for one in spoken),
             tuple(one.shares for one in spoken),
         )
 

@@ -103,6 +103,26 @@ class FusedTransformer(nn.Module):
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         """As :meth:`engine.models.causal.CausalTransformer.forward`, without attention weights."""
+        hidden = self._layers_of(embedded, cache, positions, look, skip)
+        return self._norm(hidden).view_as(embedded)
+
+    @torch.inference_mode()
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """As :meth:`engine.models.causal.CausalTransformer.fill`: the last layer ends with its keys and values."""
+        self._layers_of(embedded, cache, positions, filling=True)
+
+    def _layers_of(
+        self,
+        embedded: Tensor,
+        cache: KeyValueCache | None,
+        positions: Tensor | None,
+        look: Look | None = None,
+        skip: frozenset[int] = NOTHING,
+        *,
+        filling: bool = False,
+    ) -> Tensor:
+        """What comes out of all layers, (batch · tokens, hidden); of no use where they are only ``filling`` the
+        cache."""
         config = self.config
         batch, tokens, hidden_width = embedded.shape
         start = cache.length if cache is not None else 0
@@ -124,6 +144,8 @@ class FusedTransformer(nn.Module):
             else:
                 place, key, value = windows[index]
                 place.copy_(both)
+            if filling and index == len(self._layers) - 1:
+                break
             query = query.transpose(1, 2)
             if heads != key_heads:
                 # All that share keys are taken for further queries.
@@ -138,7 +160,7 @@ class FusedTransformer(nn.Module):
                 look(index, "output", hidden.view_as(embedded))
         if cache is not None:
             cache.advance(tokens)
-        return self._norm(hidden).view_as(embedded)
+        return hidden
 
     @property
     def final_norm(self) -> QuickNorm:

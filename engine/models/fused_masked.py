@@ -284,6 +284,10 @@ class MaskedRun:
         """The rows of a step that is guided so."""
         return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
 
+    def rows_of(self, guide: Guide) -> int:
+        """How many these are."""
+        return self.branches(guide).parts[-1].stop
+
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
         self.operations += self._cost(last - first, guide)

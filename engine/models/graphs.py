@@ -13,35 +13,51 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.failures import is_out_of_memory
 from engine.models.base import OperationCounts
 from engine.models.causal import NOTHING, CausalConfig, Look
+from engine.models.compiled import times_of
 from engine.models.diffusion import Conditioning, DiffusionTransformer
+from engine.models.f5.unett import Conditioning as FlatConditioning
+from engine.models.f5.unett import UNetT
 from engine.models.fused_causal import FusedLayer, FusedTransformer, turn
 from engine.models.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
 from engine.sampling.cache import KeyValueCache
 from engine.sampling.demasking import Guide
+from engine.techniques.graphs import Graphing
 
 WARM_UPS = 3
 """How often a forward runs before it is recorded: first runs choose kernels and take memory."""
+MOST_CACHES = 2
+"""Of a language model, whose recordings belong to them: of the lengths used last."""
 MOST_TOKENS = 16
 """Longer passes of a language model, such as reading a prompt, are not recorded: they come once."""
 FRAME_AXES = {"rotary": 0, "constant": 1, "to_sample": 1}
 """Along which axis of what a flow model's evaluations share its frames lie."""
 
 Replay = Callable[[], None]
-Record = Callable[[Callable[[], Tensor]], tuple[Replay, Tensor]]
+Result = TypeVar("Result")
+Record = Callable[[Callable[[], Result]], tuple[Replay, Result]]
 """Gives what runs a function again, and where its result then is. Raises :class:`RuntimeError`."""
 Entry = TypeVar("Entry")
 
 
-def record_cuda(run: Callable[[], Tensor]) -> tuple[Replay, Tensor]:
+class Memory(Protocol):
+    """What a device's recordings are measured by; see :class:`CudaMemory`."""
+
+    def held(self) -> int: ...
+
+    def capacity(self) -> int: ...
+
+
+def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
     """``run`` as a CUDA graph with memory of its own."""
     if not torch.cuda.is_available():
         raise RuntimeError("there is no CUDA device")
@@ -57,14 +73,41 @@ def record_cuda(run: Callable[[], Tensor]) -> tuple[Replay, Tensor]:
     return graph.replay, output
 
 
-class Shelf(Generic[Entry]):
-    """Recordings by what they are for; the one used longest ago makes room for a new one."""
+class CudaMemory:
+    """What recordings are measured by: what torch holds of a graphics card, with what it keeps for later given back."""
 
-    def __init__(self, record: Record = record_cuda) -> None:
+    def held(self) -> int:
+        """Bytes, those in the pools of CUDA graphs included."""
+        if not torch.cuda.is_available():
+            return 0
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    def capacity(self) -> int:
+        """Bytes of the whole card."""
+        return torch.cuda.mem_get_info()[1] if torch.cuda.is_available() else 0
+
+
+@dataclass
+class _Kept(Generic[Entry]):
+    entry: Entry
+    bytes: int
+
+
+class Shelf(Generic[Entry]):
+    """Recordings by what they are for; the one used longest ago makes room for a new one. Bounded by their number and
+    by the memory that they hold."""
+
+    def __init__(self, record: Record = record_cuda, memory: Memory | None = None) -> None:
         self.record = record
         self.most = 1
         """How many are kept."""
-        self._kept: OrderedDict[Hashable, Entry] = OrderedDict()
+        self.room: int | None = None
+        """How many bytes they may hold together; ``None``: any number."""
+        self.status: Callable[[str], None] = lambda text: None
+        """Told what is being recorded, since that takes long."""
+        self._memory = CudaMemory() if memory is None else memory
+        self._kept: OrderedDict[Hashable, _Kept[Entry]] = OrderedDict()
         self._failed: set[Hashable] = set()
         self._said: list[str] = []
 
@@ -72,47 +115,87 @@ class Shelf(Generic[Entry]):
         """How many there are at present."""
         return len(self._kept)
 
+    @property
+    def bytes(self) -> int:
+        """What they hold."""
+        return sum(one.bytes for one in self._kept.values())
+
+    def bound(self, graphing: Graphing) -> None:
+        """Keep no more than ``graphing`` says from now on."""
+        before = self.most, self.room
+        self.most = graphing.most
+        self.room = round(graphing.share * self._memory.capacity()) or None
+        if before != (self.most, self.room):
+            self._failed.clear()
+        self._make_room(0)
+
     def find(self, key: Hashable, make: Callable[[], Entry], what: str) -> Entry | None:
         """The recording under ``key``, made where there is none; ``None`` where it cannot be made. ``what`` says for
         people what it is of."""
         if key in self._failed:
             return None
-        if key not in self._kept:
-            while len(self._kept) >= self.most:
-                self._kept.popitem(last=False)
-            began = time.perf_counter()
-            try:
-                self._kept[key] = make()
-            except RuntimeError as error:
-                self._failed.add(key)
-                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                self._said.append(f"No CUDA graph could be recorded of {what} ({reason}), so it ran without.")
-                return None
-            seconds = time.perf_counter() - began
-            self._said.append(
-                f"Recording a CUDA graph of {what} took {seconds:.2f} s of this take; the next one has it."
-            )
+        if key not in self._kept and not self._make(key, make, what):
+            return None
         self._kept.move_to_end(key)
-        return self._kept[key]
+        return self._kept[key].entry
 
     def notes(self) -> tuple[str, ...]:
         """What was recorded, or could not be, since this was last asked."""
         said, self._said = tuple(self._said), []
         return said
 
+    def forget(self, owner: object) -> None:
+        """Give up those whose keys name ``owner`` by its identity."""
+        for key in [key for key in self._kept if isinstance(key, tuple) and id(owner) in key]:
+            del self._kept[key]
+
     def clear(self) -> None:
         """Give all up."""
         self._kept.clear()
+
+    def _make(self, key: Hashable, make: Callable[[], Entry], what: str) -> bool:
+        """Whether it could be made and kept."""
+        self._make_room(1)
+        self.status(f"Recording a CUDA graph of {what} …")
+        began, held = time.perf_counter(), self._memory.held()
+        try:
+            made = _Kept(make(), 0)
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                self.clear()
+            self._refuse(key, what, str(error).splitlines()[0] if str(error) else type(error).__name__)
+            return False
+        made.bytes = max(0, self._memory.held() - held)
+        if self.room is not None and made.bytes > self.room:
+            self._refuse(key, what, f"it takes {made.bytes / 1e6:.0f} MB, and there are {self.room / 1e6:.0f} MB")
+            return False
+        self._kept[key] = made
+        self._make_room(0)
+        seconds = time.perf_counter() - began
+        took = f"{seconds:.2f} s of this take" + (f" and {made.bytes / 1e6:.0f} MB" if made.bytes else "")
+        self._said.append(f"Recording a CUDA graph of {what} took {took}; the next one has it.")
+        return True
+
+    def _refuse(self, key: Hashable, what: str, reason: str) -> None:
+        self._failed.add(key)
+        self._said.append(f"No CUDA graph could be recorded of {what} ({reason}), so it ran without.")
+
+    def _make_room(self, more: int) -> None:
+        """Give up those used longest ago until ``more`` fit in."""
+        while self._kept and (len(self._kept) + more > self.most or (self.room is not None and self.bytes > self.room)):
+            self._kept.popitem(last=False)
 
 
 # --- Flow -------------------------------------------------------------------------------------------------------------
 class GraphedEvaluator:
     """Everything is computed, by recordings. See :class:`engine.sampling.caching.Evaluator`."""
 
-    def __init__(self, backbone: DiffusionTransformer, shelf: Shelf[_Evaluation], bucket: int) -> None:
-        self._backbone, self._shelf, self._bucket = backbone, shelf, bucket
+    def __init__(self, backbone: DiffusionTransformer | UNetT, shelf: Shelf[_Evaluation], bucket: int) -> None:
+        self._backbone, self._shelf = backbone, shelf
+        # The convolutions of E2-TTS would see what is padded: each of its lengths has a graph of its own.
+        self._bucket = bucket if isinstance(backbone, DiffusionTransformer) else 1
 
-    def velocities(self, state: Tensor, evaluation: int, run: Conditioning) -> Tensor:
+    def velocities(self, state: Tensor, evaluation: int, run: Conditioning | FlatConditioning) -> Tensor:
         length = state.shape[1]
         frames = math.ceil(length / self._bucket) * self._bucket
         key = "flow", id(self._backbone), run.branches, frames, state.shape[0], state.shape[2], self._bucket > 1
@@ -134,10 +217,10 @@ class _Evaluation:
 
     def __init__(
         self,
-        backbone: DiffusionTransformer,
+        backbone: DiffusionTransformer | UNetT,
         record: Record,
         state: Tensor,
-        run: Conditioning,
+        run: Conditioning | FlatConditioning,
         frames: int,
         *,
         masked: bool,
@@ -148,18 +231,12 @@ class _Evaluation:
         rows = run.branches * len(state)
         mask = torch.ones(rows, frames, dtype=torch.bool, device=state.device) if masked else None
         changes = {
-            name: _each(getattr(run, name), lambda one, axis=axis: _lengthened(one, axis, frames))
+            name: _each(getattr(run, name), lambda one, axis=axis: _lengthened(one, axis, frames - state.shape[1]))
             for name, axis in FRAME_AXES.items()
             if hasattr(run, name)
         }
-        self._run = replace(
-            run,
-            modulations=run.modulations[:1].clone(),
-            final_modulations=run.final_modulations[:1].clone(),
-            mask=mask,
-            **changes,
-        )
-        self._owner: Conditioning | None = None
+        self._run = replace(run, mask=mask, **changes, **{name: one.clone() for name, one in times_of(run, 0).items()})
+        self._owner: Conditioning | FlatConditioning | None = None
         self._take_over(run, state.shape[1])
 
         def evaluate() -> Tensor:
@@ -168,17 +245,17 @@ class _Evaluation:
 
         self._replay, self._output = record(evaluate)
 
-    def velocities(self, state: Tensor, evaluation: int, run: Conditioning) -> Tensor:
+    def velocities(self, state: Tensor, evaluation: int, run: Conditioning | FlatConditioning) -> Tensor:
         length = state.shape[1]
         if run is not self._owner:
             self._take_over(run, length)
         self._state[:, :length].copy_(state)
-        self._run.modulations.copy_(run.modulations[evaluation : evaluation + 1])
-        self._run.final_modulations.copy_(run.final_modulations[evaluation : evaluation + 1])
+        for name, one in times_of(run, evaluation).items():
+            getattr(self._run, name).copy_(one)
         self._replay()
         return self._output[:, :length]
 
-    def _take_over(self, run: Conditioning, length: int) -> None:
+    def _take_over(self, run: Conditioning | FlatConditioning, length: int) -> None:
         """Copy in what a new run's evaluations share."""
         self._owner = run
         self._state.zero_()
@@ -187,14 +264,14 @@ class _Evaluation:
         for name, axis in FRAME_AXES.items():
             if hasattr(run, name):
                 for target, source in zip(_parts(self._run, name), _parts(run, name), strict=True):
-                    target.narrow(axis, 0, length).copy_(source)
+                    target.narrow(axis, 0, source.shape[axis]).copy_(source)
 
 
 @contextlib.contextmanager
-def _padding_unseen(backbone: DiffusionTransformer) -> Iterator[None]:
+def _padding_unseen(backbone: DiffusionTransformer | UNetT) -> Iterator[None]:
     """Padded frames are not attended to, also in families that do so among items of different lengths: there, they are
     part of the official model, here they are none of it."""
-    modules = [backbone.block(index).attention for index in range(backbone.layers)]
+    modules = [block.attention for block in backbone.blocks]
     for one in modules:
         one.attends_padding = False
     try:
@@ -204,7 +281,7 @@ def _padding_unseen(backbone: DiffusionTransformer) -> Iterator[None]:
             del one.attends_padding
 
 
-def _parts(run: Conditioning, name: str) -> tuple[Tensor, ...]:
+def _parts(run: Conditioning | FlatConditioning, name: str) -> tuple[Tensor, ...]:
     value = getattr(run, name)
     return value if isinstance(value, tuple) else (value,)
 
@@ -213,10 +290,10 @@ def _each(value: Tensor | tuple[Tensor, ...], change: Callable[[Tensor], Tensor]
     return tuple(map(change, value)) if isinstance(value, tuple) else change(value)
 
 
-def _lengthened(value: Tensor, axis: int, frames: int) -> Tensor:
-    """A copy with zeros behind it, so that it is ``frames`` long."""
+def _lengthened(value: Tensor, axis: int, more: int) -> Tensor:
+    """A copy with so many ``more`` zeros behind it."""
     shape = list(value.shape)
-    shape[axis] = frames - shape[axis]
+    shape[axis] = more
     return torch.cat([value, value.new_zeros(shape)], dim=axis)
 
 
@@ -228,7 +305,8 @@ class GraphedTransformer(nn.Module):
     def __init__(self, plain: FusedTransformer, shelf: Shelf[_Step], bucket: int) -> None:
         super().__init__()
         self._plain, self._shelf, self._bucket = (plain,), shelf, bucket
-        self._caches: dict[int, KeyValueCache] = {}
+        self._caches: OrderedDict[int, KeyValueCache] = OrderedDict()
+        """By length; the one used last comes last."""
 
     @property
     def plain(self) -> FusedTransformer:
@@ -253,11 +331,12 @@ class GraphedTransformer(nn.Module):
         """An empty cache; the next one of its length takes its memory."""
         room = math.ceil(capacity / self._bucket) * self._bucket
         if room not in self._caches:
-            while len(self._caches) >= self._shelf.most:
-                self._caches.pop(next(iter(self._caches)))
+            while len(self._caches) >= MOST_CACHES:
+                self._shelf.forget(self._caches.popitem(last=False)[1])
             self._caches[room] = self.plain.cache(room, batch)
             # What was never written is masked, but must be numbers.
             self._caches[room].clear_memory()
+        self._caches.move_to_end(room)
         self._caches[room].crop(0)
         return self._caches[room]
 
@@ -268,6 +347,10 @@ class GraphedTransformer(nn.Module):
     def operations(self, tokens: int, context: int = 0) -> float:
         """Operations of a pass."""
         return self.plain.operations(tokens, context)
+
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """As :meth:`engine.models.fused_causal.FusedTransformer.fill`."""
+        self.plain.fill(embedded, cache, positions)
 
     @torch.inference_mode()
     def forward(

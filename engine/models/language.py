@@ -12,8 +12,9 @@ A model derives from :class:`LanguageSpeech` and fills in what is its own:
 
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
 Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
-that was read, the draft's and those of rejected tokens included; not the decoder of tokens to audio. Speculative
-decoding hence comes out above 1: it computes more, in fewer passes. A student comes out below.
+that was read, the draft's and those of rejected tokens included, as if the voice's part of the prompt were read for
+every text; not the decoder of tokens to audio. Speculative decoding hence comes out above 1: it computes more, in fewer
+passes. A student comes out below.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ from engine.failures import enough_memory
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.decoding_cost import plain_operations, spent_operations
+from engine.models.delivery import Delivery
 from engine.models.fused_causal import FusedTransformer
 from engine.models.graphs import GraphedTransformer, Shelf
 from engine.models.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.language_weights import find_language_weights, places_of
-from engine.models.passages import LanguagePassage, LanguagePassages, LanguagePrompt, require_numbers
+from engine.models.pacing import Pace
+from engine.models.passages import LanguagePassage, LanguagePassages, LanguagePrompt, cost_of, whole_mel
 from engine.models.token_decoder import StreamingDifference, TokenDecoder
 from engine.models.token_model import TokenModel
 from engine.models.token_progress import TokenProgress
@@ -50,12 +53,14 @@ from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.speculative import speculate
 from engine.sampling.tokens import TokenSampler, Uniforms
 from engine.setting import Setting
-from engine.take import DecodingCycle, DecodingTrace, Measurements, Trace
+from engine.take import DecodingCycle, DecodingTrace, Trace
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.language_engagement import LanguageEngagement, engage
+from engine.techniques.language_engagement import LanguageEngagement, Speculation, engage
 
 MOST_RECORDED = 2
 """Networks whose recordings are kept: a model's and its draft's."""
+MOST_LENGTHS = 8
+"""Ways of drafting whose lengths go on adapting where they were left."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,8 @@ class LanguageSpeech(ABC):
         self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
         """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
+        self._lengths: OrderedDict[tuple[TokenModel, TokenModel, Speculation], AdaptiveLength] = OrderedDict()
+        """Draft lengths that adapt, by what they are for."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
@@ -190,6 +197,7 @@ class LanguageSpeech(ABC):
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        self._graphs.status = observer.status
         self._networks.of(engage(self.info, setting), observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
@@ -203,55 +211,35 @@ class LanguageSpeech(ABC):
         artefacts: tuple[StrategyTable, ...],
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
-        started = time.perf_counter()
+        pace = Pace(time.perf_counter())
+        self._graphs.status = observer.status
         script = self._script(text, voice, setting, observer.check)
-        text_seconds = time.perf_counter() - started
+        text_seconds = time.perf_counter() - pace.started
         fade = self._fade_seconds(script.options) if len(script.passages) > 1 else 0.0
         joiner = PassageJoiner(round(fade * self.info.sample_rate))
-        pieces: list[np.ndarray] = []
-        arrivals: list[float] = []
+        delivery = Delivery(joiner, self.info.sample_rate, {pace})
         spoken: list[_Spoken] = []
-        starts: list[float] = []
-
-        def heard(samples: np.ndarray) -> Generator[Piece, None, None]:
-            if len(samples):
-                require_numbers(samples)
-                pieces.append(samples)
-                arrivals.append(time.perf_counter())
-                yield Piece(samples)
-
         for number in range(len(script.passages)):
-            starts.append(joiner.begin() / self.info.sample_rate)
             speaking = self._speak(script, number, sum(one.tokens for one in spoken), observer)
-            passage: _Spoken | None = None
-            while passage is None:
-                try:
-                    samples = next(speaking)
-                except StopIteration as end:
-                    passage = end.value
-                else:
-                    yield from heard(joiner.push(samples))
-            spoken.append(passage)
-        yield from heard(joiner.finish())
-        if not pieces:
+            spoken.append((yield from delivery.passage(speaking)))
+        yield from delivery.finish()
+        samples = delivery.samples
+        if not len(samples):
             raise PlainError(
                 f"{self.info.title} ended at once and said nothing; try another seed, or a text with more words."
             )
-        samples = np.concatenate(pieces)
-        waits = np.diff(arrivals)
         passes = sum(len(one.cycles) for one in spoken)
-        measurements = Measurements(
-            seconds=time.perf_counter() - started,
+        measurements = replace(
+            cost_of(spoken),
+            seconds=time.perf_counter() - pace.started,
             audio_seconds=len(samples) / self.info.sample_rate,
-            first_audio_seconds=arrivals[0] - started,
-            largest_gap_seconds=float(waits.max()) if len(waits) else 0.0,
+            first_audio_seconds=pace.first_audio_seconds,
+            largest_gap_seconds=pace.largest_gap,
+            pause_seconds=pace.pause,
             text_seconds=text_seconds,
-            backbone_seconds=sum(one.backbone_seconds for one in spoken),
-            decoder_seconds=sum(one.decoder_seconds for one in spoken),
             evaluations=passes + sum(one.draft_passes for one in spoken),
             tokens=sum(one.tokens for one in spoken),
             target_passes=passes,
-            ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
             device=self.info.device,
         )
         notes = (*script.notes, *self._graphs.notes(), *self._remarks(script, spoken))
@@ -260,7 +248,7 @@ class LanguageSpeech(ABC):
             measurements = replace(measurements, streaming_difference=streaming.level)
             notes = *notes, streaming.sentence
         return Synthesis(
-            samples, self.info.sample_rate, measurements, self._trace(script, spoken, tuple(starts)), notes
+            samples, self.info.sample_rate, measurements, self._trace(script, spoken, delivery.starts), notes
         )
 
     def decodings(
@@ -302,7 +290,7 @@ class LanguageSpeech(ABC):
         graphs = engagement.launching.graphs
         if graphs is None:
             return networks
-        self._graphs.most = graphs.most
+        self._graphs.bound(graphs)
         draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
         return Networks(self._recorded(networks.target, graphs.bucket), draft)
 
@@ -396,7 +384,7 @@ class LanguageSpeech(ABC):
                 one.tokens.transformer.reach(request.first_position + request.maximum)
         if speculation is None or networks.draft is None:
             return decode(networks.target.tokens, request, sampler, uniforms, check)
-        length = speculation.draft_length
+        length = self._length(networks.target.tokens, networks.draft.tokens, speculation)
         return speculate(
             networks.target.tokens,
             networks.draft.tokens,
@@ -404,10 +392,23 @@ class LanguageSpeech(ABC):
             sampler,
             uniforms,
             speculation.tolerance,
-            AdaptiveLength(length) if speculation.adaptive else length,
+            length,
             check,
             draft_request,
+            block=speculation.block,
         )
+
+    def _length(self, target: TokenModel, draft: TokenModel, speculation: Speculation) -> int | AdaptiveLength:
+        """How many tokens are drafted. What adapts is used again: sentences are short, and measuring takes cycles."""
+        if not speculation.adaptive:
+            return speculation.draft_length
+        key = target, draft, speculation
+        if key not in self._lengths:
+            self._lengths[key] = AdaptiveLength(speculation.draft_length)
+            while len(self._lengths) > MOST_LENGTHS:
+                self._lengths.popitem(last=False)
+        self._lengths.move_to_end(key)
+        return self._lengths[key]
 
     def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:
         if guard.found is not None:
@@ -443,13 +444,12 @@ class LanguageSpeech(ABC):
         return remarks
 
     def _trace(self, script: _Script, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
-        mels = [one.mel for one in spoken if one.mel is not None]
         seconds = tuple(tuple(cycle.draft_seconds + cycle.target_seconds for cycle in one.cycles) for one in spoken)
         return Trace(
             seconds,
             tuple(passage.text for passage in script.passages),
             tuple(one.samples / self.info.sample_rate for one in spoken),
-            np.concatenate(mels) if mels else None,
+            whole_mel(one.mel for one in spoken),
             decoding=DecodingTrace(
                 self._token_rate,
                 self.own.tokens.codes,

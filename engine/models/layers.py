@@ -6,7 +6,6 @@ position embedding, Su et al., arXiv 2104.09864, on neighbouring pairs.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -142,7 +141,7 @@ class SelfAttention(nn.Module):
                     nn.Parameter(values, requires_grad=False),
                 )
         if products.can_pack(weight):
-            self.project_by(PackedProduct(weight, bias))
+            self.project_by(PackedProduct(weight, bias, many_rows=True))
         else:
             self.project_by(partial(F.linear, weight=weight, bias=bias))
         if isinstance(self.output, PackableLinear):
@@ -152,9 +151,14 @@ class SelfAttention(nn.Module):
         """Let ``projection`` compute queries, keys and values, side by side."""
         self._fused = projection
 
+    @property
+    def packed(self) -> PackedProduct | None:
+        """The packed input projections, where they are."""
+        return self._fused if isinstance(self._fused, PackedProduct) else None
+
     def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised and rotated queries and keys, and values, each (rows, heads, sequence, head_width)."""
-        if isinstance(self._fused, PackedProduct) and not x.requires_grad:
+        if self.packed is not None and not x.requires_grad:
             return self._by_blocks(x, rotary)
         if self._fused is not None:
             parts = self._fused(x).chunk(3, dim=-1)
@@ -173,29 +177,29 @@ class SelfAttention(nn.Module):
         items, length, _ = x.shape
         width = self.inputs[0].out_features // self.heads
         query, key, value = (x.new_empty(items, self.heads, length, width) for _ in range(3))
-        for item, block in itertools.product(range(items), products.blocks(length)):
-            rows = x[item, block] if norm is None else norm(x[item, block])
-            parts = self._fused(rows).unflatten(-1, (3, 1, self.heads, width)).unbind(1)
-            new_query, new_key, new_value = (part.transpose(0, 1) for part in parts)
+        for some, block in products.tiles(items, length, self._fused.rows):
+            rows = x[some, block] if norm is None else norm(x[some, block])
+            parts = self._fused(rows.flatten(0, 1)).unflatten(0, rows.shape[:2])
+            new_query, new_key, new_value = parts.unflatten(-1, (3, self.heads, width)).unbind(2)
             new_query, new_key = self.normalised(new_query, new_key)
             for target, part in ((query, new_query), (key, new_key)):
-                rotate_into(target[item, :, block].transpose(0, 1), part[0], rotary[block], self.rotary_heads)
-            value[item, :, block] = new_value[0].transpose(0, 1)
+                for item, one in zip(target[some, :, block], part, strict=True):
+                    rotate_into(item.transpose(0, 1), one, rotary[block], self.rotary_heads)
+            value[some, :, block] = new_value.transpose(1, 2)
         return query, key, value
 
     def is_packed(self, x: Tensor) -> bool:
         """Whether ``x`` can go through :meth:`add_to`."""
         output = self.output
-        packed = isinstance(self._fused, PackedProduct) and isinstance(output, PackableLinear)
-        return packed and output.is_packed(x)
+        return self.packed is not None and isinstance(output, PackableLinear) and output.is_packed(x)
 
     def add_to(self, hidden: Tensor, gate: Tensor, norm: Callable[[Tensor], Tensor], rotary: Tensor) -> None:
         """Add ``gate`` · attention(``norm``(``hidden``)) to ``hidden``, (rows, sequence, width), without padding. All
         but the attention itself goes block by block, and so stays in the processor's cache."""
         mixed = F.scaled_dot_product_attention(*self._by_blocks(hidden, rotary, norm))
-        for item, block in itertools.product(range(len(hidden)), products.blocks(hidden.shape[1])):
-            rows = mixed[item, :, block].transpose(0, 1).flatten(-2)
-            hidden[item, block].addcmul_(gate, self.output(rows))
+        for some, block in products.tiles(*hidden.shape[:2], self._fused.rows):
+            rows = mixed[some, :, block].transpose(1, 2).flatten(-2)
+            hidden[some, block].addcmul_(gate, self.output(rows))
 
     def forward(self, x: Tensor, rotary: Tensor, mask: Tensor | None = None) -> Tensor:
         """``rotary`` is a table of :func:`rotary_table`; ``mask`` (at least as many rows, sequence), true where

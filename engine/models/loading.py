@@ -23,6 +23,7 @@ from engine.models.megatts3.loading import load_megatts3
 from engine.models.omni_mini.loading import load_omni_mini
 from engine.models.omnivoice.loading import load_omnivoice
 from engine.models.order import Order
+from engine.techniques import compilation
 
 LOADERS: Mapping[str, Callable[[Order], FlowSpeech | LanguageSpeech | MaskedSpeech]] = {
     "f5": load_f5,
@@ -50,10 +51,15 @@ def load(
     # As speech takes shape, activations decay to numbers so small that processors compute with them in microcode: the
     # input convolutions of late steps took three times as long. Nothing audible is that small.
     torch.set_flush_denormal(True)
+    devices.keep_freed_memory()
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
     speech = LOADERS[chosen.loader](Order(chosen, place, variant, on, status, check))
-    speech.info = replace(speech.info, lacking=devices.lacking(on))
+    reasons = dict(devices.lacking(on))
+    useless = compilation.lacking(chosen.family)
+    if useless is not None:
+        reasons[compilation.NAME] = useless
+    speech.info = replace(speech.info, lacking=tuple(reasons.items()))
     status("Warming up …")
     speech.warm_up()
     return speech

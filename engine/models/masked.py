@@ -21,12 +21,10 @@ decoder. Blockwise streaming comes out above 1: it computes more steps.
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -36,84 +34,24 @@ from engine.audio.cross_fade import PassageJoiner
 from engine.errors import PlainError, SettingError
 from engine.failures import enough_memory
 from engine.knobs import Values
-from engine.models.base import ModelInfo, Observer, Piece, StepReport, Synthesis, Voice
-from engine.models.compiled import compiled_masked, notes_of
-from engine.models.frozen_prefix import FrozenPrefixRun
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.compiled import COMPILING, compiled_masked, notes_of, warmed
+from engine.models.delivery import Delivery, Joiner
+from engine.models.demasking_progress import DemaskingProgress
 from engine.models.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from engine.models.graphs import Shelf, with_graphs
 from engine.models.grid_decoder import GridDecoder
 from engine.models.masked_network import MaskedNetwork
 from engine.models.masked_networks import MaskedNetworks
+from engine.models.masked_script import MaskedScript, guide_of
 from engine.models.pacing import Pace
-from engine.models.passages import MaskedPassage, MaskedPassages, MaskedPrompt, require_numbers
+from engine.models.passages import MaskedPassage, MaskedPassages, MaskedPrompt, cost_of, whole_mel
 from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
-from engine.sampling.demasking_schedule import Block, block_bounds, commit_counts
+from engine.sampling.demasking_schedule import Block, commit_counts
 from engine.setting import Setting
-from engine.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
+from engine.take import DemaskedPassage, DemaskingTrace, Trace
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.masked_engagement import MaskedEngagement, engage
-
-
-class Joiner(Protocol):
-    """Makes one sound of the passages, of which each comes in pieces."""
-
-    lead: int
-    """By how many samples the sound of the last passage begins later than :meth:`begin` said; below 0: earlier."""
-
-    def begin(self) -> int:
-        """Another passage begins; at which sample of the whole."""
-
-    def push(self, samples: np.ndarray) -> np.ndarray:
-        """Take the next piece of the passage, and return the samples that are final now."""
-
-    def finish(self) -> np.ndarray:
-        """The last passage has ended: the rest."""
-
-
-@dataclass(frozen=True)
-class _Script:
-    """What one synthesis speaks, and with what."""
-
-    engagement: MaskedEngagement
-    network: FusedMasked
-    prompt: MaskedPrompt
-    passages: tuple[MaskedPassage, ...]
-    notes: tuple[str, ...]
-    seed: int
-
-    @property
-    def options(self) -> Values:
-        return self.engagement.options
-
-    @property
-    def rules(self) -> Rules:
-        return rules_of(self.options)
-
-    def bounds(self, number: int, passage: MaskedPassage) -> tuple[tuple[int, int], ...]:
-        """Where the blocks of a passage begin and end."""
-        plan = self.engagement.blocks
-        if plan is None:
-            return ((0, passage.frames),)
-        return block_bounds(passage.frames, plan.size, 0 if number else plan.first_size)
-
-    def steps_of(self, number: int, place: int, pace: Pace | None = None) -> int:
-        """How many steps a block takes; without ``pace``, at most."""
-        plan = self.engagement.blocks
-        if plan is None:
-            return int(self.options["steps"])
-        if number == place == 0:
-            return plan.first_steps
-        return pace.affordable(plan.later_steps) if pace is not None and plan.adaptive else plan.later_steps
-
-    def begin(self, request: MaskedRequest) -> MaskedRun:
-        """What all steps of a canvas share."""
-        if self.engagement.prefix_every > 1:
-            return FrozenPrefixRun(self.network, request, self.rules.guidance, self.engagement.prefix_every)
-        return self.network.begin(request, self.rules.guidance)
-
-    def planned_steps(self, number: int, passage: MaskedPassage) -> list[int]:
-        """How many steps each block of a passage takes at most."""
-        return [self.steps_of(number, place) for place in range(len(self.bounds(number, passage)))]
 
 
 @dataclass(frozen=True)
@@ -162,6 +100,8 @@ class MaskedSpeech(ABC):
         self._graphs: Shelf = Shelf()
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
         """The network that was compiled last, by what it was made of."""
+        self.clock: Callable[[], float] = time.perf_counter
+        """What it takes the time by."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
@@ -221,7 +161,8 @@ class MaskedSpeech(ABC):
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         engagement = engage(self.info, setting)
-        self._networks.of(engagement.precision, observer.status)
+        self._graphs.status = observer.status
+        self._launched(self._networks.of(engagement.precision, observer.status), engagement, observer.status)
         if voice is not None:
             self._ready_voice(voice, engagement.options, observer)
 
@@ -234,55 +175,37 @@ class MaskedSpeech(ABC):
         artefacts: tuple[StrategyTable, ...],
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
-        pace = Pace(time.perf_counter())
+        pace = Pace(self.clock(), self.clock)
+        self._graphs.status = observer.status
         script = self._script(text, voice, setting, observer.check)
-        text_seconds = time.perf_counter() - pace.started
+        text_seconds = self.clock() - pace.started
+        planned = script.pace(pace)
         joiner = self._joiner(script.prompt, script.options, whole=script.engagement.blocks is None)
+        delivery = Delivery(joiner, self.info.sample_rate, {pace, planned})
         noise = SeededNoise(script.seed, self._device)
-        pieces: list[np.ndarray] = []
         spoken: list[_Spoken] = []
-        starts: list[float] = []
-
-        def heard(samples: np.ndarray) -> Generator[Piece, None, None]:
-            if len(samples):
-                require_numbers(samples)
-                pieces.append(samples)
-                pace.delivered(len(samples) / self.info.sample_rate)
-                yield Piece(samples)
-
         for number in range(len(script.passages)):
-            began = joiner.begin()
-            speaking = self._speak(script, number, spoken, noise, pace, observer)
-            passage: _Spoken | None = None
-            while passage is None:
-                try:
-                    samples = next(speaking)
-                except StopIteration as end:
-                    passage = end.value
-                else:
-                    yield from heard(joiner.push(samples))
-            starts.append((began + joiner.lead) / self.info.sample_rate)
-            spoken.append(passage)
-        yield from heard(joiner.finish())
-        if not pieces:
+            speaking = self._speak(script, number, spoken, noise, planned, observer)
+            spoken.append((yield from delivery.passage(speaking)))
+        yield from delivery.finish()
+        samples = delivery.samples
+        if not len(samples):
             raise PlainError(
                 f"{self.info.title} said nothing but silence; try another seed, or a text with more words."
             )
-        samples = np.concatenate(pieces)
-        measurements = Measurements(
-            seconds=time.perf_counter() - pace.started,
+        measurements = replace(
+            cost_of(spoken),
+            seconds=self.clock() - pace.started,
             audio_seconds=len(samples) / self.info.sample_rate,
             first_audio_seconds=pace.first_audio_seconds,
             largest_gap_seconds=pace.largest_gap,
+            pause_seconds=pace.pause,
             text_seconds=text_seconds,
-            backbone_seconds=sum(one.backbone_seconds for one in spoken),
-            decoder_seconds=sum(one.decoder_seconds for one in spoken),
             evaluations=sum(len(one.step_seconds) for one in spoken),
-            ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
             device=self.info.device,
         )
         notes = (*script.notes, *pace.remarks, *self._graphs.notes(), *notes_of(script.network))
-        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(spoken, starts), notes)
+        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(spoken, delivery.starts), notes)
 
     def workings(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
@@ -322,7 +245,7 @@ class MaskedSpeech(ABC):
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
         return self._decoder(prompt, engagement.options).whole(codes).samples
 
-    def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> _Script:
+    def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> MaskedScript:
         """Everything that must be known before the first passage is spoken."""
         engagement = engage(self.info, setting)
         network = self._launched(self._networks.of(engagement.precision), engagement)
@@ -330,24 +253,29 @@ class MaskedSpeech(ABC):
         check()
         prepared = self._passages(text, voice, prompt, engagement.options)
         notes = (*engagement.notes, *prompt.notes, *prepared.notes)
-        return _Script(engagement, network, prompt, prepared.passages, notes, setting.seed)
+        return MaskedScript(engagement, network, prompt, prepared.passages, notes, setting.seed)
 
-    def _launched(self, network: FusedMasked, engagement: MaskedEngagement) -> FusedMasked:
-        """``network``, its passes recorded or compiled where that is engaged."""
+    def _launched(
+        self, network: FusedMasked, engagement: MaskedEngagement, status: Callable[[str], None] = lambda text: None
+    ) -> FusedMasked:
+        """``network``, its passes recorded or compiled where that is engaged; compiled ones warm."""
         graphs, mode = engagement.launching.graphs, engagement.launching.mode
         if graphs is not None:
-            self._graphs.most = graphs.most
+            self._graphs.bound(graphs)
             return with_graphs(network, self._graphs)
         if mode is None:
             return network
         if self._compiled is None or self._compiled[0] != (network, mode):
+            status(COMPILING)
             self._compiled = (network, mode), compiled_masked(network, mode)
+            self._warm_up(self._compiled[1])
+            warmed(self._compiled[1])
         return self._compiled[1]
 
     @torch.inference_mode()
     def _speak(
         self,
-        script: _Script,
+        script: MaskedScript,
         number: int,
         before: Sequence[_Spoken],
         noise: SeededNoise,
@@ -363,29 +291,38 @@ class MaskedSpeech(ABC):
         decoder, config = self._decoder(prompt, script.options), script.network.config
         canvas = Canvas(config.codebooks, passage.frames, config.mask, self._device)
         plan, bounds = script.engagement.blocks, script.bounds(number, passage)
-        progress = _Progress(observer, script, number, self._frame_seconds)
+        planned = [script.planned_steps(*one) for one in enumerate(script.passages)]
+        seconds = script.passages[number].frames * self._frame_seconds
+        progress = DemaskingProgress(observer, planned, number, seconds)
         filled: list[Block] = []
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0
         samples = 0
-        run = script.begin(request)
+        looks_ahead = plan is not None and plan.look_ahead is not None
+        run = None if looks_ahead else script.begin(request)
         for place, (start, end) in enumerate(bounds):
-            block = Block(start, end, script.steps_of(number, place, pace))
+            block = Block(start, end, script.steps_of(number, place))
             with enough_memory(self.info.device, f"a canvas of {passage.frames} frames"):
-                if plan is not None and plan.look_ahead is not None:
-                    visible = request.shortened(min(end + plan.look_ahead, request.frames))
-                    run = script.begin(visible)
+                if looks_ahead:
+                    run = script.begin(request.shortened(min(end + plan.look_ahead, request.frames)))
+                if plan is not None and not pace.playing:
+                    # Where the first block was too short to be heard, the next one is awaited as it was.
+                    block = replace(block, steps=plan.first_steps)
+                elif script.paced:
+                    most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
+                    block = replace(block, steps=most)
                 spent = run.operations
-                seconds = self._fill(script, run, canvas, block, noise, len(step_seconds), progress, observer)
-                began = time.perf_counter()
+                seconds = self._fill(script, run, canvas, block, noise, len(step_seconds), pace, progress, observer)
+                began = self.clock()
                 ready = decoder.push(canvas.codes[:, start:end])
                 if end == passage.frames:
                     ready = np.concatenate([ready, decoder.finish()])
-            filled.append(block)
+            took = self.clock() - began
+            filled.append(replace(block, steps=len(seconds)))
             step_seconds.extend(seconds)
             operations += run.operations - spent
-            decoder_seconds += time.perf_counter() - began
-            pace.measured(len(seconds), sum(seconds), time.perf_counter() - began)
+            decoder_seconds += took
+            pace.decoded(block.frames, took)
             samples += len(ready)
             yield ready
         return _Spoken(
@@ -403,38 +340,47 @@ class MaskedSpeech(ABC):
 
     def _fill(
         self,
-        script: _Script,
+        script: MaskedScript,
         run: MaskedRun,
         canvas: Canvas,
         block: Block,
         noise: SeededNoise,
         first_step: int,
-        progress: _Progress,
+        pace: Pace,
+        progress: DemaskingProgress,
         observer: Observer,
     ) -> list[float]:
         """Fill in a block; returns what each step took. On a graphics card that is the time to ask for it, and the last
         one's holds the wait until all is done."""
-        engagement, seconds = script.engagement, []
-        began = time.perf_counter()
-        for step in demask(
-            run,
-            canvas,
-            block,
-            script.rules,
-            noise,
-            first_step,
-            lambda step: guide_of(engagement, step - first_step),
-            observer.check,
-        ):
-            seconds.append(time.perf_counter() - began)
-            progress.tell(block, step - first_step, seconds[-1])
-            began = time.perf_counter()
+        engagement, seconds, steps = script.engagement, [], block.steps
+
+        def guide(step: int) -> Guide:
+            return guide_of(engagement, step - first_step)
+
+        def still(taken: int) -> int:
+            nonlocal steps
+            steps = taken + pace.still(taken, steps - taken, run.rows_of(Guide.BOTH), block.frames)
+            return steps - taken
+
+        # Before anything is heard there is nothing to be in time for.
+        cut = still if script.paced and pace.playing else None
+        at_once = self._device.type == "cpu"
+        began = self.clock()
+        for step in demask(run, canvas, block, script.rules, noise, first_step, guide, observer.check, cut):
+            seconds.append(self.clock() - began)
+            if script.paced and at_once:
+                pace.stepped(run.rows_of(guide(step)), seconds[-1])
+            progress.tell(replace(block, steps=steps), step - first_step, seconds[-1])
+            began = self.clock()
         devices.synchronise(self._device)
-        seconds[-1] += time.perf_counter() - began
+        seconds[-1] += self.clock() - began
+        if script.paced and not at_once:
+            for step in range(first_step, first_step + len(seconds)):
+                pace.stepped(run.rows_of(guide(step)), sum(seconds) / len(seconds))
         return seconds
 
     @staticmethod
-    def _reference_operations(script: _Script, request: MaskedRequest) -> float:
+    def _reference_operations(script: MaskedScript, request: MaskedRequest) -> float:
         """The network's operations on the canvas under the same setting without techniques."""
         options, config = script.engagement.reference, script.network.config
         counts = commit_counts(config.codebooks * request.frames, int(options["steps"]), float(options["shift"]))
@@ -442,7 +388,6 @@ class MaskedSpeech(ABC):
         return sum(map(bool, counts)) * request.operations(config, request.frames, both)
 
     def _trace(self, spoken: Sequence[_Spoken], starts: Sequence[float]) -> Trace:
-        mels = [one.mel for one in spoken if one.mel is not None]
         passages = tuple(
             DemaskedPassage(
                 one.canvas.codes.to("cpu", torch.int32).numpy(),
@@ -458,59 +403,6 @@ class MaskedSpeech(ABC):
             tuple(one.step_seconds for one in spoken),
             tuple(one.passage.text for one in spoken),
             tuple(one.samples / self.info.sample_rate for one in spoken),
-            np.concatenate(mels) if mels else None,
+            whole_mel(one.mel for one in spoken),
             demasking=DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages),
-        )
-
-
-def rules_of(options: Values) -> Rules:
-    """How codes are chosen and committed under ``options``."""
-    return Rules(
-        float(options["guidance"]),
-        float(options["shift"]),
-        float(options["layer_penalty"]),
-        float(options["position_temperature"]),
-        float(options["class_temperature"]),
-    )
-
-
-def guide_of(engagement: MaskedEngagement, step: int) -> Guide:
-    """How a step, counted from 0 within its block, is guided."""
-    if engagement.guided_steps is not None and step >= engagement.guided_steps:
-        return Guide.ALONE
-    if step % engagement.guided_every == 0:
-        return Guide.BOTH
-    return Guide.REUSED if engagement.reuses_guidance else Guide.ALONE
-
-
-class _Progress:
-    """Tells an observer how far the steps of one passage are."""
-
-    def __init__(self, observer: Observer, script: _Script, number: int, frame_seconds: float) -> None:
-        planned = [script.planned_steps(place, passage) for place, passage in enumerate(script.passages)]
-        self._observer, self._number, self._passages = observer, number, len(planned)
-        self._before, self._total = sum(map(sum, planned[:number])), sum(map(sum, planned))
-        self._steps, self._blocks = sum(planned[number]), iter(planned[number])
-        self._seconds = script.passages[number].frames * frame_seconds
-        self._block: Block | None = None
-        self._done = self._planned = 0
-        """Steps of the blocks before the running one, and of this, as they were planned."""
-
-    def tell(self, block: Block, step: int, seconds: float) -> None:
-        """A step of ``block`` is done, counted from 0 within it."""
-        if block is not self._block:
-            self._done, self._planned, self._block = self._done + self._planned, next(self._blocks, 1), block
-        # A block may take fewer steps than was planned.
-        reached = min(self._done + math.ceil((step + 1) / block.steps * self._planned), self._steps)
-        self._observer.step(
-            StepReport(
-                self._number,
-                self._passages,
-                reached - 1,
-                self._steps,
-                seconds,
-                self._seconds,
-                self._before,
-                self._total,
-            )
         )

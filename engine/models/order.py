@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from engine import device as devices
+from engine.errors import CheckpointError
+from engine.models.base import ModelInfo
 from engine.models.catalogue import CatalogueEntry
 from engine.models.vocos import Vocos
 
@@ -27,6 +31,26 @@ class Order:
     check: Callable[[], None]
     """Is called between the parts, and may raise to cancel."""
 
+    def require_folder(self, reason: str) -> None:
+        """Raise :class:`CheckpointError` where :attr:`place` is a file; ``reason`` says why that will not do, and what
+        will."""
+        if not self.place.is_dir():
+            raise CheckpointError(f"{self.place} is a file, but {reason}")
+
+    def info(self, **found: Any) -> ModelInfo:
+        """What the model says about itself: what is known before it is read, and what was ``found`` then."""
+        known = {
+            "id": self.entry.id,
+            "title": self.entry.title,
+            "family": self.entry.family,
+            "variant": self.variant or self.entry.variant,
+            "licence": self.entry.licence,
+            "device": devices.title(self.device),
+            "precision": "float32",
+            "knobs": self.entry.options,
+        }
+        return ModelInfo(**known | found)
+
     @property
     def vocoder_folder(self) -> Path:
         """The model's vocoder: beside the model where it was put there, else where the catalogue's lies."""
@@ -34,7 +58,7 @@ class Order:
         return beside if beside.is_dir() else self.entry.vocoder_folder
 
     def vocoder(self) -> Vocos:
-        """The model's vocoder, read. Raises :class:`engine.errors.CheckpointError`."""
+        """The model's vocoder, read. Raises :class:`CheckpointError`."""
         folder = self.vocoder_folder
         self.status(f"Reading the vocoder in {folder.name} …")
         return Vocos.load(folder, self.device, self.check)

@@ -1,20 +1,32 @@
-"""When pieces of a synthesis come, whether playback would have to wait, and what time that leaves. Torch-free."""
+"""When pieces of a synthesis come, whether playback would have to wait, and how many steps fit before it does.
+Torch-free.
+
+Playback is taken to begin with the first piece. A block's steps are planned with a share of the time that is left then;
+the rest is for what cannot be foreseen, and once that is used up, too, a block is cut short while it runs. No block has
+fewer than :data:`FEWEST_STEPS` steps: a machine that is too slow for these lets playback pause, and that is told.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 
-SAFETY = 0.8
-"""Share of the time that is left until playback would pause that may be planned with: other programs run too."""
+PLANNED_SHARE = 0.8
+"""Share of the time that is left until playback would pause that a block is planned with: other programs run too."""
+USED_SHARE = 0.9
+"""Share of it that a running block may use before it is cut short."""
 FEWEST_STEPS = 4
 """Steps that a block gets however little time is left."""
+PLANNED_FROM, CUT_FROM = 4, 2
+"""The last so many steps say how long the next ones take: of a block that is planned, and of one that runs, where what
+has become slower must be seen at once."""
 LONGEST_UNSAID_PAUSE = 0.05
 """Seconds that playback may pause in all without a remark."""
 
 
 class Pace:
-    """Follows one synthesis. Playback is taken to begin with the first piece."""
+    """Follows one synthesis."""
 
     def __init__(self, started: float, clock: Callable[[], float] = time.perf_counter) -> None:
         """``started`` is when the request came, by ``clock``."""
@@ -23,12 +35,26 @@ class Pace:
         self._last: float | None = None
         self._ends = 0.0
         """When what was delivered will have been played."""
-        self._pause = 0.0
+        self.pause = 0.0
+        """Seconds that playback would have paused in all."""
         self.first_audio_seconds = 0.0
         """From the request to the first piece."""
         self.largest_gap = 0.0
         """The longest wait from one piece to the next, in seconds."""
-        self._step_seconds = self._decoder_seconds = 0.0
+        self._row_seconds: deque[float] = deque(maxlen=PLANNED_FROM)
+        """What the last steps took for each row of the network."""
+        self._frame_seconds = 0.0
+        """What decoding the last block took for each of its frames."""
+
+    @property
+    def pause_so_far(self) -> float:
+        """:attr:`pause` together with a wait that is not over yet."""
+        return self.pause + max(self._clock() - self._ends, 0.0) if self.playing else 0.0
+
+    @property
+    def playing(self) -> bool:
+        """Whether anything was delivered."""
+        return self._last is not None
 
     def delivered(self, seconds: float) -> None:
         """A piece has come that lasts ``seconds``."""
@@ -37,32 +63,61 @@ class Pace:
             self.first_audio_seconds, self._ends = now - self.started, now
         else:
             self.largest_gap = max(self.largest_gap, now - self._last)
-            self._pause += max(now - self._ends, 0.0)
+            self.pause += max(now - self._ends, 0.0)
         self._last, self._ends = now, max(self._ends, now) + seconds
 
-    def measured(self, steps: int, step_seconds: float, decoder_seconds: float) -> None:
-        """What the last block took: so many steps, in all so long, and its decoding."""
-        if steps:
-            self._step_seconds, self._decoder_seconds = step_seconds / steps, decoder_seconds
+    def stepped(self, rows: int, seconds: float) -> None:
+        """A step over so many ``rows`` of the network took ``seconds``."""
+        self._row_seconds.append(seconds / rows)
 
-    def affordable(self, most: int) -> int:
-        """How many steps the next block may take before playback would pause, at most ``most``."""
-        if self._last is None or not self._step_seconds:
-            return most
-        left = SAFETY * (self._ends - self._clock()) - self._decoder_seconds
-        return min(max(int(left / self._step_seconds), FEWEST_STEPS), most)
+    def decoded(self, frames: int, seconds: float) -> None:
+        """Decoding a block of so many ``frames`` took ``seconds``."""
+        self._frame_seconds = seconds / frames
 
-    @property
-    def pause(self) -> float:
-        """Seconds that playback would have paused in all."""
-        return self._pause
+    def affordable(self, most: int, rows: int, frames: int) -> int:
+        """How many steps the next block of ``frames`` may take before playback would pause, at most ``most``; each will
+        be over so many ``rows``."""
+        return min(max(self._fitting(PLANNED_SHARE, PLANNED_FROM, rows, frames, most), FEWEST_STEPS), most)
+
+    def still(self, taken: int, most: int, rows: int, frames: int) -> int:
+        """How many more steps the running block may take after those ``taken``, at least one and at most ``most``."""
+        return min(max(self._fitting(USED_SHARE, CUT_FROM, rows, frames, most), FEWEST_STEPS - taken, 1), most)
+
+    def _fitting(self, share: float, remembered: int, rows: int, frames: int, otherwise: int) -> int:
+        if not self.playing or not self._row_seconds:
+            return otherwise
+        left = share * (self._ends - self._clock()) - frames * self._frame_seconds
+        last = list(self._row_seconds)[-remembered:]
+        step = rows * sum(last) / len(last)
+        return max(int(left / step), 0) if step > 0 else otherwise
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What belongs on a take, as sentences."""
-        if self._pause <= LONGEST_UNSAID_PAUSE:
+        if self.pause <= LONGEST_UNSAID_PAUSE:
             return ()
         return (
-            f"Played as it came, the speech would have paused for {self._pause:.1f} s in all: this machine is too slow "
+            f"Played as it came, the speech would have paused for {self.pause:.1f} s in all: this machine is too slow "
             "for these options, or was busy.",
         )
+
+
+class AssumedPace(Pace):
+    """The pace of a machine on which every step takes the same time and nothing else any: what fits there does not
+    depend on what is measured, so that a seed gives the same speech every time."""
+
+    def __init__(self, step_seconds: float) -> None:
+        self._now, self._assumed = 0.0, step_seconds
+        super().__init__(0.0, lambda: self._now)
+
+    def stepped(self, rows: int, seconds: float) -> None:
+        self._now += self._assumed
+        self._row_seconds.append(self._assumed)
+
+    def decoded(self, frames: int, seconds: float) -> None: ...
+
+    def affordable(self, most: int, rows: int, frames: int) -> int:
+        return super().affordable(most, 1, frames)
+
+    def still(self, taken: int, most: int, rows: int, frames: int) -> int:
+        return most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from engine.errors import PlainError
 from engine.sampling.flow import Follow
+from engine.take import Measurements
 
 
 class Prompt(Protocol):
@@ -77,6 +79,16 @@ class MaskedPassages(Protocol):
     notes: tuple[str, ...]
 
 
+class Spoken(Protocol):
+    """A passage of any family that was spoken: what it cost."""
+
+    backbone_seconds: float
+    decoder_seconds: float
+    operations: float
+    """The backbone's, as they were needed, and those that the same setting without techniques needs."""
+    reference_operations: float
+
+
 @dataclass(frozen=True)
 class Sampler:
     """All that is random about one passage, drawn beforehand, and what is done with it."""
@@ -94,6 +106,21 @@ class Decoded:
     samples: np.ndarray = field(repr=False)
     mel: np.ndarray | None = field(default=None, repr=False)
     """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
+
+
+def cost_of(spoken: Sequence[Spoken]) -> Measurements:
+    """What passages cost together, as far as all families count it alike; the rest is left to be filled in."""
+    return Measurements(
+        backbone_seconds=sum(one.backbone_seconds for one in spoken),
+        decoder_seconds=sum(one.decoder_seconds for one in spoken),
+        ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
+    )
+
+
+def whole_mel(mels: Iterable[np.ndarray | None]) -> np.ndarray | None:
+    """The mel spectrograms of passages, (frames, bands) each, one behind the other; ``None`` where there is none."""
+    there = [mel for mel in mels if mel is not None]
+    return np.concatenate(there) if there else None
 
 
 def require_numbers(samples: np.ndarray) -> None:

@@ -19,12 +19,13 @@ import torch
 from torch import nn
 
 from engine.models.diffusion import DiffusionTransformer
+from engine.models.f5.unett import UNetT
 from engine.models.int8 import Int8Linear
 from engine.models.layers import SelfAttention
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
-Model = TypeVar("Model", bound=DiffusionTransformer)
+Model = TypeVar("Model", DiffusionTransformer, UNetT)
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
@@ -53,8 +54,8 @@ def in_precision(backbone: Model, precision: str) -> Model:
     return narrowed
 
 
-def _modules(backbone: DiffusionTransformer) -> Iterator[nn.Module]:
-    for block in map(backbone.block, range(backbone.layers)):
+def _modules(backbone: DiffusionTransformer | UNetT) -> Iterator[nn.Module]:
+    for block in backbone.blocks:
         yield block.attention
         yield block.feed_forward
 

@@ -16,6 +16,7 @@ from engine.models.causal import CausalTransformer
 from engine.models.fused_causal import FusedTransformer
 from engine.models.half_products import HalfProduct, Product, product
 from engine.sampling.cache import KeyValueCache
+from engine.sampling.prefixes import Prefixes
 
 
 class TokenModel(nn.Module):
@@ -41,6 +42,8 @@ class TokenModel(nn.Module):
         self.bias = None if bias is None else nn.Parameter(bias)
         self.codes = codes
         self._scores: Product | None = None
+        self.prefixes = None if isinstance(transformer, CausalTransformer) else Prefixes()
+        """What requests begin with, remembered; ``None`` where weights may change."""
 
     @property
     def rows(self) -> int:

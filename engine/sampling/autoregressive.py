@@ -34,6 +34,9 @@ class Request:
     masked_stops: int | None = None
     """How many stop ids, from the first, cannot come before ``minimum``; ``None``: all. CosyVoice's own code masks
     one."""
+    shared: int = 0
+    """How many of the prompt's first elements every request of the same voice begins with; see
+    :mod:`engine.sampling.prefixes`."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,17 @@ class Reader:
 
     def prefill(self) -> None:
         """Read all of the prompt but its last element."""
-        if self._request.embedded.shape[1] > 1:
-            self._read(self._request.embedded[:, :-1])
+        prompt = self._request.embedded[:, :-1]
+        shared = min(self._request.shared, prompt.shape[1])
+        prefixes = self.model.prefixes
+        if shared and prefixes is not None:
+            first, where = prompt[:, :shared], self._places[:shared]
+            if not prefixes.restore(self.cache, first, where):
+                self._fill(first)
+                prefixes.remember(self.cache, first, where)
+            prompt = prompt[:, shared:]
+        if prompt.shape[1]:
+            self._fill(prompt)
 
     def logits(self, tokens: Sequence[int], count: int) -> Tensor:
         """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids), float32, behind
@@ -90,9 +102,14 @@ class Reader:
             self.cache.crop(length)
 
     def _read(self, embedded: Tensor) -> Tensor:
+        return self.model.transformer(embedded, self.cache, self._next_places(embedded))
+
+    def _fill(self, embedded: Tensor) -> None:
+        self.model.transformer.fill(embedded, self.cache, self._next_places(embedded))
+
+    def _next_places(self, embedded: Tensor) -> Tensor:
         start = self.cache.length
-        places = self._places[start : start + embedded.shape[1]]
-        return self.model.transformer(embedded, self.cache, places)
+        return self._places[start : start + embedded.shape[1]]
 
 
 def places(request: Request, tokens: int) -> Tensor:

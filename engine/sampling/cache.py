@@ -28,10 +28,9 @@ class KeyValueCache:
         self.capacity = capacity
         self.length = 0
         """How many tokens count."""
-        # The keys and values of a token lie side by side, so that one copy writes both.
-        memory = torch.empty(layers, batch, capacity, 2 * heads, head_width, device=device, dtype=dtype)
-        self._memory = memory
-        self._keys, self._values = memory.transpose(2, 3).chunk(2, dim=2)
+        # One memory, so that one copy writes keys and values; each head's lie together, as they are read.
+        self._memory = torch.empty(layers, batch, 2 * heads, capacity, head_width, device=device, dtype=dtype)
+        self._keys, self._values = self._memory.chunk(2, dim=2)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), behind what counts, and return all up to
@@ -50,7 +49,7 @@ class KeyValueCache:
         """For every layer: where keys and values belong, (batch, tokens, 2 · heads, head_width), keys first; and all
         keys and all values, (batch, heads, tokens, head_width): of the first ``tokens`` places, whether these count or
         not."""
-        memory = self._memory.narrow(2, 0, tokens).unbind()
+        memory = self._memory.narrow(3, 0, tokens).transpose(2, 3).unbind()
         keys, values = (one.narrow(3, 0, tokens).unbind() for one in (self._keys, self._values))
         return memory, keys, values
 
@@ -65,9 +64,20 @@ class KeyValueCache:
         Raises :class:`ValueError` where there is no room for them.
         """
         end = self._end(tokens)
-        places = self._memory.narrow(2, self.length, tokens).unbind()
+        places = self._memory.narrow(3, self.length, tokens).transpose(2, 3).unbind()
         keys, values = (one.narrow(3, 0, end).unbind() for one in (self._keys, self._values))
         return list(zip(places, keys, values, strict=True))
+
+    def kept(self) -> Tensor:
+        """A copy of all that counts, for :meth:`restore`."""
+        return self._memory.narrow(3, 0, self.length).clone()
+
+    def restore(self, kept: Tensor) -> None:
+        """Hold what :meth:`kept` gave of a cache of the same layers, heads and batch, and nothing else."""
+        self.length = 0
+        tokens = kept.shape[3]
+        self._memory.narrow(3, 0, self._end(tokens)).copy_(kept)
+        self.length = tokens
 
     def _end(self, tokens: int) -> int:
         end = self.length + tokens

@@ -24,7 +24,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from engine.sampling.demasking_schedule import Block, commit_counts
+from engine.sampling.demasking_schedule import Block, CommitPlan
 
 TOP_SHARE = 0.1
 """Share of a codebook that codes are drawn from where they are drawn at all."""
@@ -169,20 +169,24 @@ def demask(
     first_step: int = 0,
     guide: Callable[[int], Guide] = lambda step: Guide.BOTH,
     check: Callable[[], None] = lambda: None,
+    still: Callable[[int], int] | None = None,
 ) -> Iterator[int]:
     """Fill in ``block`` of ``canvas``: yields the number of each step, from ``first_step``, when its codes are there.
 
     Steps that would commit nothing, at the end of a short block, are left out; the scores that upstream computes there
-    are not used. ``check`` is called before every step; what it raises is passed on.
+    are not used. ``check`` is called before every step; what it raises is passed on. ``still`` is asked before every
+    step but the first, with the number of those that were done in this block, how many more there may be: where it says
+    fewer than were planned, the rest is committed in as many.
     """
     codes, order, probability = (
         one[:, block.start : block.end] for one in (canvas.codes, canvas.order, canvas.probability)
     )
-    counts = commit_counts(codes.numel(), block.steps, rules.shift)
-    for step, count in enumerate(counts, first_step):
-        if not count:
-            break
+    plan, step = CommitPlan(codes.numel(), block.steps, rules.shift), first_step
+    while plan.steps:
         check()
+        if still is not None and step > first_step:
+            plan.shorten(still(step - first_step))
+        count = plan.next()
         scores = predictor.scores(canvas.codes, block.start, block.end, guide(step))
         code, log_probability, likeliest = candidates(
             scores, rules, partial(noise.classes, step, *scores.shape), normalised=predictor.normalised
@@ -195,3 +199,4 @@ def demask(
         probability[row, column] = log_probability.flatten()[places].exp()
         order[row, column] = step
         yield step
+        step += 1

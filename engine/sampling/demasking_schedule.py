@@ -37,6 +37,41 @@ def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
     return tuple(counts)
 
 
+class CommitPlan:
+    """How many codes each step of a block commits. What is left can be put into fewer steps at any time."""
+
+    def __init__(self, cells: int, steps: int, shift: float) -> None:
+        self._cells, self._shift = cells, shift
+        self._counts = list(commit_counts(cells, steps, shift))
+        self._share = 0.0
+        """Where on the way through the schedule the next step begins, from 0 to 1."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps are left; those that commit nothing, at the end of a short block, are not counted."""
+        return sum(map(bool, self._counts))
+
+    def next(self) -> int:
+        """How many codes the next step commits."""
+        self._share += (1.0 - self._share) / len(self._counts)
+        return self._counts.pop(0)
+
+    def shorten(self, steps: int) -> None:
+        """Take at most ``steps`` more, of which there is at least one: they go through the rest of the schedule in
+        equal strides."""
+        steps = max(steps, 1)
+        if steps >= self.steps:
+            return
+        left, counts = sum(self._counts), []
+        shares = np.linspace(self._share, 1.0, steps + 1)
+        times = self._shift * shares / (1.0 + (self._shift - 1.0) * shares)
+        for place, (before, after) in enumerate(itertools.pairwise(times.tolist())):
+            wanted = left if place == steps - 1 else math.ceil(self._cells * (after - before))
+            counts.append(min(wanted, left))
+            left -= counts[-1]
+        self._counts = counts
+
+
 @dataclass(frozen=True)
 class Block:
     """Frames that are committed before any behind them: ``start`` to ``end`` of the canvas, in ``steps``."""
@@ -52,10 +87,19 @@ class Block:
 
 
 def block_bounds(frames: int, size: int, first: int = 0) -> tuple[tuple[int, int], ...]:
-    """Where the blocks of a canvas begin and end: ``size`` frames at most, all nearly as long, so that none is a mere
-    rest. Where ``first`` is not 0, the first block has so many frames."""
+    """Where the blocks of a canvas begin and end: ``size`` frames at most, those of that size all nearly as long, so
+    that none is a mere rest.
+
+    Where ``first`` is not 0, the first block has so many frames, and each one behind it at most twice as many as the
+    one before: what is heard meanwhile is no longer than that.
+    """
     start = min(first, frames)
+    edges = [0, start] if start else [0]
+    grown = 2 * first
+    while 0 < grown < size and frames - start > grown:
+        start += grown
+        edges.append(start)
+        grown *= 2
     rest = math.ceil((frames - start) / size)
-    edges = [start + round((frames - start) * place / rest) for place in range(rest + 1)] if rest else [frames]
-    starts = edges if edges[0] == 0 else [0, *edges]
-    return tuple(itertools.pairwise(starts))
+    edges += [start + round((frames - start) * place / rest) for place in range(1, rest + 1)]
+    return tuple(itertools.pairwise(edges))

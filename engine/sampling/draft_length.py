@@ -10,15 +10,20 @@ from engine.techniques.speculative.planner import expected_tokens
 LONGEST = 8
 MEMORY = 15
 """How many cycles the times are the median of: one that the system interrupted does not count."""
-FORGETTING = 0.97
+ENOUGH = 3
+"""Cycles of one length whose median shows what more tokens add to a target pass."""
+GROWTH, MOST_GROWTH = 0.07, 0.15
+"""What one more token adds to a target pass over none, as is supposed at first, and at most: what is measured while the
+machine is disturbed may be anything."""
+FORGETTING = 0.98
 """What an acceptance counts for a cycle later."""
-TRIALS = 6
-"""Cycles of two lengths in turn, at first, which show what one more token adds to a target pass."""
+TRIED_EVERY, TRIED = 8, 2
+"""In every so many cycles one drafts so many tokens more, which shows what one more adds to a target pass."""
 
 
 class AdaptiveLength:
     """The draft length that gives most tokens per second, by what the last cycles accepted and took; ``start`` is where
-    it begins.
+    it begins. It can serve one request after another, and then knows from the beginning what it learnt.
 
     Expected tokens of a cycle of length K are (1 − α^(K+1)) / (1 − α), its time is K draft passes and a target pass
     over K + 1 tokens. Of equal measurements come equal lengths; the distribution of the tokens does not depend on them.
@@ -28,13 +33,14 @@ class AdaptiveLength:
         if not 1 <= start <= longest:
             raise ValueError(f"A draft length of {start} is not from 1 to {longest}.")
         self._longest = longest
-        other = start + 2 if start + 2 <= longest else max(1, start - 2)
-        self._trials = [other, start] * (TRIALS // 2)
-        self._length = self._trials.pop()
+        self._length = start
+        self._cycles = 0
         # As if half of a few had been accepted.
         self._accepted, self._checked = 2.0, 4.0
         self._draft: deque[float] = deque(maxlen=MEMORY)
-        self._target: dict[int, deque[float]] = {}
+        self._target: deque[tuple[int, float]] = deque(maxlen=TRIED_EVERY * 2 * ENOUGH)
+        """Tokens of a target pass, and its seconds."""
+        self._growth = GROWTH
 
     @property
     def acceptance(self) -> float:
@@ -44,11 +50,15 @@ class AdaptiveLength:
     @property
     def cost_ratio(self) -> float | None:
         """c: a draft pass over a target pass for one token; ``None`` before anything was measured."""
-        return median(self._draft) / self._target_seconds(1) if self._draft and self._target else None
+        if not self._draft:
+            return None
+        return median(self._draft) / (self._level() * (1 + self._growth))
 
     def choose(self) -> int:
         """The length for the next cycle."""
-        return self._length
+        if self._cycles % TRIED_EVERY != TRIED_EVERY - 1:
+            return self._length
+        return self._length + TRIED if self._length + TRIED <= self._longest else max(1, self._length - TRIED)
 
     def observe(self, drafted: int, checked: int, accepted: int, draft_seconds: float, target_seconds: float) -> None:
         """Take in one cycle: tokens that were drafted, those of them that were checked and accepted, seconds."""
@@ -57,22 +67,28 @@ class AdaptiveLength:
         self._accepted = self._accepted * FORGETTING + accepted
         self._checked = self._checked * FORGETTING + checked
         self._draft.append(draft_seconds / drafted)
-        self._target.setdefault(drafted + 1, deque(maxlen=MEMORY)).append(target_seconds)
-        if self._trials:
-            self._length = self._trials.pop()
-            return
-        draft = median(self._draft)
+        self._target.append((drafted + 1, target_seconds))
+        self._growth = self._measured_growth()
+        self._cycles += 1
+        draft, level = median(self._draft), self._level()
 
         def pace(length: int) -> float:
-            return expected_tokens(self.acceptance, length) / (length * draft + self._target_seconds(length + 1))
+            seconds = length * draft + level * (1 + self._growth * (length + 1))
+            return expected_tokens(self.acceptance, length) / seconds
 
         self._length = max(range(1, self._longest + 1), key=pace)
 
-    def _target_seconds(self, rows: int) -> float:
-        """What a target pass over ``rows`` tokens takes: on a line through the medians of those that were measured."""
-        known = {count: median(times) for count, times in self._target.items()}
-        if len(known) == 1:
-            return next(iter(known.values()))
+    def _measured_growth(self) -> float:
+        """What one more token adds to a target pass over none, from those of the lengths that came often enough."""
+        times: dict[int, list[float]] = {}
+        for rows, seconds in self._target:
+            times.setdefault(rows, []).append(seconds)
+        known = {rows: median(found) for rows, found in times.items() if len(found) >= ENOUGH}
+        if len(known) < 2:
+            return self._growth
         slope, base = linear_regression(list(known), list(known.values()))
-        # No pass over more tokens is faster, and none takes no time.
-        return base + slope * rows if base > 0 and slope > 0 else median(known.values())
+        return min(max(slope / base, 0.0), MOST_GROWTH) if base > 0 else self._growth
+
+    def _level(self) -> float:
+        """What a target pass over none would take, by what the last ones took."""
+        return median(seconds / (1 + self._growth * rows) for rows, seconds in list(self._target)[-MEMORY:])

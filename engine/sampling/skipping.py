@@ -147,12 +147,17 @@ def advance(
     memory: ModuleMemory | None,
     branches: int,
     in_place: bool = False,
+    add_to: Callable[[Tensor, Tensor], None] | None = None,
 ) -> Tensor:
     """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``duty`` says.
 
     ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
-    any number of its leading rows. The memory of a step that keeps nothing is left as it was.
+    any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``, where there
+    is one, adds ``gate * output`` to ``hidden`` by itself: that serves where nobody needs the output.
     """
+    if add_to is not None and in_place and duty == Duty():
+        add_to(hidden, gate)
+        return hidden
     if duty.action is Action.TS:
         output = memory.recalled(duty.reach)
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)

@@ -1,11 +1,6 @@
 """Speculative decoding: a small model drafts tokens one by one, the target checks all of them in one pass.
 
-A drafted token x stays with probability min(1, q(x) / p(x)) + β, where p and q are the distributions that draft and
-target really draw from. The first that does not is drawn anew from what q has more than p; when all stay, one more
-comes from q. With the tolerance β = 0 the tokens are distributed exactly as the target's own (Leviathan et al.,
-arXiv 2211.17192); β > 0 is speech speculative decoding (SSD, Lin et al., arXiv 2505.15380, algorithm 1). Ids that end
-speech, and ids that the target would not draw at all, never profit from β: the paper leaves this open, and a tolerated
-stop id would cut speech short.
+Which of them stay, and what the next token is drawn from, says a rule of :mod:`engine.sampling.verification`.
 """
 
 from __future__ import annotations
@@ -20,21 +15,7 @@ from engine.models.token_model import TokenModel
 from engine.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, mask_stops, places
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.tokens import TokenSampler, draw
-
-
-def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor | None = None) -> Tensor:
-    """With which probability an id is accepted, min(1, q / p) + β; may exceed 1. ``exempt`` marks ids without β.
-
-    ``draft`` holds p and ``target`` q, both (…, ids); 0 / 0 counts as 0.
-    """
-    ratio = torch.where(target > 0, target / draft, 0.0).clamp(max=1.0)
-    return ratio + tolerance if exempt is None else ratio + tolerance * ~exempt
-
-
-def residual(draft: Tensor, target: Tensor) -> Tensor:
-    """Where a rejected token's place is filled from: max(0, q − p), up to its sum; q where there is nothing left."""
-    more = (target - draft).clamp_(min=0.0)
-    return more if more.sum() > 0 else target
+from engine.sampling.verification import Rule, by_block, by_token
 
 
 def speculate(
@@ -47,14 +28,20 @@ def speculate(
     draft_length: int | AdaptiveLength = 3,
     check: Check = lambda: None,
     draft_request: Request | None = None,
+    *,
+    block: bool = False,
 ) -> Decoding:
     """Cycles of one to ``draft_length`` + 1 tokens, until a stop id or the greatest length. ``draft_request`` is what
     the draft reads, where it has tables of its own that its prompt is embedded with, or reads less of it; everything
-    but prompt and positions is taken from ``request``.
+    but prompt and positions is taken from ``request``. A draft is verified token by token with ``tolerance``, or as a
+    ``block``, which has none.
 
-    Random numbers are used in this order: one for each drafted token, one for each checked token, one for the token
-    that the target adds. Raises what ``check`` raises.
+    Random numbers are used in this order: one for each drafted token, those of the rule, one for the token that the
+    target adds. Raises what ``check`` raises.
     """
+    if block and tolerance:
+        raise ValueError(f"Drafts that are verified as a whole have no tolerance, so not one of {tolerance:g}.")
+    rule = by_block if block else by_token(tolerance, target.codes)
     if (draft.codes, draft.rows) != (target.codes, target.rows):
         raise ValueError(f"A draft of {draft.rows} ids cannot draft for a target of {target.rows}.")
     tokens: list[int] = []
@@ -80,7 +67,7 @@ def speculate(
             read = time.perf_counter()
             drafted, proposals = _drafted(drafter, request, sampler, uniforms, tokens, wanted)
             proposed = time.perf_counter()
-            cycle = _verified(reader, request, sampler, uniforms, tokens, drafted, proposals, tolerance)
+            cycle = _verified(reader, request, sampler, uniforms, tokens, drafted, proposals, rule)
         finished = time.perf_counter()
         tokens.extend(cycle.tokens)
         stopped = cycle.stopped
@@ -136,7 +123,7 @@ def _verified(
     tokens: Sequence[int],
     drafted: tuple[int, ...],
     proposals: Sequence[Tensor],
-    tolerance: float,
+    rule: Rule,
 ) -> Cycle:
     """What the target makes of ``drafted``; times are left out."""
     codes = reader.model.codes
@@ -145,22 +132,15 @@ def _verified(
     rows = len(sequence) - len(tokens) + 1
     logits = mask_stops(reader.logits(sequence, rows), reader.model, request, len(sequence))
     checks = sampler.probabilities(logits, sequence)
-    probabilities: list[float] = []
-    accepted = 0
-    for token, proposal, checked in zip(drafted, proposals, checks, strict=False):
-        p, q = float(proposal[token]), float(checked[token])
-        tolerated = tolerance if token < codes and q > 0 else 0.0
-        probabilities.append(min(1.0, min(1.0, q / p) + tolerated))
-        if uniforms() >= probabilities[-1]:
-            break
-        accepted += 1
+    verdict = rule(drafted, proposals, checks, uniforms)
+    accepted = verdict.accepted
     stays = drafted[:accepted]
     if accepted == len(drafted) and ends:
-        return Cycle(stays[:-1], drafted, accepted, "accepted", tuple(probabilities), stopped=True)
+        return Cycle(stays[:-1], drafted, accepted, "accepted", verdict.acceptance, stopped=True)
     if accepted < len(drafted):
-        fate, rest = "resampled", residual(proposals[accepted], checks[accepted])
+        fate = "resampled"
     else:
-        fate, rest = ("bonus" if drafted else "decoded"), checks[accepted]
-    added = draw(rest, uniforms())
+        fate = "bonus" if drafted else "decoded"
+    added = draw(verdict.rest, uniforms())
     stopped = added >= codes
-    return Cycle(stays if stopped else (*stays, added), drafted, accepted, fate, tuple(probabilities), stopped)
+    return Cycle(stays if stopped else (*stays, added), drafted, accepted, fate, verdict.acceptance, stopped)

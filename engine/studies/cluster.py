@@ -19,6 +19,7 @@ from engine import failures
 from engine.errors import StudyError
 from engine.models.base import Observer, SpeechModel
 from engine.observers import SilentObserver
+from engine.studies.extras import NO_CLUSTER
 from engine.studies.running import Lost
 from engine.studies.tasks import Equipment, Outcome, Task
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The address of a cluster of this machine alone, made for the study."""
+_ATTEMPTS = 2
+"""To begin one: Ray gives it half a minute, which a machine that does much else may not keep."""
+_QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 _POLL_SECONDS = 0.2
 PATIENCE_SECONDS = 120.0
 """How long to wait for a worker while there is none."""
@@ -112,21 +116,20 @@ class Cluster:
         try:
             import ray
         except ImportError as error:
-            raise StudyError(
-                "Running on a cluster needs ray, which is not installed; run: pip install 'paretone[cluster]'"
-            ) from error
+            raise StudyError(NO_CLUSTER) from error
         self._ray = ray
         if not ray.is_initialized():
             observer.status("Connecting to Ray")
-            address = None if self._address == LOCAL else self._address
-            more = {"include_dashboard": False} if address is None else {}
-            try:
-                ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
-            except Exception as error:  # Ray raises plain exceptions where a node takes too long to begin.
-                raise StudyError(
-                    f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray start "
-                    "--head', or give --ray local."
-                ) from error
+            if self._address == LOCAL:
+                _begin_here(ray)
+            else:
+                try:
+                    ray.init(address=self._address, **_QUIET)
+                except Exception as error:
+                    raise StudyError(
+                        f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray "
+                        f"start --head', or give the address {LOCAL!r} for one of this machine alone."
+                    ) from error
             self._ours = True
         return ray
 
@@ -230,6 +233,21 @@ class Cluster:
         """Who did how much, and what happened."""
         done = ", ".join(f"{count} on node {node[:8]}" for node, count in self._made.items())
         return [*([f"Tasks done: {done}."] if done else []), *self._log]
+
+
+def _begin_here(ray: ModuleType) -> None:
+    """Make a cluster of this machine alone. Raises :class:`StudyError`."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            ray.init(include_dashboard=False, **_QUIET)
+            return
+        except Exception as error:  # Ray raises plain exceptions where a node takes too long to begin.
+            ray.shutdown()
+            if not left:
+                raise StudyError(
+                    f"Ray could not begin on this machine ({_first_line(error)}); try again when less is running, or "
+                    "run the study without Ray."
+                ) from error
 
 
 def _first_line(error: BaseException) -> str:

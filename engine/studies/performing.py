@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from engine import device
+from engine.audio.spectrogram import drawn_or_heard
 from engine.errors import Cancelled, PlainError
 from engine.failures import is_out_of_memory, sentence
 from engine.measure.evaluation.judges import Judge, Verdict, judge_named
@@ -18,7 +19,7 @@ from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.signal import of_its_own
 from engine.measure.timing import clock_name, stopwatch
-from engine.models.base import Observer, SpeechModel, flow_model, whole
+from engine.models.base import Observer, ProgressObserver, SpeechModel, flow_model, whole
 from engine.studies.study import Spoken
 from engine.studies.tasks import (
     Equipment,
@@ -78,9 +79,10 @@ class Performer:
             }
         return self._model
 
-    def carry_out(self, task: Task, observer: Observer) -> Outcome:
-        """Do ``task``; what goes wrong with it comes back as :class:`Failed`. Raises :class:`Cancelled`, and
-        :class:`PlainError` where nothing can be done at all because model or judges cannot be loaded."""
+    def carry_out(self, task: Task, observer: ProgressObserver) -> Outcome:
+        """Do ``task``, telling ``observer`` how far a calibration is; what goes wrong with it comes back as
+        :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` where nothing can be done at all because
+        model or judges cannot be loaded."""
         self.equip(observer)
         started = time.perf_counter()
         try:
@@ -99,7 +101,7 @@ class Performer:
             return Failed(task, text, time.perf_counter() - started, whole_setting)
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
-    def _prepare(self, task: Prepare, observer: Observer, started: float) -> Prepared:
+    def _prepare(self, task: Prepare, observer: ProgressObserver, started: float) -> Prepared:
         model = flow_model(self._model, "Calibrating")
         belonging = model.belonging(task.setting)
         engaged = task.setting.engaged("ditreducio")
@@ -123,7 +125,7 @@ class Performer:
         verdicts = self._verdicts(task.spoken, samples, rate)
         return Referred(task, verdicts, time.perf_counter() - started)
 
-    def _speak(self, task: Speak, observer: Observer, started: float) -> Made | Failed:
+    def _speak(self, task: Speak, observer: ProgressObserver, started: float) -> Made | Failed:
         model, spoken = self._model, task.spoken
         reason = problem(model.info, task.setting, task.tables)
         if reason:
@@ -156,7 +158,7 @@ class Performer:
                 peak_memory_bytes=memory.peak_bytes,
                 device=synthesis.measurements.device or device.title(self._device),
             ),
-            trace=Trace(mel=synthesis.trace.mel if first else None),
+            trace=Trace(mel=drawn_or_heard(synthesis.trace.mel, samples, synthesis.sample_rate) if first else None),
             notes=synthesis.notes,
             machine=self._machine,
         )
@@ -172,10 +174,11 @@ class Performer:
 
 
 class _Quiet:
-    """Passes on whether the study was cancelled, and nothing else: its progress is counted in takes."""
+    """Passes on whether the study was cancelled, and how far a calibration is: steps and pieces are not told."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: ProgressObserver) -> None:
         self.check = observer.check
+        self.progress = observer.progress
 
     def status(self, text: str) -> None:
         self.check()
@@ -187,7 +190,4 @@ class _Quiet:
         self.check()
 
     def similarities(self, similarities: np.ndarray) -> None:
-        self.check()
-
-    def progress(self, done: int, total: int) -> None:
         self.check()

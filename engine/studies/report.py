@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -24,8 +25,8 @@ from engine.studies.search import answer
 from engine.studies.space import Search
 from engine.studies.store import Store
 from engine.studies.study import duration
-from engine.studies.wording import setting_title
-from engine.techniques import technique
+from engine.studies.wording import answer_words, reference_lines, search_in, setting_title, short_title
+from engine.studies.writing import to_toml
 from engine.techniques.spade.record import FILE as LAYERS
 
 AUDIO_BYTES = 30 * 2**20
@@ -44,7 +45,7 @@ auto; }
 """
 
 
-def write_report(results: Results, place: Path, search: Search | None = None) -> tuple[Path, ...]:
+def write_report(results: Results, place: Path) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
     Of a study that leaves out layers also their importance, as SPADE reads it.
 
@@ -53,7 +54,7 @@ def write_report(results: Results, place: Path, search: Search | None = None) ->
     if not any(one.finished for one in results.settings):
         raise StudyError(f"The study in {results.folder} has no finished take yet; run it first.")
     made = {
-        "report.html": to_html(results, search),
+        "report.html": to_html(results),
         "results.csv": to_csv(results),
         "takes.csv": takes_csv(results),
         "results.tex": to_latex(results),
@@ -178,8 +179,9 @@ def _tex(text: str) -> str:
 
 
 # --- The page ---------------------------------------------------------------------------------------------------------
-def to_html(results: Results, search: Search | None = None) -> str:
+def to_html(results: Results) -> str:
     """The whole page."""
+    search = search_in(results)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
@@ -211,14 +213,7 @@ def _summary(results: Results) -> str:
 
 def _answer(search: Search, results: Results) -> list[str]:
     told = answer(search, results.trials)
-    rows = []
-    for one in told.trials:
-        setting = results.setting(one.setting)
-        values = ", ".join(
-            f"{metric(name).title} {value:.4g}"
-            for name, value in zip(search.objectives, one.outcome["values"], strict=True)
-        )
-        rows.append(f"<li>{escape(setting_title(setting))}: {escape(values)}</li>")
+    rows = [f"<li>{escape(answer_words(one, search, results))}</li>" for one in told.trials]
     found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial keeps to it.</p>"
     return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{told.words}</p>"]
 
@@ -245,18 +240,13 @@ def _points(results: Results, x: str, y: str) -> list[Point]:
         across, down = one.figures.get(x), one.figures.get(y)
         if across is None or down is None:
             continue
-        names = " + ".join(_short(each.technique) for each in one.setting.techniques) or "No technique"
+        names = " + ".join(short_title(each.technique) for each in one.setting.techniques) or "No technique"
         label = f"{setting_title(one)}: {metric(x).title} {across.value:.4g}, {metric(y).title} {down.value:.4g}"
         intervals = (across.low, across.high), (down.low, down.high)
         on_front = one.key in best
         mark = str(number) if on_front else ""
         points.append(Point(across.value, down.value, *intervals, names, label, mark, on_front))
     return points
-
-
-def _short(name: str) -> str:
-    """A technique's title without what stands in brackets."""
-    return technique(name).title.partition(" (")[0]
 
 
 def _table(results: Results) -> str:
@@ -285,14 +275,7 @@ def _figure(one: SettingResult, each: Metric) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [
-        f"{metric(name).title} of the same judge on the reference speech: {figure.value:.2%} ({figure.low:.2%}–"
-        f"{figure.high:.2%}, {figure.n} recordings): below that, no difference can be heard by it."
-        for name, figure in results.references.items()
-    ]
-    if results.no_reference:
-        lines.append(f"No reference speech for the judges' own errors: {results.no_reference}")
-    lines += [f"Could not be made: {sentence}" for sentence in results.failures]
+    lines = [*reference_lines(results), *(f"Could not be made: {sentence}" for sentence in results.failures)]
     return [f"<p>{escape(line)}</p>" for line in lines]
 
 
@@ -351,17 +334,24 @@ def _definitions(results: Results) -> list[str]:
 
 
 def _origin(results: Results) -> list[str]:
-    definition = json.dumps(dict(results.definition), indent=1, ensure_ascii=False)
-    file = Path(results.file).name if results.file else "study.json"
+    file = Path(results.file).name if results.file else "study.toml"
+    definition = written(results.definition, file)
     return [
         "<h2>Machine</h2>",
         *(f"<p>{escape(machine)}</p>" for machine in results.machines),
         *(f"<p>Speed-ups are measured by {escape(clock)}.</p>" for clock in results.clocks),
         "<h2>To repeat it</h2>",
         f"<pre>paretone study run {escape(_quoted(file))}\nparetone study export {escape(_quoted(file))}</pre>",
-        f"<p>{escape(file)} was, as JSON (which <code>paretone study run</code> reads as well):</p>",
+        f"<p>with {escape(file)}:</p>",
         f"<pre>{escape(definition)}</pre>",
     ]
+
+
+def written(definition: Mapping[str, object], file: str) -> str:
+    """A study's definition as its file has it: JSON where the name ends so, else TOML."""
+    if file.endswith(".json"):
+        return json.dumps(dict(definition), indent=1, ensure_ascii=False)
+    return to_toml(definition)
 
 
 def _quoted(name: str) -> str:

@@ -79,6 +79,18 @@ class Heard:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """One take that could not be made."""
+
+    cell: Cell
+    sentence: str
+    """Why."""
+    text: str = ""
+    """What was to be said; empty where no take of that utterance is there to tell."""
+    voice: str = ""
+
+
+@dataclass(frozen=True)
 class Results:
     """What a study found so far."""
 
@@ -101,12 +113,17 @@ class Results:
     clocks: tuple[str, ...] = ()
     """What speed-ups are measured by."""
     trials: tuple[StoredTrial, ...] = ()
-    failures: tuple[str, ...] = ()
-    """Sentences that say why takes could not be made."""
+    failed: tuple[Failure, ...] = ()
+    """Takes that could not be made."""
     busy_seconds: float = 0.0
     """Wall seconds that workers were busy with takes and calibrations, warm-up and judging included."""
     damage: str = ""
     """What is wrong with the study's file, or ``""``."""
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Sentences that say why takes could not be made, each once."""
+        return tuple(dict.fromkeys(one.sentence for one in self.failed))
 
     def setting(self, key: str) -> SettingResult | None:
         """The setting called ``key``."""
@@ -172,9 +189,16 @@ def results(store: Store) -> Results:
         tuple(dict.fromkeys(take.machine for take in takes)),
         tuple(dict.fromkeys(take.clock for take in takes)),
         store.trials(),
-        tuple(dict.fromkeys(store.failures().values())),
+        _failed(store, takes),
         sum(take.busy_seconds for take in takes) + store.preparing_seconds,
         store.damage,
+    )
+
+
+def _failed(store: Store, takes: Iterable[StoredTake]) -> tuple[Failure, ...]:
+    said = {take.cell.utterance: (take.text, take.voice) for take in takes}
+    return tuple(
+        Failure(cell, sentence, *said.get(cell.utterance, ("", ""))) for cell, sentence in store.failures().items()
     )
 
 

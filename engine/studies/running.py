@@ -6,17 +6,17 @@ there. Pausing lets them finish.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from engine import locks
 from engine.errors import SettingError, StudyError
 from engine.measure.against import compared
 from engine.measure.fidelity import log_mel_distance
-from engine.models.base import Observer, SpeechModel
+from engine.models.base import Observer, ProgressObserver, SpeechModel
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
 from engine.studies.store import Store, StoredTake
@@ -34,6 +34,7 @@ from engine.studies.tasks import (
     Task,
     take_id,
 )
+from engine.studies.wording import described
 from engine.take import Metrics
 
 FINISHED, PAUSED = "finished", "paused"
@@ -47,6 +48,12 @@ class Follower(Protocol):
 
     def status(self, text: str) -> None:
         """Called when another part begins."""
+
+    def begun(self, title: str, done: int, total: int) -> None:
+        """Called when a task begins: what it is, and how many are done."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called while a calibration goes on in this process: how far it is, in units of its own."""
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         """Called after every task."""
@@ -77,7 +84,7 @@ class Crew(Protocol):
     def start(self, worker: object, task: Task) -> None:
         """Give a worker its task."""
 
-    def wait(self, observer: Observer) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: ProgressObserver) -> list[tuple[object, Outcome | Lost]]:
         """What came back, once something has. Raises :class:`StudyError` where nobody is left to work."""
 
     @property
@@ -113,7 +120,7 @@ class Alone:
     def start(self, worker: object, task: Task) -> None:
         self._task = task
 
-    def wait(self, observer: Observer) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: ProgressObserver) -> list[tuple[object, Outcome | Lost]]:
         try:
             return [("here", self._performer.carry_out(self._task, observer))]
         finally:
@@ -168,6 +175,7 @@ class _Run:
                     task = self._queue.next(worker)
                     if task is not None:
                         self._crew.start(worker, task)
+                        self._follower.begun(self._title(task), *self._queue.progress)
             if not self._queue.busy:
                 if pausing:
                     return PAUSED
@@ -188,6 +196,14 @@ class _Run:
         if self._searcher is not None:
             self._queue.coming = self._searcher.left
         self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._crew.size))
+
+    def _title(self, task: Task) -> str:
+        """A task in words."""
+        if isinstance(task, Refer):
+            return "reference speech"
+        candidate = self._candidates[task.key if isinstance(task, Prepare) else task.cell.setting]
+        title = candidate.name or described(candidate.setting)
+        return f"calibrating {title}" if isinstance(task, Prepare) else title
 
     # --- Searching ----------------------------------------------------------------------------------------------------
     def _ask(self) -> None:
@@ -278,15 +294,10 @@ class _Run:
 def alone_with(folder: Path) -> Iterator[None]:
     """Hold the study in ``folder``, so that no other process runs it. A process that dies lets go of it by itself.
 
-    Raises :class:`StudyError` where another one holds it.
+    Raises :class:`StudyError` where another one holds it, and :class:`OSError` where the folder cannot be used.
     """
-    lock = sqlite3.connect(folder / "running.sqlite", timeout=0.0, isolation_level=None)
     try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        lock.close()
+        with locks.held(folder / "running.sqlite"):
+            yield
+    except locks.TakenError as error:
         raise StudyError(f"The study in {folder} is being run by another process; wait for it, or stop it.") from error
-    try:
-        yield
-    finally:
-        lock.close()

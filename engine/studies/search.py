@@ -18,6 +18,7 @@ from engine.errors import SettingError, StudyError
 from engine.knobs import Values, checked
 from engine.measure.metrics import metric
 from engine.models import catalogue
+from engine.studies.extras import NO_SEARCH
 from engine.studies.front import costs_of, front
 from engine.studies.results import figures_of
 from engine.studies.space import Axis, Range, Search
@@ -62,9 +63,7 @@ class Searcher:
         try:
             import optuna
         except ImportError as error:
-            raise StudyError(
-                "A search needs optuna, which is not installed; run: pip install 'paretone[search]'"
-            ) from error
+            raise StudyError(NO_SEARCH) from error
         assert study.search is not None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna

@@ -33,6 +33,10 @@ PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 """Where a setting of a study comes from."""
 _LARGEST_BYTES = 4 * 2**20
+_ONE_NAME = (
+    "In one table a name stands once; where an option and a technique share it, quote the technique's knob: "
+    '"steps.steps" = [5, 7] beside steps = [8, 16].'
+)
 
 
 @dataclass(frozen=True)
@@ -150,11 +154,22 @@ def read(path: str | Path) -> Study:
         )
     try:
         text = content.decode("utf-8-sig")
-        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        data = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise StudyError(f"{path} is no study: it is no {kind} ({error}).") from error
+        # What tomllib says of a name that is there twice, in its several words.
+        hint = f" {_ONE_NAME}" if str(error).startswith("Cannot ") else ""
+        raise StudyError(f"{path} is no study: it is no {kind} ({error}).{hint}") from error
     return parse(data, str(path), path.parent)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """One table of a JSON file; raises :class:`ValueError` for a name that is there twice, as TOML does."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
+        raise ValueError(f"Cannot have {twice!r} twice in one table")
+    return made
 
 
 def results_folder(file: str | Path) -> Path:

@@ -1,12 +1,64 @@
-"""How settings of a study are called. Torch-free."""
+"""How settings of a study are called, and what is said of its search. Torch-free."""
 
 from __future__ import annotations
 
 from engine.knobs import Choice, Knob
+from engine.measure.metrics import Metric, metric
 from engine.models import catalogue
 from engine.setting import Engaged, Setting
-from engine.studies.results import SettingResult
+from engine.studies.results import VERDICTS, Results, SettingResult
+from engine.studies.search import answer
+from engine.studies.space import Search, search_of
+from engine.studies.store import StoredTrial
+from engine.studies.study import duration
 from engine.techniques import technique
+
+_SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
+"""Metrics in short tables besides those of judges."""
+
+
+def shown(results: Results) -> tuple[Metric, ...]:
+    """The metrics that short tables have: speed, fidelity and what judges said, as far as they were measured."""
+    names = [name for name in (*_SHOWN, *VERDICTS) if any(name in one.figures for one in results.settings)]
+    return tuple(metric(name) for name in names)
+
+
+def search_in(results: Results) -> Search | None:
+    """What a study looks for, read from its own file; ``None`` where it does not search."""
+    if "search" not in results.definition:
+        return None
+    return search_of(results.definition["search"], catalogue.entry(results.model))
+
+
+def answer_lines(search: Search, results: Results) -> list[str]:
+    """What is looked for, how the trials went, what they found and what that took, in sentences."""
+    told = answer(search, results.trials)
+    lines = [search.words, told.words]
+    lines += [f"Trial {one.number}: {answer_words(one, search, results)}." for one in told.trials]
+    if not told.trials and told.complete:
+        lines.append("No trial keeps to it: widen the space, loosen a bound, or allow more trials.")
+    return [*lines, f"It took {duration(results.busy_seconds)} of computing."]
+
+
+def reference_lines(results: Results) -> list[str]:
+    """What judges made of the reference speech, or why there is none, in sentences."""
+    lines = [
+        f"{metric(name).title} of the same judge on the reference speech: {figure.value:.2%} ({figure.low:.2%}–"
+        f"{figure.high:.2%}, {figure.n} recordings); below that, it can tell no two settings apart."
+        for name, figure in results.references.items()
+    ]
+    if results.no_reference:
+        lines.append(f"No reference speech for the judges' own errors: {results.no_reference}")
+    return lines
+
+
+def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
+    """A trial's setting with what it reached of the objectives."""
+    figures = ", ".join(
+        f"{metric(name).title} {value:.4g}"
+        for name, value in zip(search.objectives, trial.outcome["values"], strict=True)
+    )
+    return f"{setting_title(results.setting(trial.setting))}: {figures}"
 
 
 def setting_title(one: SettingResult) -> str:
@@ -27,6 +79,11 @@ def described(setting: Setting) -> str:
     return ", ".join([*(techniques or ["baseline"]), *options])
 
 
+def short_title(name: str) -> str:
+    """The title of the technique called ``name`` without what stands in brackets."""
+    return technique(name).title.partition(" (")[0]
+
+
 def _technique(one: Engaged) -> str:
     """A technique with its first knob, and all others that are not at their defaults."""
     declared = technique(one.technique)
@@ -35,7 +92,7 @@ def _technique(one: Engaged) -> str:
         for index, knob in enumerate(declared.knobs)
         if knob.name in one.knobs and (index == 0 or one.knobs[knob.name] != knob.default)
     ]
-    return " ".join([declared.title, *parts])
+    return " ".join([short_title(one.technique), *parts])
 
 
 def _knob(knob: Knob, value: object, first: bool) -> str:

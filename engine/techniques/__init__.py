@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
-from engine.knobs import Values, checked
+from engine.knobs import Knob, Values, checked
 from engine.setting import Difference, Engaged, Setting
 from engine.techniques import (
     blockwise,
@@ -65,6 +66,12 @@ def technique(name: str) -> Technique:
     return found
 
 
+def applying_to(family: str, options: Iterable[Knob]) -> tuple[Technique, ...]:
+    """The techniques for a model of ``family`` that has these ``options``."""
+    names = {knob.name for knob in options}
+    return tuple(one for one in TECHNIQUES if family in one.families and names.issuperset(one.options))
+
+
 def wording(difference: Difference) -> str:
     """What a difference is of, in words for people: "DiTReducio, Threshold δ"."""
     name, _, knob = difference.what.partition(".")
@@ -84,6 +91,18 @@ def reshaped(setting: Setting, options: Values) -> Values:
     for one in setting.techniques:
         options = technique(one.technique).reshape(options, knobs_of(one))
     return options
+
+
+def in_force(info: ModelInfo, setting: Setting, options: Values) -> Values:
+    """``options``, the complete ones of the loaded model, as they are with the techniques of ``setting``.
+
+    Raises :class:`SettingError` where that is not for the model, or where techniques cannot be used together.
+    """
+    found = checked(info.knobs, reshaped(setting, options), info.title)
+    reason = conflict(setting)
+    if reason:
+        raise SettingError(reason)
+    return found
 
 
 def require_family(info: ModelInfo, setting: Setting) -> None:

@@ -2,7 +2,13 @@
 
 The whole canvas passes the network at every step, with everything behind the block still masked; only frames of the
 block may be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later
-ones take as many as the audio that is already there leaves time for, at most so many that playback never has to wait.
+ones take as many as the audio that is already there leaves time for, so that playback never has to wait; one that turns
+out too slow is cut short while it runs (:mod:`engine.models.pacing`). A machine on which not even the fewest steps fit
+lets playback pause, and the take says so.
+
+What a seed fixes: how long the canvas is, where its blocks begin, all random numbers, and what the first block says;
+the rest of the speech, too, as long as steps do not follow measured times. For that, either all blocks take their
+steps, or as many as would fit if a step lasted a time that is given (``step_time``).
 
 Which codes are committed when is another process than upstream's, which fills in the first codebook of the whole clip
 before any deeper one; so what is said differs, and has to be judged. Looking ahead no further than some frames saves
@@ -37,7 +43,9 @@ class Blockwise:
     later_steps: int
     """Steps of the blocks behind it; where ``adaptive``, at most."""
     adaptive: bool
-    """Whether later blocks take only as many steps as playback leaves time for."""
+    """Whether later blocks take only as many steps as playback leaves time for, as it is measured."""
+    step_seconds: float
+    """Where they do not: how long a step is taken to last, so that they have as many as then fit; 0: all."""
     look_ahead: int | None
     """How many frames behind a block the network sees; ``None``: all."""
 
@@ -51,6 +59,7 @@ class Blockwise:
             int(knobs["first_steps"]),
             int(knobs["later_steps"]),
             bool(knobs["adaptive"]),
+            float(knobs["step_time"]) / 1000,
             ahead or None,
         )
 
@@ -58,7 +67,7 @@ class Blockwise:
 def describe(knobs: Values) -> str:
     """How speech comes."""
     plan = Blockwise.of(knobs)
-    later = f"up to {plan.later_steps}" if plan.adaptive else str(plan.later_steps)
+    later = f"up to {plan.later_steps}" if plan.adaptive or plan.step_seconds else str(plan.later_steps)
     ahead = "" if plan.look_ahead is None else f", looking {plan.look_ahead} frames ahead"
     return (
         f"{plan.first_size} frames in {plan.first_steps} steps first, then blocks of {plan.size} in {later} "
@@ -89,7 +98,7 @@ TECHNIQUE = Technique(
         Number(
             "block",
             "Block",
-            "Frames that are filled in together, once speech has begun (40 ms each).",
+            "Frames that are filled in together at most, once speech has begun (40 ms each).",
             default=32,
             unit="frames",
             minimum=8,
@@ -100,8 +109,8 @@ TECHNIQUE = Technique(
             "first_block",
             "First block",
             "Frames of the first block: fewer are heard sooner. The decoder needs some of the next block's frames "
-            "before the last of them can be heard.",
-            default=16,
+            "before the last of them can be heard; what can be heard at once has to last until that block is there.",
+            default=24,
             unit="frames",
             minimum=4,
             maximum=250,
@@ -128,8 +137,20 @@ TECHNIQUE = Technique(
         Switch(
             "adaptive",
             "Follow the time that is left",
-            "Gives later blocks only as many steps as fit before what was heard runs out.",
+            "Gives later blocks only as many steps as fit before what was heard runs out; the same seed may then speak "
+            "otherwise another time.",
             default=True,
+        ),
+        Number(
+            "step_time",
+            "Assumed step",
+            "Where steps do not follow measured times: later blocks take as many as fit if a step lasts so long, which "
+            "is the same every time; 0 gives each of them all its steps.",
+            default=0.0,
+            unit="ms",
+            minimum=0.0,
+            maximum=1000.0,
+            step=5.0,
         ),
         Number(
             "look_ahead",

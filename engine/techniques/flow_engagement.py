@@ -11,17 +11,16 @@ from engine.models.base import FLOW, ModelInfo, OperationCounts, WeightSet
 from engine.sampling.guidance import needed_branches
 from engine.setting import Setting
 from engine.techniques import (
-    conflict,
     ditreducio,
     error_curve,
     first_block,
     guidance_free,
     guidance_interval,
+    in_force,
     knobs_of,
     precision,
     remarks,
     require_family,
-    reshaped,
 )
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 from engine.techniques.launching import PLAIN, Launching, launching
@@ -85,19 +84,17 @@ def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable]
         raise SettingError(f"{info.title} does not go from noise to speech; strategy tables are not for it.")
     reference = _one_branch_where_trained(info, checked(info.knobs, setting.options, info.title))
     weights = _weights(info, setting)
-    options = checked(info.knobs, reshaped(setting, reference), info.title)
-    reason = conflict(setting)
-    if reason:
-        raise SettingError(reason)
+    options = in_force(info, setting, reference)
     fingerprint = weights.fingerprint if weights else info.fingerprint
     belonging = Belonging.of(info.id, fingerprint, info.variant, info.knobs, options)
     table = _table(info, setting, artefacts, belonging)
-    notes = (*remarks(setting, options), *_notes(info, setting, options, weights, table))
+    computed_in, fallen_back = precision.computed_in(info, setting)
+    notes = (*remarks(setting, options), *fallen_back, *_notes(info, setting, options, weights, table))
     return Engagement(
         options,
         reference,
         belonging,
-        _precision(info, setting),
+        computed_in,
         weights,
         table,
         notes,
@@ -137,15 +134,6 @@ def _one_branch_where_trained(info: ModelInfo, options: Values) -> Values:
 def _weights(info: ModelInfo, setting: Setting) -> WeightSet | None:
     entry = setting.engaged(guidance_free.NAME)
     return None if entry is None else guidance_free.chosen(info, entry, float(knobs_of(entry)["weight"]))
-
-
-def _precision(info: ModelInfo, setting: Setting) -> str:
-    entry = setting.engaged(precision.NAME)
-    if entry is None:
-        return "float32"
-    wanted = str(knobs_of(entry)["precision"])
-    precision.require_offered(info, wanted)
-    return wanted
 
 
 def _table(

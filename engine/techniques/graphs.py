@@ -27,11 +27,13 @@ class Graphing:
     """Lengths are rounded up to multiples of this; 1: every length has a graph of its own."""
     most: int
     """How many graphs are kept."""
+    share: float
+    """How much of the device's memory they may hold together, at most 1."""
 
     @classmethod
     def of(cls, knobs: Values) -> Graphing:
         """What the technique's knobs come to."""
-        return cls(int(knobs["bucket"]), int(knobs["most"]))
+        return cls(int(knobs["bucket"]), int(knobs["most"]), int(knobs["share"]) / 100)
 
 
 def require_offered(info: ModelInfo, name: str) -> None:
@@ -60,7 +62,7 @@ def describe(knobs: Values) -> str:
     """What is recorded."""
     graphing = Graphing.of(knobs)
     lengths = "every length" if graphing.bucket == 1 else f"lengths rounded up to {graphing.bucket}"
-    return f"one graph for {lengths}, {graphing.most} kept"
+    return f"one graph for {lengths}, at most {graphing.most} kept, in {graphing.share:.0%} of the memory"
 
 
 TECHNIQUE = Technique(
@@ -88,6 +90,17 @@ TECHNIQUE = Technique(
             default=8,
             minimum=1,
             maximum=64,
+            whole=True,
+        ),
+        Number(
+            "share",
+            "Memory for graphs",
+            "What they may hold together. What a graph takes is measured when it is recorded; one that takes more than "
+            "this by itself is not kept, and its forwards run without.",
+            default=20,
+            unit="% of the card's",
+            minimum=1,
+            maximum=90,
             whole=True,
         ),
     ),

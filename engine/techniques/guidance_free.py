@@ -36,6 +36,12 @@ def require_guidance(info: ModelInfo) -> None:
         )
 
 
+def fitting(info: ModelInfo, weight: float) -> tuple[WeightSet, ...]:
+    """The loaded model's weights for ``weight``, the nearest first."""
+    near = [one for one in info.weight_sets if abs(one.weight - weight) <= SAME_WEIGHT]
+    return tuple(sorted(near, key=lambda one: abs(one.weight - weight)))
+
+
 def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
     """The weights of the loaded model that ``entry`` engages: those that it names by fingerprint, else any of
     ``weight``.
@@ -56,15 +62,15 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
                 "here; put their file beside the others, or train weights of your own."
             )
         return named
-    nearest = min(info.weight_sets, key=lambda one: abs(one.weight - weight), default=None)
-    if nearest is None or abs(nearest.weight - weight) > SAME_WEIGHT:
+    near = fitting(info, weight)
+    if not near:
         there = ", ".join(f"{one.weight:.2f}" for one in info.weight_sets)
         has = f"it has weights for {there}" if there else "it has none yet"
         raise SettingError(
             f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some for it"
             f"{', or choose a w that is there' if there else ''}."
         )
-    return nearest
+    return near[0]
 
 
 TECHNIQUE = Technique(

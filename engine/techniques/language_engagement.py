@@ -11,7 +11,7 @@ from engine.errors import SettingError
 from engine.knobs import Values, checked
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights
 from engine.setting import Engaged, Setting
-from engine.techniques import conflict, knobs_of, remarks, require_family, reshaped, spade, speculative
+from engine.techniques import in_force, knobs_of, remarks, require_family, spade, speculative
 from engine.techniques.launching import PLAIN, Launching, launching
 from engine.techniques.spade import NONE, PARTLY, parsed_layers
 
@@ -30,6 +30,8 @@ class Speculation:
     draft_length: int
     """Tokens of a draft; where ``adaptive``, of the first one."""
     adaptive: bool
+    block: bool = False
+    """Whether a draft is verified as a whole, which is for no tolerance."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,7 @@ def engage(info: ModelInfo, setting: Setting) -> LanguageEngagement:
     """
     require_family(info, setting)
     reference = checked(info.knobs, setting.options, info.title)
-    options = checked(info.knobs, reshaped(setting, reference), info.title)
-    reason = conflict(setting)
-    if reason:
-        raise SettingError(reason)
+    options = in_force(info, setting, reference)
     pruned, drafted = setting.engaged(spade.NAME), setting.engaged(speculative.NAME)
     student, retained = (None, None) if pruned is None else _shallower(info, pruned)
     speculation = None if drafted is None else _speculation(info, drafted, student)
@@ -91,15 +90,30 @@ def _shallower(info: ModelInfo, entry: Engaged) -> tuple[StudentWeights | None, 
         return _named(info.students, entry.artefact, f"student with {_layers(depth)}", info), None
     if depth == info.layers:
         raise SettingError(f"All {depth} layers of {info.title} are kept: there is nothing to prune; choose fewer.")
-    partly = knobs["recovery"] == PARTLY
-    fitting = [
+    fitting = fitting_students(info, knobs)
+    if not fitting:
+        raise SettingError(_no_student(info, depth, by_hand, knobs["recovery"] == PARTLY))
+    return fitting[0], None
+
+
+def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ...]:
+    """The loaded model's students that have what SPADE's ``knobs`` ask for; what learnt longest first."""
+    if knobs["recovery"] == NONE:
+        return ()
+    partly, by_hand = knobs["recovery"] == PARTLY, parsed_layers(str(knobs["layers"]))
+    found = [
         one
         for one in info.students
-        if one.recovered != partly and (one.retained == by_hand if by_hand else one.depth == depth)
+        if one.recovered != partly and (one.retained == by_hand if by_hand else one.depth == int(knobs["depth"]))
     ]
-    if not fitting:
-        raise SettingError(_no_student(info, depth, by_hand, partly))
-    return max(fitting, key=lambda one: one.minutes), None
+    return tuple(sorted(found, key=lambda one: -one.minutes))
+
+
+def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | StudentWeights, ...]:
+    """The loaded model's drafts or, where SSD's ``knobs`` say so, its students; recovered and shallow ones first."""
+    if knobs["draft"] == DRAFT_BY_STUDENT:
+        return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
+    return info.drafts
 
 
 def _require_layers(info: ModelInfo, layers: Sequence[int]) -> None:
@@ -136,11 +150,8 @@ def _layers(count: int) -> str:
 
 def _speculation(info: ModelInfo, entry: Engaged, target: StudentWeights | None) -> Speculation:
     knobs = knobs_of(entry)
-    by_student = knobs["draft"] == DRAFT_BY_STUDENT
-    there: tuple[DraftWeights | StudentWeights, ...] = info.students if by_student else info.drafts
-    if by_student:
-        there = tuple(sorted(there, key=lambda one: (not one.recovered, one.depth)))
-    kind = "student" if by_student else "draft"
+    there = fitting_drafts(info, knobs)
+    kind = "student" if knobs["draft"] == DRAFT_BY_STUDENT else "draft"
     if entry.artefact:
         draft = _named(there, entry.artefact, kind, info)
     elif there:
@@ -155,7 +166,9 @@ def _speculation(info: ModelInfo, entry: Engaged, target: StudentWeights | None)
             "The student cannot propose tokens for itself; choose the trained draft, or do without "
             f"{spade.TECHNIQUE.title}."
         )
-    return Speculation(draft, float(knobs["tolerance"]), int(knobs["draft_length"]), bool(knobs["adaptive"]))
+    tolerance = float(knobs["tolerance"])
+    block = tolerance == 0 and knobs["verification"] == speculative.BY_BLOCK
+    return Speculation(draft, tolerance, int(knobs["draft_length"]), bool(knobs["adaptive"]), block)
 
 
 def _named(there: Sequence[Weights], fingerprint: str, kind: str, info: ModelInfo) -> Weights:

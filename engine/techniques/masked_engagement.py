@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.errors import SettingError
 from engine.knobs import Values, checked
 from engine.models.base import ModelInfo
 from engine.setting import Setting
 from engine.techniques import (
     blockwise,
-    conflict,
     frozen_prefix,
     guidance_interval,
     guidance_stride,
+    in_force,
     knobs_of,
     precision,
     remarks,
     require_family,
-    reshaped,
 )
 from engine.techniques.blockwise import Blockwise
 from engine.techniques.launching import PLAIN, Launching, launching
@@ -58,11 +56,8 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
     """
     require_family(info, setting)
     reference = checked(info.knobs, setting.options, info.title)
-    options = checked(info.knobs, reshaped(setting, reference), info.title)
-    reason = conflict(setting)
-    if reason:
-        raise SettingError(reason)
-    computed_in, fallen_back = _precision(info, setting)
+    options = in_force(info, setting, reference)
+    computed_in, fallen_back = precision.computed_in(info, setting)
     stride = _knobs(setting, guidance_stride.NAME)
     interval = _knobs(setting, guidance_interval.NAME)
     blocks, frozen = _knobs(setting, blockwise.NAME), _knobs(setting, frozen_prefix.NAME)
@@ -84,15 +79,3 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
 def _knobs(setting: Setting, name: str) -> Values | None:
     entry = setting.engaged(name)
     return None if entry is None else knobs_of(entry)
-
-
-def _precision(info: ModelInfo, setting: Setting) -> tuple[str, tuple[str, ...]]:
-    """What is computed in, and that it is not what was asked for, where the device does not have that."""
-    knobs = _knobs(setting, precision.NAME)
-    wanted = info.precision if knobs is None else str(knobs["precision"])
-    if wanted in info.precisions:
-        return wanted, ()
-    return info.precision, (
-        f"{info.device} does not compute in {wanted} to advantage, so {info.title} spoke in {info.precision}; there "
-        f"{'are' if len(info.precisions) > 1 else 'is'} {', '.join(info.precisions)}.",
-    )

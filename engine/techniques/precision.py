@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.errors import SettingError
-from engine.knobs import Choice, Values
+from engine.knobs import Choice, Values, checked
 from engine.models.base import ModelInfo
+from engine.setting import Setting
 from engine.techniques.base import Paper, Technique
 
 NAME = "precision"
@@ -13,13 +13,19 @@ ALL = "_all"
 PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{ALL}", f"float16{ALL}")
 
 
-def require_offered(info: ModelInfo, precision: str) -> None:
-    """Raise :class:`SettingError` where the loaded model's device gains nothing by ``precision``."""
-    if precision not in info.precisions:
-        raise SettingError(
-            f"{info.device} does not compute in {precision} to advantage for {info.title}; "
-            f"choose {' or '.join(info.precisions)}."
-        )
+def computed_in(info: ModelInfo, setting: Setting) -> tuple[str, tuple[str, ...]]:
+    """What the loaded model computes in under ``setting``; and, where its device gains nothing by what is asked for,
+    the sentence that says so and goes with the take."""
+    entry = setting.engaged(NAME)
+    wanted = info.precision
+    if entry is not None:
+        wanted = str(checked(TECHNIQUE.knobs, entry.knobs, TECHNIQUE.title)["precision"])
+    if wanted in info.precisions:
+        return wanted, ()
+    return info.precision, (
+        f"{info.device} does not compute in {wanted} to advantage for {info.title}, which speaks in {info.precision} "
+        f"instead; there {'are' if len(info.precisions) > 1 else 'is'} {', '.join(info.precisions)}.",
+    )
 
 
 def describe(knobs: Values) -> str:

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from engine.training.batch_queue import BatchQueue, Spoken
 from engine.training.corpora import Corpus
 from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
 
 @dataclass(frozen=True)
-class BundledOptions:
+class BundledOptions(Rated):
     """What a run of any of these recipes can change."""
 
     frames: int = 1_800
@@ -84,7 +84,7 @@ class BundledRecipe(ABC, Generic[Options, Clips]):
 
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
-        self._optimisers.start(learning_rate_scale(number, progress, options.warm_up, options.hold))
+        self._optimisers.start(options.scale(number, progress, options.warm_up, options.hold))
         loss = self.loss([[self.clips[one] for one in item] for item in self._queue.next()])
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -26,7 +27,7 @@ from engine.training.lm_mini import LmMini, LmMiniOptions
 from engine.training.mega_mini import MegaMini, MegaOptions
 from engine.training.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.omni_mini import OmniMini, OmniMiniOptions
-from engine.training.session import LOG, Budget, Recipe, Session
+from engine.training.session import LOG, Budget, Recipe, Session, check_place
 from engine.training.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from engine.training.vocos_mini import VocosMini, VocosOptions
 
@@ -52,9 +53,16 @@ class BundledTraining:
     initial: Path | None = None
     """Weights to start from, for a vocoder."""
     half_precision: bool = False
+    rate_scale: float = 1.0
+    """On all learning rates."""
     device: str = "cpu"
     resume: bool = False
     export: Path | None = None
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What all recipes' options have in common."""
+        return {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,7 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
             f"Only {VocosMini.name} starts from given weights; the other models start from random weights or from "
             "their checkpoints."
         )
+    check_place(job.work, job.resume)
     device = choose(job.device)
     follower.status("Preparing the corpus")
     corpus = flite_corpus(job.corpus or job.work.parent / CORPUS, job.sentences, follower.progress)
@@ -105,38 +114,38 @@ def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], No
 
 
 def _f5_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return F5Mini(corpus, device, F5Options(half_precision=job.half_precision))
+    return F5Mini(corpus, device, F5Options(**job.common))
 
 
 def _vocos_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return VocosMini(corpus, device, VocosOptions(half_precision=job.half_precision), job.initial)
+    return VocosMini(corpus, device, VocosOptions(**job.common), job.initial)
 
 
 def _mel_codec(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return MelCodecRecipe(corpus, device, MelCodecOptions(half_precision=job.half_precision))
+    return MelCodecRecipe(corpus, device, MelCodecOptions(**job.common))
 
 
 def _megatts3_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     codec = job.codec or resource("models", "megatts3-mini", "wavvae")
-    return MegaMini(corpus, codec, job.work, device, MegaOptions(half_precision=job.half_precision))
+    return MegaMini(corpus, codec, job.work, device, MegaOptions(**job.common))
 
 
 def _speech_tokenizer(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return SpeechTokenizerRecipe(corpus, device, SpeechTokenizerOptions(half_precision=job.half_precision))
+    return SpeechTokenizerRecipe(corpus, device, SpeechTokenizerOptions(**job.common))
 
 
 def _lm_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     tokenizer = job.codec or resource("models", "lm-mini", TOKENIZER)
-    return LmMini(corpus, tokenizer, job.work, device, LmMiniOptions(half_precision=job.half_precision))
+    return LmMini(corpus, tokenizer, job.work, device, LmMiniOptions(**job.common))
 
 
 def _codec_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return CodecMiniRecipe(corpus, device, CodecMiniOptions(half_precision=job.half_precision))
+    return CodecMiniRecipe(corpus, device, CodecMiniOptions(**job.common))
 
 
 def _omni_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     codec = job.codec or resource("models", "omni-mini", CODEC)
-    return OmniMini(corpus, codec, job.work, device, OmniMiniOptions(half_precision=job.half_precision))
+    return OmniMini(corpus, codec, job.work, device, OmniMiniOptions(**job.common))
 
 
 RECIPES: Mapping[str, Make] = {

@@ -21,6 +21,7 @@ import numpy as np
 import soundfile
 import torch
 
+from engine import locks
 from engine.audio.mel import MelFrontEnd
 from engine.audio.resampling import resample
 from engine.errors import PlainError
@@ -141,24 +142,33 @@ def prepare_corpus(
         for number, voice in enumerate(voices)
         for start in range(0, count, SHARD)
     ]
-    missing = [shard for shard in shards if not shard.is_complete()]
-    done = sum(len(shard.sentences) for shard in shards if shard not in missing)
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        making = {pool.submit(shard.make): shard for shard in missing}
-        try:
-            for finished in as_completed(making):
-                finished.result()
-                done += len(making[finished].sentences)
-                progress(done, count * len(voices))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    if not all(shard.is_complete() for shard in shards):
+        # Two trainings may want the same corpus: the second one waits for the first and then finds it made.
+        with locks.held(folder / "making.sqlite", lambda: progress(0, count * len(voices))):
+            _make(shards, workers, progress)
     training, held_out = [], []
     for voice in voices:
         clips = [clip for shard in shards if shard.voice == voice for clip in shard.open()]
         held_out += clips[:HELD_OUT]
         training += clips[HELD_OUT:]
     return Corpus(tuple(training), tuple(held_out))
+
+
+def _make(shards: Sequence[_Shard], workers: int | None, progress: Callable[[int, int], None]) -> None:
+    """Make those that are missing."""
+    missing = [shard for shard in shards if not shard.is_complete()]
+    total = sum(len(shard.sentences) for shard in shards)
+    done = total - sum(len(shard.sentences) for shard in missing)
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        making = {pool.submit(shard.make): shard for shard in missing}
+        try:
+            for finished in as_completed(making):
+                finished.result()
+                done += len(making[finished].sentences)
+                progress(done, total)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 @dataclass(frozen=True)

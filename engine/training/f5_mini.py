@@ -32,6 +32,7 @@ from engine.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
+from engine.training.flow_times import errors_by_time
 from engine.training.optimisers import LayerMatrices
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
@@ -47,8 +48,6 @@ ARCHITECTURE = BackboneConfig(
     text_num_embeds=len(VOCABULARY.phones),
 )
 LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
-VALIDATION_TIMES = (0.05, 0.40)
-"""Close to the noise is where a model that mumbles gives itself away, while its mean loss looks fine."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +86,13 @@ class F5Mini(BundledRecipe[F5Options, Clip]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """The span error at :data:`VALIDATION_TIMES` where a prompt is known and the clip after it is not."""
-        figures = {}
-        for time in VALIDATION_TIMES:
-            generator = torch.Generator().manual_seed(7)
-            errors = []
-            for batch in self._validation_batches:
-                problem = synthesis_problem(batch, time, generator).to(self.device)
-                errors.append(float(self._error(self.average.module, batch, problem)))
-            figures[f"t={time:.2f}"] = float(np.mean(errors))
-        return figures
+        """The span error by time where a prompt is known and the clip after it is not."""
+
+        def error(batch: SpeechBatch, time: float, generator: torch.Generator) -> Tensor:
+            problem = synthesis_problem(batch, time, generator).to(self.device)
+            return self._error(self.average.module, batch, problem)
+
+        return errors_by_time(self._validation_batches, error)
 
     @cached_property
     def _validation_batches(self) -> list[SpeechBatch]:

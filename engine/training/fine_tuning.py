@@ -21,14 +21,16 @@ from engine.models.weight_sets import FOLDER, cfg_free_weight
 from engine.paths import data_folder
 from engine.training import features
 from engine.training.guidance_free import GuidanceFree, GuidanceFreeOptions
-from engine.training.manifest import read_manifest
+from engine.training.manifest import read_manifest, write_clips
 from engine.training.processes import Processes, join_processes
-from engine.training.session import LOG, Budget, Milestone, Pace, Session
+from engine.training.session import LOG, Budget, Milestone, Pace, Session, check_place
 
 SMALL_PARAMETERS = 20_000_000
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
 PACE = Pace(validation_steps=100, validates_first=True)
+MANIFEST = "flite"
+"""Of what flite speaks: the name of its folder, beside the work folder, and of its file."""
 SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
 
@@ -54,7 +56,8 @@ class FineTuning:
     """What is to be trained, on what, and for how long."""
 
     model: str
-    manifest: Path
+    manifest: Path | None
+    """``None`` for what flite speaks in the bundled model's two voices, which is what that has learnt from."""
     work: Path
     options: GuidanceFreeOptions
     budget: Budget
@@ -67,6 +70,8 @@ class FineTuning:
     resume: bool = False
     export: Path | None = None
     """Folder to write the result to; ``None`` for the user's own, where the application looks for it."""
+    sentences: int = 3_400
+    """What flite speaks in each voice where there is no manifest."""
 
 
 @dataclass(frozen=True)
@@ -91,20 +96,25 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
     chosen = entry(job.model)
+    if chosen.loader != "f5":
+        raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
+    check_place(job.work, job.resume)
     processes = join_processes(job.device, job.options.half_precision)
     if not processes.is_first:
         follower = _Silent()
-    follower.status(f"Reading {job.manifest.name}")
-    rows = read_manifest(job.manifest, follower.check)
+    with processes.first_goes_first():
+        manifest = job.manifest or _spoken(job, chosen, follower)
+    follower.status(f"Reading {manifest.name}")
+    rows = read_manifest(manifest, follower.check)
     follower.status(f"Reading {chosen.title}")
     checkpoint = _checkpoint(job, chosen, follower.check)
     read = features.reader(checkpoint)
-    features.check_rows(job.manifest, rows, read, follower.check)
+    features.check_rows(manifest, rows, read, follower.check)
     # As in synthesis: numbers too small to be heard are slow to compute with.
     torch.set_flush_denormal(True)
     with processes.first_goes_first():
         follower.status(f"Preparing {len(rows)} recordings")
-        examples = features.prepare(job.manifest, rows, read, job.work / SPEECH, follower.progress)
+        examples = features.prepare(manifest, rows, read, job.work / SPEECH, follower.progress)
     session = _session(job, checkpoint, examples, processes, follower, pace)
     follower.status("Training")
     if not session.run():
@@ -115,9 +125,24 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
     return FineTuned(target, processes.is_first, session.number, session.seconds, session.validation)
 
 
+def _spoken(job: FineTuning, chosen: CatalogueEntry, follower: Follower) -> Path:
+    """A manifest of what flite speaks, made now where it is not beside the work folder yet."""
+    from engine.training.bundled_training import CORPUS, flite_corpus
+
+    if not chosen.bundled:
+        raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
+    folder = job.work.parent
+    manifest = folder / MANIFEST / f"{MANIFEST}.csv"
+    if not manifest.is_file():
+        follower.status("flite speaks what is learnt from")
+        corpus = flite_corpus(folder / CORPUS, job.sentences, follower.progress)
+        follower.status("Writing it as recordings")
+        manifest.parent.mkdir(parents=True, exist_ok=True)
+        write_clips(manifest, corpus.training, corpus.held_out, follower.check)
+    return manifest
+
+
 def _checkpoint(job: FineTuning, chosen: CatalogueEntry, check: Callable[[], None]) -> F5Checkpoint:
-    if chosen.loader != "f5":
-        raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
     place = Path(job.folder) if job.folder else chosen.folder
     if not place.exists():
         raise CheckpointError(

@@ -10,7 +10,6 @@ them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from engine.models.f5.dit import DiT
 from engine.models.layers import modulate_items
+from engine.training.flow_times import drawn_times
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: to
     return _problem(
         batch,
         _spans(batch, options, generator),
-        _times(len(batch.mel), options, generator),
+        drawn_times(len(batch.mel), options.uniform_times, generator),
         generator,
         drops_text=choice < options.drop_both,
         drops_audio=choice < options.drop_both + options.drop_audio,
@@ -155,14 +155,6 @@ def _spans(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Ge
     somewhere = (positions >= starts[:, None]) & (positions < (starts + sizes)[:, None])
     second = (batch.joins > 0) & (_uniform((count,), generator) < options.whole_second_clip)
     return torch.where(second[:, None], _after_join(batch), somewhere)
-
-
-def _times(count: int, options: FlowMatchingOptions, generator: torch.Generator) -> Tensor:
-    """(count,) times spread evenly over the batch, so that every step sees early and late ones."""
-    strata = torch.randperm(count, generator=generator)
-    times = (strata + _uniform((count,), generator)) / count
-    swayed = 1 - torch.cos(math.pi / 2 * times)
-    return torch.where(_uniform((count,), generator) < options.uniform_times, times, swayed)
 
 
 def _uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:

@@ -46,7 +46,7 @@ from engine.training.flow_matching import (
 )
 from engine.training.optimisers import MuonAndAdamW, Rates
 from engine.training.processes import Processes
-from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
@@ -59,7 +59,7 @@ def equivalent_guidance(weight: float) -> float:
 
 
 @dataclass(frozen=True)
-class GuidanceFreeOptions:
+class GuidanceFreeOptions(Rated):
     """What a run can change."""
 
     weight: float
@@ -150,7 +150,7 @@ class GuidanceFree:
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
-        scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
+        scale = options.scale(number, progress, options.warm_up, options.hold)
         self._optimisers.start(scale)
         # Drawn on the processor, so that one seed means one run whatever the device.
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
@@ -254,8 +254,6 @@ class GuidanceFree:
         processes."""
         if state["base"] != self._base:
             raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
-        if set(state["optimisers"]) != set(self._optimisers.parts):
-            raise TrainingError("The run to resume was trained with other optimisers; give the same rates.")
         if len(state["draws"]) != self.processes.count:
             raise TrainingError(
                 f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "

@@ -17,7 +17,7 @@ from engine.errors import Cancelled, TrainingError
 from engine.knobs import Values
 from engine.models import load_model
 from engine.models.base import Utterance
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import harvard_sentences, voices
 from engine.models.checkpoints import read_weights
 from engine.models.language_weights import DRAFTS, STUDENTS, own_place, places
 from engine.setting import Setting
@@ -25,13 +25,14 @@ from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from engine.training.draft import DraftOptions, DraftRecipe
 from engine.training.export import PROMPT
-from engine.training.fine_tuning import Follower
+from engine.training.fine_tuning import SMALL_PARAMETERS, Follower
+from engine.training.optimisers import Rates
 from engine.training.sentences import training_sentences
-from engine.training.session import LOG, Budget, Milestone, Pace, Session
+from engine.training.session import LOG, Budget, Milestone, Pace, Session, check_place
 from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens
 from engine.training.teacher import Teacher
-from engine.training.teachers import read_teacher
+from engine.training.teachers import read_teacher, require_teacher
 from engine.training.token_recipe import TokenData, TokenRecipe
 
 PACE = Pace(log_steps=10, validation_steps=50, validates_first=True)
@@ -41,6 +42,9 @@ FEWEST = 8
 """Utterances below which nothing can be trained and validated."""
 OWN_SPEECH, RECORDED = "own-speech.npz", "recorded"
 """In the work folder: what the model spoke, and the prepared recordings."""
+LARGE_STUDENT, LARGE_DRAFT = Rates(None, 1e-5), Rates(None, 1e-4)
+"""What moves companions of the released models: AdamW. The rate of students is that of SPADE's one published
+reproduction (ml-inory/SPADE); the paper on SSD names none for drafts, and this one has not been tried on a release."""
 MEASURED_SENTENCES = 8
 """Over which, in every voice, layers are measured where that has not been done."""
 
@@ -63,6 +67,8 @@ class LanguageTraining:
     """Recordings to learn from besides."""
     initial: Path | None = None
     """An earlier draft of the same layers to start from."""
+    rates: Rates | None = None
+    """``None`` for the usual ones of a model of this size."""
     folder: str = ""
     """Where the checkpoint lies, if not in its usual place."""
     device: str = "auto"
@@ -88,7 +94,9 @@ def train_language(job: LanguageTraining, follower: Follower, pace: Pace = PACE)
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
-    follower.status(f"Reading {entry(job.model).title}")
+    chosen = require_teacher(job.model)
+    check_place(job.work, job.resume)
+    follower.status(f"Reading {chosen.title}")
     teacher = read_teacher(job.model, job.folder, follower)
     torch.set_flush_denormal(True)
     data = gathered(job, teacher, follower)
@@ -148,17 +156,26 @@ def _own_speech(job: LanguageTraining, teacher: Teacher, follower: Follower) -> 
 
 
 def _recipe(job: LanguageTraining, teacher: Teacher, data: TokenData, follower: Follower) -> TokenRecipe:
-    device = devices.choose(job.device)
-    if isinstance(job.options, DraftOptions):
+    device, rates = devices.choose(job.device), _rates(job, teacher)
+    options = replace(job.options, matrix_rate=rates.matrices, other_rate=rates.others)
+    if isinstance(options, DraftOptions):
         initial = None if job.initial is None else read_weights(job.initial, follower.check)
-        drafted = replace(job.options, temperature=teacher.temperature)
+        drafted = replace(options, temperature=teacher.temperature)
         return DraftRecipe(
             teacher.network, teacher.base, data, teacher.collate, device, teacher.sampler, drafted, initial
         )
-    options = job.options
     if not options.retained:
         options = replace(options, retained=_record(job, teacher, follower).retained(job.depth))
     return StudentRecipe(teacher.network, teacher.base, data, teacher.collate, device, options)
+
+
+def _rates(job: LanguageTraining, teacher: Teacher) -> Rates:
+    """Those that were asked for, or the usual ones: what small models bear would ruin what a large one knows."""
+    if job.rates is not None:
+        return job.rates
+    if sum(one.numel() for one in teacher.network.parameters()) < SMALL_PARAMETERS:
+        return Rates(job.options.matrix_rate, job.options.other_rate)
+    return LARGE_DRAFT if isinstance(job.options, DraftOptions) else LARGE_STUDENT
 
 
 def _record(job: LanguageTraining, teacher: Teacher, follower: Follower) -> ImportanceRecord:

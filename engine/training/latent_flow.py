@@ -8,13 +8,13 @@ In all of them the model is told where the prompt is, as at synthesis.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
 
 from engine.models.megatts3.phones import NO_PHONE, NO_TONE
+from engine.training.flow_times import drawn_times
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def draw_latent_problem(batch: LatentBatch, options: LatentFlowOptions, generato
     beginnings = (options.longest_beginning * torch.rand(count, generator=generator) * batch.lengths).long()
     unprompted = torch.rand(count, generator=generator) < options.unprompted
     ends = torch.where(batch.joins > 0, batch.joins, beginnings.masked_fill(unprompted, 0))
-    times = _times(count, options, generator)
+    times = drawn_times(count, options.uniform_times, generator)
     choice = torch.rand(count, generator=generator)
     drops_text = choice < options.drop_both
     drops_latents = choice < options.drop_both + options.drop_prompt
@@ -133,11 +133,3 @@ def _problem(
 
 def _positions(batch: LatentBatch) -> Tensor:
     return torch.arange(batch.latents.shape[1], device=batch.latents.device)[None]
-
-
-def _times(count: int, options: LatentFlowOptions, generator: torch.Generator) -> Tensor:
-    """(count,) times spread evenly over the batch, so that every step sees early and late ones."""
-    strata = torch.randperm(count, generator=generator)
-    times = (strata + torch.rand(count, generator=generator)) / count
-    swayed = 1 - torch.cos(math.pi / 2 * times)
-    return torch.where(torch.rand(count, generator=generator) < options.uniform_times, times, swayed)

@@ -54,7 +54,7 @@ class LmMiniOptions(TokenOptions):
     """What a run of the recipe can change."""
 
     positions: int = 2_800
-    matrix_rate: float = 0.02
+    matrix_rate: float | None = 0.02
     other_rate: float = 1.5e-3
     warm_up: int = 100
     average_decay: float = 0.998

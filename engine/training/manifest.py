@@ -97,9 +97,12 @@ def write_manifest(path: Path, rows: Sequence[Row]) -> None:
             writer.writerow([audio.as_posix(), row.text, phones, row.voice, which])
 
 
-def write_clips(path: Path, training: Sequence[Clip], held_out: Sequence[Clip]) -> None:
+def write_clips(
+    path: Path, training: Sequence[Clip], held_out: Sequence[Clip], check: Callable[[], None] = lambda: None
+) -> None:
     """Write a corpus as a manifest, its recordings beside it as 24-bit FLAC (16 bits would fill its empty bands with
-    noise; see :mod:`engine.training.export`). Recordings that are there already are kept."""
+    noise; see :mod:`engine.training.export`). Recordings that are there already are kept. ``check`` may raise to
+    cancel."""
     import soundfile
 
     from engine.models.f5.config import SAMPLE_RATE
@@ -107,6 +110,7 @@ def write_clips(path: Path, training: Sequence[Clip], held_out: Sequence[Clip]) 
     rows = []
     for is_held_out, clips in ((False, training), (True, held_out)):
         for number, clip in enumerate(clips):
+            check()
             audio = path.parent / clip.voice / f"{VALIDATION if is_held_out else TRAIN}-{number:05d}.flac"
             audio.parent.mkdir(parents=True, exist_ok=True)
             if not audio.exists():

@@ -28,6 +28,7 @@ from engine.training.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
 from engine.training.export_mega import export_mega
 from engine.training.flow_matching import span_error
+from engine.training.flow_times import errors_by_time
 from engine.training.latent_flow import (
     LatentBatch,
     LatentFlowOptions,
@@ -46,8 +47,6 @@ _ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
 """Attention in plain products: items here are so short that the fused kernel's backward pass costs a tenth more of a
 step on processors."""
 LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
-VALIDATION_TIMES = (0.05, 0.40)
-"""Close to the noise is where a model that mumbles gives itself away, while its mean loss looks fine."""
 
 
 @dataclass(frozen=True)
@@ -170,16 +169,13 @@ class MegaMini(BundledRecipe[MegaOptions, LatentClip]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """The error at :data:`VALIDATION_TIMES` where a prompt is known and the clip after it is not."""
-        figures = {}
-        for time in VALIDATION_TIMES:
-            generator = torch.Generator().manual_seed(7)
-            errors = []
-            for batch in self._validation_batches:
-                problem = latent_synthesis_problem(batch, time, generator).to(self.device)
-                errors.append(float(self._error(self.average.module, problem)))
-            figures[f"t={time:.2f}"] = float(np.mean(errors))
-        return figures
+        """The error by time where a prompt is known and the clip after it is not."""
+
+        def error(batch: LatentBatch, time: float, generator: torch.Generator) -> Tensor:
+            problem = latent_synthesis_problem(batch, time, generator).to(self.device)
+            return self._error(self.average.module, problem)
+
+        return errors_by_time(self._validation_batches, error)
 
     @cached_property
     def _validation_batches(self) -> list[LatentBatch]:

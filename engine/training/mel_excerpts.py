@@ -20,7 +20,7 @@ from torch.nn import functional
 from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.training.corpora import Clip, Corpus
-from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
@@ -31,7 +31,7 @@ LIFTED_FLOOR = (-7.5, -5.5)
 
 
 @dataclass(frozen=True)
-class ExcerptOptions:
+class ExcerptOptions(Rated):
     """What a run of any of these recipes can change."""
 
     frames: int = 96
@@ -108,7 +108,7 @@ class ExcerptRecipe(Generic[Options]):
 
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
-        self._optimiser.param_groups[0]["lr"] = options.learning_rate * learning_rate_scale(
+        self._optimiser.param_groups[0]["lr"] = options.learning_rate * options.scale(
             number, progress, options.warm_up, options.hold
         )
         losses = self.losses([self._excerpt() for _ in range(options.batch)])

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.optim import AdamW, Optimizer
 
+from engine.errors import TrainingError
 from engine.training.muon import Muon
 
 MATRICES, OTHERS = "matrices", "others"
@@ -89,10 +90,8 @@ class MuonAndAdamW:
         return {name: optimiser.state_dict() for name, optimiser in self.parts.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from :meth:`state`. Raises :class:`ValueError` when it is of other optimisers."""
+        """Go on from :meth:`state`. Raises :class:`TrainingError` when it is of other optimisers."""
         if set(state) != set(self.parts):
-            raise ValueError(
-                f"The state is of the optimisers {', '.join(sorted(state))}, not of {', '.join(sorted(self.parts))}."
-            )
+            raise TrainingError("The run to resume was trained with other optimisers; give the same rates.")
         for name, optimiser in self.parts.items():
             optimiser.load_state_dict(state[name])

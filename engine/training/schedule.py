@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -19,6 +20,18 @@ def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, f
         return rising
     falling = 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - hold) / (1 - hold))))
     return rising * (falling * (1 - floor) + floor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rated:
+    """What every recipe's options have in common."""
+
+    rate_scale: float = 1.0
+    """All learning rates, times the usual ones: a run whose loss was no number goes on with less."""
+
+    def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float:
+        """:func:`learning_rate_scale`, times that."""
+        return self.rate_scale * learning_rate_scale(step, progress, warm_up, hold)
 
 
 class AveragedModel:

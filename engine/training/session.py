@@ -129,9 +129,21 @@ def require_finite(value: float, what: str, number: int) -> float:
     if not math.isfinite(value):
         raise Diverged(
             f"Training stopped at step {number}: the {what} is {value}. The last good checkpoint is kept; "
-            "resume from it with a lower learning rate."
+            "resume from it with lower learning rates."
         )
     return value
+
+
+def check_place(work: Path, resume: bool) -> None:
+    """Look at the work folder before anything is prepared.
+
+    Raises :class:`PlainError` when there is nothing to resume, or when a fresh start would overwrite a checkpoint.
+    """
+    path = work / CHECKPOINT
+    if resume and not path.exists():
+        raise PlainError(f"There is no {path} to resume from; start afresh.")
+    if not resume and path.exists():
+        raise PlainError(f"{path} holds an earlier run; resume it, or choose another work folder.")
 
 
 class Session:
@@ -167,12 +179,11 @@ class Session:
     def begin(self, resume: bool) -> None:
         """Start afresh, or go on from the checkpoint in the work folder.
 
-        Raises :class:`PlainError` when there is nothing to resume, or when a fresh start would overwrite a checkpoint.
+        Raises what :func:`check_place` does, and :class:`PlainError` when the checkpoint belongs to another run.
         """
+        check_place(self.work, resume)
         path = self.work / CHECKPOINT
         if not resume:
-            if path.exists():
-                raise PlainError(f"{path} holds an earlier run; resume it, or choose another work folder.")
             self._require_space()
             if self.team.is_first:
                 with self._writing():
@@ -180,8 +191,6 @@ class Session:
             return
         try:
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-        except FileNotFoundError:
-            raise PlainError(f"There is no {path} to resume from; start afresh.") from None
         except (OSError, RuntimeError, pickle.UnpicklingError) as error:
             raise TrainingError(f"{path} cannot be read ({type(error).__name__}); start afresh elsewhere.") from None
         if checkpoint["recipe"] != self.recipe.name:
@@ -199,6 +208,20 @@ class Session:
 
         Raises :class:`Diverged`; the checkpoint on disk then is the last good one.
         """
+        try:
+            stopped = self._train()
+        except Diverged:
+            # Too early for a checkpoint: what is there was good, for a step that diverges changes nothing.
+            if not (self.work / CHECKPOINT).exists():
+                self.save()
+            raise
+        if not stopped and self._validated_at != self.number:
+            self._validate()
+        self.save()
+        return not stopped
+
+    def _train(self) -> bool:
+        """Make steps until the budget is spent, or, which is true, someone asks to stop."""
         with _stop_requests() as self._stop:
             if self.pace.validates_first and self.number == 0:
                 self._validate()
@@ -227,18 +250,17 @@ class Session:
                 if time.monotonic() - saved > self.pace.checkpoint_seconds:
                     self.save()
                     saved = time.monotonic()
-        if not stopped and self._validated_at != self.number:
-            self._validate()
-        self.save()
-        return not stopped
+        return stopped
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all; never one with weights that are not numbers."""
         state = self.recipe.state()
         for name, value in _floating_tensors(state):
             if not torch.isfinite(value).all():
+                kept = (self.work / CHECKPOINT).exists()
                 raise Diverged(
-                    f"Training stopped at step {self.number}: {name} is not finite. The last good checkpoint is kept."
+                    f"Training stopped at step {self.number}: {name} is not finite. "
+                    + ("The last good checkpoint is kept." if kept else "There was no checkpoint yet: start afresh.")
                 )
         if not self.team.is_first:
             return

@@ -21,16 +21,19 @@ TEACHERS: Mapping[str, Callable[[CatalogueEntry, Path, Follower], Teacher]] = {
 """By what the catalogue calls ``loader``."""
 
 
-def read_teacher(model: str, folder: str, follower: Follower) -> Teacher:
-    """The ``model``, in ``folder`` if given.
-
-    Raises :class:`TrainingError` for a model that is no language model, and :class:`CheckpointError`.
-    """
+def require_teacher(model: str) -> CatalogueEntry:
+    """The ``model`` as the catalogue has it. Raises :class:`TrainingError` for one that is no language model."""
     chosen = entry(model)
     if chosen.loader not in TEACHERS:
         raise TrainingError(
             f"{chosen.title} decodes no tokens: drafts and students are trained of speech language models."
         )
+    return chosen
+
+
+def read_teacher(model: str, folder: str, follower: Follower) -> Teacher:
+    """The ``model``, in ``folder`` if given. Raises what :func:`require_teacher` does, and :class:`CheckpointError`."""
+    chosen = require_teacher(model)
     place = Path(folder) if folder else chosen.folder
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; choose the folder that holds its checkpoint.")

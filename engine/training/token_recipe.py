@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.errors import TrainingError
 from engine.training.batch_queue import BatchQueue, held_out_pairs
 from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 from engine.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 from engine.training.token_network import TokenNetwork
@@ -25,13 +25,13 @@ LAYER_MATRICES = LayerMatrices("layers.")
 
 
 @dataclass(frozen=True)
-class TokenOptions:
+class TokenOptions(Rated):
     """What a run can change."""
 
     positions: int = 1_600
     """Of one step, text and speech and padding."""
-    matrix_rate: float = 0.01
-    """Learning rate of Muon, for the matrices of the layers."""
+    matrix_rate: float | None = 0.01
+    """Learning rate of Muon, for the matrices of the layers; ``None`` to have AdamW move them, too."""
     other_rate: float = 1e-3
     """Learning rate of AdamW, for everything else."""
     warm_up: int = 20
@@ -116,7 +116,7 @@ class TokenRecipe:
 
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
-        scale = learning_rate_scale(number, progress, options.warm_up, options.hold)
+        scale = options.scale(number, progress, options.warm_up, options.hold)
         self._optimisers.start(scale)
         items = [[self.data.training[one] for one in item] for item in self._queue.next()]
         with self.autocast():

@@ -31,7 +31,7 @@ from engine.training.discriminators import (
     feature_matching_loss,
     generator_loss,
 )
-from engine.training.schedule import AveragedModel, learning_rate_scale
+from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
 ARCHITECTURE = VocosConfig(width=256, inner_width=640, layers=5)
@@ -46,7 +46,7 @@ AUDIBLE = -6.0
 
 
 @dataclass(frozen=True)
-class VocosOptions:
+class VocosOptions(Rated):
     """What a run of the recipe can change."""
 
     frames: int = 48
@@ -121,7 +121,7 @@ class VocosMini:
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
         adversarial = progress >= options.adversarial_from
-        rate = options.learning_rate * learning_rate_scale(number, progress, warm_up=50, hold=0.3)
+        rate = options.learning_rate * options.scale(number, progress, warm_up=50, hold=0.3)
         self._optimiser.param_groups[0]["lr"] = rate
         real = self._batch()
         mel = self._mel(real)

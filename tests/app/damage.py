@@ -1,4 +1,4 @@
-"""Take libraries as a failing disk leaves them."""
+"""Databases as a failing disk leaves them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from engine.library import DATABASE, Library
 def spoil(folder: Path, readable: bool) -> None:
     """Leave a damaged library in ``folder``: one that can be read in part, or one that cannot be read at all."""
     Library(folder).close()
-    path = folder / DATABASE
-    if not readable:
+    spoil_database(folder / DATABASE, "takes_by_creation" if readable else "")
+
+
+def spoil_database(path: Path, index: str = "") -> None:
+    """Break the page of ``index``, so that all else can be read; or everything, where none is given."""
+    if not index:
         path.write_bytes(b"not a database at all" * 100)
         return
     with sqlite3.connect(path) as direct:
-        (page,) = direct.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'takes_by_creation'").fetchone()
+        direct.execute("PRAGMA journal_mode = DELETE")
+        (page,) = direct.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)).fetchone()
         (size,) = direct.execute("PRAGMA page_size").fetchone()
     direct.close()
     content = bytearray(path.read_bytes())

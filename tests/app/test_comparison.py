@@ -29,6 +29,21 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
     assert differences(one, one) == ()
 
 
+def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> None:
+    state = Desk(tmp_path).state
+    plain = state.baseline_setting
+    spade, ssd = state.knobs("spade"), state.knobs("speculative")
+    heard = [
+        technique_text(plain.with_technique(Engaged("spade", spade.replace(recovery=stage))))
+        for stage in ("none", "partly", "recovered")
+    ]
+    kept = "SPADE (fewer layers): 6 layers kept"
+    assert heard == [f"{kept}, pruned only", f"{kept}, after some minutes", kept]
+    assert technique_text(plain.with_technique(Engaged("speculative", ssd.replace(draft="student")))).endswith(
+        "β 0, SPADE student"
+    )
+
+
 def test_techniques_are_named_with_their_value(tmp_path: Path, qapp) -> None:
     desk = Desk(tmp_path)
     state = desk.state

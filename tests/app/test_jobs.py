@@ -5,7 +5,17 @@ from __future__ import annotations
 from pytestqt.qtbot import QtBot
 
 from app.jobs import Job, Jobs, Kind, Outcome
-from engine.messages import Cancel, Command, JobCancelled, JobFailed, JobFinished, LoadModel
+from engine.messages import (
+    Cancel,
+    Command,
+    EngineRests,
+    Hold,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    LoadModel,
+    Release,
+)
 
 
 def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
@@ -38,24 +48,22 @@ def test_cancelling_asks_for_the_newest_first(qtbot: QtBot) -> None:
     assert jobs.busy, "a job has ended only when the engine says so"
 
 
-def test_jobs_that_are_held_begin_when_they_are_released(qtbot: QtBot) -> None:
+def test_the_engine_is_held_once_and_says_when_it_rests(qtbot: QtBot) -> None:
     sent: list[Command] = []
     jobs = Jobs(sent.append)
-    ended: list[tuple[Job, Outcome, str]] = []
-    jobs.ended.connect(lambda *one: ended.append(one))
-    running = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    rests: list[bool] = []
+    jobs.rests.connect(lambda: rests.append(True))
+    jobs.handle(EngineRests(0))
+    assert rests == [], "nobody asked for it"
     jobs.hold()
     jobs.hold()
     assert jobs.held
-    first, second = (jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini")) for _ in range(2))
-    assert sent == [running.command], "what runs goes on, what is new waits"
-    assert jobs.running == (running, first, second)
-    jobs.cancel_all()
-    assert sent[1:] == [Cancel(0, running.number)]
-    assert ended == [(second, Outcome.CANCELLED, ""), (first, Outcome.CANCELLED, "")], "the engine never heard of them"
-    third = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    assert sent == [Hold(0)]
+    jobs.handle(EngineRests(0))
+    assert rests == [True]
+    started = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    assert sent[1:] == [started.command], "it waits in the engine"
     jobs.release()
-    assert sent[2:] == [third.command]
+    jobs.release()
+    assert sent[2:] == [Release(0)]
     assert not jobs.held
-    jobs.release()
-    assert len(sent) == 3

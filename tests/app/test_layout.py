@@ -77,3 +77,23 @@ def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qt
     docks["takes"].hide()
     docks.show_as_before()
     assert docks["takes"].isHidden(), "nothing to bring back"
+
+
+def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host)
+    docks.default_layout()
+    qtbot.waitUntil(lambda: not docks["strategy"].visibleRegion().isEmpty())
+    docks.suit("language")
+    assert docks["strategy"].isHidden()
+    assert not docks["views"].isHidden(), "what concerns all stays"
+    qtbot.waitUntil(lambda: not docks["decoding"].visibleRegion().isEmpty())
+    docks.go_to("strategy")
+    assert not docks["strategy"].isHidden(), "it is there for whoever asks for it"
+    docks.suit("flow")
+    assert docks["decoding"].isHidden()
+    docks["attention"].hide()
+    docks.suit("flow")
+    assert docks["attention"].isHidden(), "what was closed stays closed"
+    docks.default_layout()
+    assert docks["layers"].isHidden()
+    assert not docks["attention"].isHidden()

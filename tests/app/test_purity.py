@@ -9,12 +9,22 @@ import pytest
 
 APPLICATION = (
     "app.__main__ app.window app.tour app.panels.attention app.panels.listen app.panels.meters app.panels.strategy "
-    "app.panels.threshold app.export.profile_dialog app.panels.lab app.listening.webmushra"
+    "app.panels.threshold app.export.profile_dialog app.panels.lab app.listening.webmushra app.panels.studies "
+    "app.panels.studies_maker app.study_looks"
 )
+WINDOW = "app.__main__ app.window"
 ENGINE = "engine.worker engine.workshop engine.models.loading engine.profile engine.library engine.cli"
 
 
-@pytest.mark.parametrize(("modules", "forbidden"), [(APPLICATION, "torch"), (ENGINE, "PySide6 pyqtgraph qasync app")])
+@pytest.mark.parametrize(
+    ("modules", "forbidden"),
+    [
+        (APPLICATION, "torch"),
+        (ENGINE, "PySide6 pyqtgraph qasync app"),
+        # The window is there first; what reads studies comes after it.
+        (WINDOW, "torch pyqtgraph engine.studies.results"),
+    ],
+)
 def test_importing_one_side_leaves_the_other_out(modules: str, forbidden: str) -> None:
     code = (
         "import importlib, sys\n"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QProgressBar
+from pytestqt.qtbot import QtBot
 
-from app.theme import DARK, LIGHT, Colours, Scheme, Theme, contrast, palette, set_look
+from app.theme import DARK, LIGHT, Colours, Scheme, Theme, contrast, palette, set_look, style_sheet
 
 BOTH = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 
@@ -36,6 +37,17 @@ def test_accent_and_disabled_text_have_contrast(colours: Colours) -> None:
     assert contrast(colours.disabled, colours.window) >= 3
     disabled = palette(colours).color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.Text)
     assert contrast(disabled.name(), colours.base) >= 3
+
+
+@BOTH
+def test_figures_on_progress_have_contrast(colours: Colours, qtbot: QtBot) -> None:
+    bar = QProgressBar(value=100, format="")
+    bar.setStyleSheet(style_sheet(colours))
+    qtbot.addWidget(bar)
+    bar.resize(200, 24)
+    done = bar.grab().toImage().pixelColor(100, 12).name()
+    assert contrast(colours.text, done) >= 4.5
+    assert contrast(done, colours.base) >= 2, "what is done stands out from what is not"
 
 
 def test_the_scheme_changes_palette_and_plots(theme: Theme, qapp: QApplication) -> None:

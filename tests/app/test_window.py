@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, Qt
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtGui import QAction, QColor, QPalette, QUndoCommand
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from shiboken6 import createdByPython
 
 from app.__main__ import catch_exceptions
 from app.jobs import Kind, Outcome
@@ -192,6 +193,23 @@ def test_no_other_window_is_shown_while_it_is_built(
     assert window.isActiveWindow()
 
 
+def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> None:
+    """See :mod:`app.undoing`."""
+    holders = (window, window.action, window.notices, *window.panels.values())
+    kept = [(type(one).__name__, name, value) for one in holders for name, value in vars(one).items()]
+    actions = [one for one in kept if isinstance(one[2], QAction)]
+    assert len(actions) > 40
+    assert [one for one in actions if not createdByPython(one[2])] == []
+    stack, undo = window.panels["strategy"].undo_stack, window.action.undo
+    assert not undo.isEnabled()
+    stack.push(QUndoCommand("the name"))
+    assert undo.isEnabled() and undo.text() == "&Undo the name"
+    undo.trigger()
+    assert not undo.isEnabled() and undo.text() == "&Undo" and window.action.redo.text() == "&Redo the name"
+    window.action.redo.trigger()
+    assert undo.isEnabled()
+
+
 def test_every_panel_can_be_reached_by_its_key(window: MainWindow, qtbot: QtBot) -> None:
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
@@ -200,6 +218,18 @@ def test_every_panel_can_be_reached_by_its_key(window: MainWindow, qtbot: QtBot)
         if place.name == "meters":
             continue  # Nothing in it can be changed.
         assert dock.isAncestorOf(QApplication.focusWidget()), place.name
+
+
+def test_tab_goes_through_everything(window: MainWindow) -> None:
+    """Qt has let panels fall out of the order of Tab, with all that was in them."""
+    order = [window]
+    while (following := order[-1].nextInFocusChain()) is not window:
+        order.append(following)
+    there = set(order)
+    for place, dock in window.docks:
+        own = [one for one in dock.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
+        lost = [one for one in own if one.window() is window and one not in there]
+        assert own and not lost, place.name
 
 
 def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
@@ -340,7 +370,7 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
     null_sink.kill()
     listen = window.panels["listen"]
     told = next(one for one in listen.findChildren(QLabel) if one.accessibleName() == "Audio device")
-    retry = next(one for one in listen.findChildren(QPushButton) if "Reconnect" in one.text())
+    retry = next(one for one in listen.findChildren(QPushButton) if one.text().replace("&", "") == "Reconnect")
     qtbot.waitUntil(lambda: "went away" in told.text(), timeout=PATIENCE_MILLISECONDS)
     assert told.isVisibleTo(listen)
     assert not player.playing

@@ -11,7 +11,8 @@ import pytest
 
 from app.listening.device import probe
 from app.listening.mixer import NO_FADE, SILENCE, Jump, Mixer
-from app.listening.player import Mode, Player
+from app.listening.player import Player
+from app.listening.switching import Mode
 from engine.audio.resampling import resample
 from engine.errors import DeviceError
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401

@@ -26,6 +26,7 @@ from engine.knobs import Values
 from engine.setting import Engaged, Setting
 from engine.take import Take
 from engine.worker import Engine
+from tests.app.conftest import close
 from tests.engine import small_speech
 from tests.screen import display  # noqa: F401
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401
@@ -88,13 +89,21 @@ def test_abx_by_keyboard(qapp: QApplication, qtbot: QtBot, tmp_path: Path, null_
             press(Qt.Key.Key_Tab)
         setup.length.selectAll()
         qtbot.keyClicks(setup.length, str(TRIALS))
+        while QApplication.focusWidget() is not setup.practice:
+            press(Qt.Key.Key_Tab)
+        setup.practice.selectAll()
+        qtbot.keyClicks(setup.practice, "0")
         press(Qt.Key.Key_Tab)
         assert "5 of 5 must be right" in setup.remarks.text()
         assert setup.begin_button.isEnabled(), setup.begin_button.toolTip()
         while QApplication.focusWidget() is not setup.begin_button:
             press(Qt.Key.Key_Tab)
         press(Qt.Key.Key_Space)
-        qtbot.waitUntil(lambda: window.panels["lab"].trial is not None, timeout=PATIENCE_MILLISECONDS)
+        lab = window.panels["lab"]
+        qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: QApplication.focusWidget() is lab.volume, timeout=PATIENCE_MILLISECONDS)
+        press(Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: lab.trial is not None, timeout=PATIENCE_MILLISECONDS)
 
     def run() -> tuple[np.ndarray, list[trials.TrialRecord]]:
         """One session: its sound and its records. X is always said to be A."""
@@ -149,8 +158,7 @@ def test_abx_by_keyboard(qapp: QApplication, qtbot: QtBot, tmp_path: Path, null_
     picture = os.environ.get("PARETONE_ARTEFACTS")
     if picture:
         window.grab().save(str(Path(picture) / "lab-result.png"))
-    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
-        window.close()
+    close(window, qtbot)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from app.window import MainWindow
 from engine.messages import AudioReady
 from engine.models.base import Voice
 from engine.worker import Engine
+from tests.app.conftest import close
 
 PATIENCE_MILLISECONDS = 240_000
 """When the test gives up; never what it measures."""
@@ -44,7 +45,7 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, qtbot: QtBot,
 
     assert outcome_of(lambda: state.load_model(MODEL))[0] == "finished"
     assert (state.info.id, state.info.family) == (MODEL, "language")
-    assert {one.name for one in state.techniques} == {"graphs", "spade", "speculative"}
+    assert {one.name for one in state.techniques} == {"compilation", "graphs", "spade", "speculative"}
     temperature = window.panels["setup"].sampler.editor("temperature")
     temperature.setFocus()
     temperature.selectAll()
@@ -84,5 +85,4 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, qtbot: QtBot,
     assert ended == "failed"
     assert "mean spectrum" in sentence
 
-    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
-        window.close()
+    close(window, qtbot)

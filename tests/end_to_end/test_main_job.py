@@ -22,6 +22,7 @@ from app.theme import Scheme, Theme
 from app.window import MainWindow
 from engine.profile import Profile
 from engine.worker import Engine
+from tests.app.conftest import close
 from tests.screen import display  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
 
@@ -135,8 +136,7 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     window.docks.go_to("listen")
     qtbot.wait(200)
     window.grab().save(picture or str(tmp_path / "window.png"))
-    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
-        window.close()
+    close(window, qtbot)
 
 
 @pytest.mark.slow

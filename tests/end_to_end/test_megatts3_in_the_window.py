@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.theme import Scheme, Theme
 from app.window import MainWindow
 from engine.worker import Engine
+from tests.app.conftest import close
 from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
 
 PATIENCE_MILLISECONDS = 120_000
@@ -85,5 +86,4 @@ def test_three_branches_from_baseline_to_attention(qapp: QApplication, qtbot: Qt
         state.synthesise_baseline()
     assert "looks like German" in blocker.args[2]
 
-    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
-        window.close()
+    close(window, qtbot)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine import cli, models
+from engine.commands import arguments
 from engine.models import downloads
 from engine.models.base import SpeechModel
 from tests.engine.models.hub import Hub
@@ -33,6 +34,7 @@ def paretone(
     """Runs the command line in this process with ``model``, a fixture of the test's own, which is loaded already; exit
     code and both outputs."""
     monkeypatch.setattr(models, "load_model", lambda name, **more: model)
+    monkeypatch.setattr(arguments, "_require_files", lambda chosen: None)
 
     def run(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()

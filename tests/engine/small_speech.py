@@ -20,6 +20,7 @@ from engine.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.duration import PromptLevel
 from engine.models.f5.passages import Passage, Passages, Prompt
+from engine.models.f5.unett import UNetT
 from engine.models.flow import Decoded
 from engine.models.vocos import Vocos, VocosConfig
 from engine.models.weight_sets import find_weight_sets
@@ -29,6 +30,8 @@ LAYERS = 3
 BANDS = 8
 PROMPT_FRAMES = 10
 CONFIG = BackboneConfig("DiT", 16, LAYERS, 1, dim_head=16, text_dim=8, mel_dim=BANDS, text_num_embeds=4)
+FLAT_CONFIG = BackboneConfig("UNetT", 16, 4, 1, dim_head=16, text_dim=8, mel_dim=BANDS, text_num_embeds=4)
+"""E2-TTS's."""
 FINGERPRINT = "0" * 64
 VOICE = Voice("noise", "Noise", "noise.wav", "A short prompt.")
 ENDLESS = "endless"
@@ -66,8 +69,8 @@ def load(
     status: Callable[[str], None],
     check: Callable[[], None],
 ) -> F5Speech:
-    """Make the model; variants ``damaged`` and ``careless`` (see :class:`Careless`) have a weight that is not a number,
-    ``huge`` does not fit into memory, ``strange`` fails.
+    """Make the model; the variant ``flat`` has E2-TTS's backbone, ``damaged`` and ``careless`` (see :class:`Careless`)
+    have a weight that is not a number, ``huge`` does not fit into memory, ``strange`` fails.
 
     With a ``folder`` it reads ``weights`` there, which need not exist, and offers the CFG-free weights that
     :func:`save_cfg_free` put there.
@@ -81,7 +84,7 @@ def load(
         raise KeyError("an error that nobody foresaw")
     check()
     with torch.random.fork_rng():
-        backbone = make_backbone(1)
+        backbone = make_backbone(1, FLAT_CONFIG if variant == "flat" else CONFIG)
         vocoder = Vocos(VocosConfig(BANDS, 16, 16, 1)).eval()
         mel = torch.randn(1, PROMPT_FRAMES, BANDS)
     if variant in ("damaged", "careless"):
@@ -98,7 +101,7 @@ def load(
         device=device,
         precision="float32",
         sample_rate=SAMPLE_RATE,
-        layers=LAYERS,
+        layers=backbone.config.depth,
         branches=2,
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end="test",
@@ -118,10 +121,10 @@ def load(
     return speech(info, backbone, vocoder, _Reader(), lambda voice: prompt, _read_weights)
 
 
-def make_backbone(seed: int) -> DiT:
+def make_backbone(seed: int, config: BackboneConfig = CONFIG) -> DiT | UNetT:
     """The model's architecture with random weights."""
     torch.manual_seed(seed)
-    backbone = DiT(CONFIG).eval()
+    backbone = (DiT if config.backbone == "DiT" else UNetT)(config).eval()
     torch.nn.init.normal_(backbone.proj_out.weight, std=0.1)
     return backbone
 

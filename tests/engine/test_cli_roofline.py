@@ -42,7 +42,7 @@ def test_a_setting_is_measured_and_compared(
     known_ceilings: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "trace.json"
-    options = ["--steps", "4", "--technique", "steps:steps=2", "--compare", "--rounds", "1", "--trace", str(trace)]
+    options = ["--steps", "4", "--setting", "steps:steps=2", "--compare", "--rounds", "1", "--trace", str(trace)]
     assert cli.main(["roofline", "--text", "Rice.", *options, "--quiet", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     forwards = [
@@ -60,3 +60,15 @@ def test_a_trace_without_a_folder_is_refused_before_anything_runs(
 ) -> None:
     assert cli.main(["roofline", "--trace", str(tmp_path / "no" / "trace.json")]) != 0
     assert "There is no folder" in capsys.readouterr().err
+
+
+def test_a_setting_is_a_profile_or_techniques(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing, other = str(tmp_path / "missing.json"), str(tmp_path / "other.json")
+    assert cli.main(["roofline", "--setting", missing]) != 0
+    assert "missing.json" in capsys.readouterr().err
+    assert cli.main(["roofline", "--setting", missing, "--setting", other]) != 0
+    assert "give one profile" in capsys.readouterr().err
+    assert cli.main(["roofline", "--setting", missing, "--setting", "steps"]) != 0
+    capsys.readouterr()
+    assert cli.main(["roofline", "--setting", "no_such"]) != 0
+    assert "There is no technique named 'no_such'" in capsys.readouterr().err

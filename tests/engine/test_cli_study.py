@@ -8,6 +8,7 @@ import html.parser
 import io
 import json
 import re
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -83,6 +84,9 @@ def test_run_status_and_export(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert "Small &amp; &lt;quick&gt;" in page
     assert page.count("<audio") == 24
     assert "paretone study run 'small study.toml'" in html.unescape(page)
+    # The study's own file is in the page, as it can be saved and run again.
+    again = html.unescape(re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)[-1])
+    assert tomllib.loads(again) == tomllib.loads(file.read_text(encoding="utf-8"))
     rows = list(csv.DictReader(io.StringIO(results)))
     assert len(rows) == 6
     assert float(rows[0]["speed_up"]) == 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -48,3 +50,17 @@ def test_cuda() -> None:
     assert device.available()[0] == "cuda"
     assert device.title("cuda") == torch.cuda.get_device_name()
     device.synchronise("cuda")
+
+
+def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {}
+    library = SimpleNamespace(mallopt=lambda option, value: options.update({option: value}))
+    monkeypatch.setattr(device.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(device.sys, "platform", "linux")
+    device.keep_freed_memory()
+    assert options == {-1: 256 << 20, -3: 32 << 20}
+    monkeypatch.setattr(device.ctypes, "CDLL", lambda name: SimpleNamespace())
+    device.keep_freed_memory()
+    monkeypatch.setattr(device.sys, "platform", "win32")
+    monkeypatch.setattr(device.ctypes, "CDLL", lambda name: pytest.fail("asked the C library"))
+    device.keep_freed_memory()

@@ -82,5 +82,5 @@ def test_every_command_is_known_to_the_engine() -> None:
         if isinstance(one, type) and issubclass(one, messages.Command) and not one.__subclasses__()
     }
     # These are carried out at once, whatever runs.
-    at_once = {messages.Cancel, messages.PauseStudy, messages.ShutDown}
+    at_once = {messages.Cancel, messages.PauseStudy, messages.Hold, messages.Release, messages.ShutDown}
     assert commands - at_once == set(ACTIVITIES)

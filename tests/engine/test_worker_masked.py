@@ -77,6 +77,9 @@ def test_audio_comes_in_blocks_and_the_take_tells_how_it_was_filled_in(
     told = recorder.of(2, Telemetry)
     assert told[-1].tokens is None
     assert told[-1].largest_gap_seconds > 0
+    # Playback waits no longer than pieces take to come.
+    assert 0 <= told[-1].pause_seconds <= ready.take.measurements.seconds
+    assert ready.take.measurements.pause_seconds is not None
     progress = recorder.of(2, Progress)
     assert all(one.total == progress[0].total for one in progress)
     assert progress[-1].done == progress[-1].total

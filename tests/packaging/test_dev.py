@@ -27,6 +27,7 @@ def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "ENVIRONMENT", tmp_path / ".venv")
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0.0)
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     return module
 
@@ -209,6 +210,19 @@ def test_a_failed_command_shows_what_it_said(dev: ModuleType, capsys: pytest.Cap
     assert "the reason" in capsys.readouterr().err
     with pytest.raises(dev.SetUpError, match=r"It did not work\. \(no-such-program"):
         dev.quietly(["no-such-program"], "It did not work.")
+
+
+@pytest.mark.parametrize("failures", [1, 3])
+def test_what_is_fetched_is_tried_again(dev: ModuleType, tmp_path: Path, failures: int) -> None:
+    log = tmp_path / "tries"
+    code = f"f = open({str(log)!r}, 'a+'); f.write('x'); f.seek(0); raise SystemExit(len(f.read()) <= {failures})"
+    command = [sys.executable, "-c", code]
+    if failures < dev.TRIES:
+        dev.patiently(command, "No network.")
+    else:
+        with pytest.raises(dev.SetUpError, match="No network"):
+            dev.patiently(command, "No network.")
+    assert len(log.read_text()) == min(failures + 1, dev.TRIES)
 
 
 # --- Running and testing ----------------------------------------------------------------------------------------------

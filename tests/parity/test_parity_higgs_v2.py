@@ -7,32 +7,13 @@ import pytest
 import torch
 
 from engine.models.omnivoice.checkpoint import OmniVoiceFolder, hubert
-from engine.models.omnivoice.higgs import HiggsConfig, HiggsDecoder, WindowedHiggs, reach
+from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs, reach
 from engine.models.omnivoice.higgs_encoder import HiggsEncoder
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 
 codecs = pytest.mark.parametrize("fixture", fixtures("ar", lambda description: "num_quantizers" in description))
 TOLERANCE = 1e-5
-RELEASED = HiggsConfig(
-    sample_rate=24000,
-    ratios=(8, 5, 4, 2, 3),
-    downsampling=(8, 5, 4, 2, 3),
-    latent=256,
-    decoder_width=1024,
-    encoder_width=64,
-    semantic_width=768,
-    codebook_size=1024,
-    codebook_width=64,
-    bandwidth=2.0,
-    kernel=3,
-    strides=(1, 1),
-    channel_ratios=(1, 1),
-    block_dilations=(1, 1),
-    unit_kernel=3,
-    semantic_rate=16000,
-    semantic={},
-)
 
 
 def decoder_of(fixture: Fixture) -> HiggsDecoder:

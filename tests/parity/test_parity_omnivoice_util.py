@@ -78,6 +78,13 @@ def test_parity_omnivoice_util_silence(fixture: Fixture, edges: tuple[int, int, 
 
 
 @utilities
+def test_parity_omnivoice_util_long_references(fixture: Fixture) -> None:
+    expected = fixture.description["trim_long_audio"]
+    speech = np.tile(audio_of(fixture), 9)[: expected["in_samples"]]
+    assert sound.cut_of(speech, RATE) * RATE == expected["out_samples"]
+
+
+@utilities
 def test_parity_omnivoice_util_fades(fixture: Fixture) -> None:
     found = sound.faded(audio_of(fixture), RATE)
     assert_close(torch.from_numpy(found), fixture["fade_pad_default"][0], 1e-6, "faded and padded speech")

@@ -10,8 +10,9 @@ import torch
 
 from engine.models.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Request
-from engine.sampling.speculative import acceptance, residual, speculate
+from engine.sampling.speculative import speculate
 from engine.sampling.tokens import Greedy, RepetitionAware, Replayed, Uniforms
+from engine.sampling.verification import acceptance, residual
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures
 from tests.parity.test_parity_cosyvoice2_lm import models, official_request, token_model
 from tests.parity.test_parity_cosyvoice2_prompt import model_of, tensors

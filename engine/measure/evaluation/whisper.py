@@ -1,8 +1,8 @@
 """Word error rate by Whisper-large-v3, as the evaluation of Seed-TTS measures it for English.
 
-Followed: ``run_wer.py`` of BytedanceSpeech/seed-tts-eval: the model as transformers has it, greedy, told that it hears
-English; texts without punctuation other than apostrophes, in lower case. What differs: recordings are resampled by our
-own band-limited filter instead of in the Fourier domain.
+Followed: ``run_wer.py`` of BytedanceSpeech/seed-tts-eval: the model as transformers has it, in single precision,
+greedy, told that it hears English; texts without punctuation other than apostrophes, in lower case. What differs:
+recordings are resampled by our own band-limited filter instead of in the Fourier domain.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ class WhisperJudge:
 
         self._jiwer = jiwer
         self._device = device
-        kind = torch.float16 if device.startswith("cuda") else torch.float32
         try:
             self._processor = WhisperProcessor.from_pretrained(folder, local_files_only=True)
             self._model = WhisperForConditionalGeneration.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=kind
+                folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
             )
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise CheckpointError(

@@ -3,8 +3,10 @@
 The pieces are the model's own modules and products on inputs of the real shapes, layer by layer, so that weights come
 from where they come from in a real pass. On a processor what reading the clock takes is measured and taken off; on a
 graphics card the clock is the device's own events, and work that is recorded as a CUDA graph is run part by part, each
-as a graph of its own. The whole forward is measured in the same rounds, as it is and without a clock inside: what it
-takes beyond its parts is the rest, and is shown as such.
+as a graph of its own. The whole forward is measured in the same rounds, as it is and without a clock inside, before its
+parts in one round and behind them in another. Of the whole the median of the rounds counts, of its parts the median of
+their shares of the whole of the same round, so that a round in which other programs cost much says as much as another.
+What is left is the rest, and the interval of its share says whether there is one at all.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
@@ -22,13 +24,15 @@ import torch
 from engine.measure.roofline.counts import Work
 from engine.measure.roofline.launches import counted, launches
 from engine.measure.roofline.report import Component, Phase
-from engine.measure.timing import stopwatch
+from engine.measure.timing import interval, running_order, stopwatch
+from engine.models.graphs import record_cuda
 
 ROUNDS = 5
+LEAST_ROUNDS = 3
+"""From so many on the rest has an interval."""
 LEAST_SECONDS = 0.01
 """Of a timed block on a processor, whose clock is coarse; on a graphics card its own events need less."""
 MOST_REPEATS = 200
-WARM_UPS = 3
 
 Run = Callable[[], object]
 
@@ -90,22 +94,28 @@ class Clock:
     def measure(self, stage: Stage) -> Phase:
         """Run everything in ``stage``."""
         pieces = _as_graphs(stage) if stage.graphed else stage.pieces
-        repeats = self._repeats(lambda: _run_all(pieces))
+        repeats = self._repeats(lambda: run_all(pieces))
         whole_repeats = 0 if stage.whole is None else self._repeats(stage.whole)
         found: dict[str, list[float]] = {part.name: [] for part in stage.parts}
         wholes: list[float] = []
-        for _ in range(self._rounds):
+
+        def run_pieces() -> None:
             for name, seconds in self._pieces(pieces, repeats).items():
                 found[name].append(seconds)
-            self._tick()
-            if stage.whole is not None:
-                with stopwatch(str(self._device)) as watch:
-                    for _ in range(whole_repeats):
-                        stage.whole()
-                wholes.append(watch.seconds / whole_repeats / stage.whole_forwards)
+
+        def run_whole() -> None:
+            with stopwatch(str(self._device)) as watch:
+                for _ in range(whole_repeats):
+                    stage.whole()
+            wholes.append(watch.seconds / whole_repeats / stage.whole_forwards)
+
+        for number in range(self._rounds):
+            for run in running_order((run_pieces,) if stage.whole is None else (run_pieces, run_whole), number):
+                run()
                 self._tick()
-        # The least, as what runs beside only ever adds; and ceilings are the best as well.
-        components = tuple(self._component(stage, part, min(found[part.name])) for part in stage.parts)
+        typical = median(wholes) if wholes else None
+        seconds = {name: _typical(values, wholes) for name, values in found.items()}
+        components = tuple(self._component(stage, part, seconds[part.name]) for part in stage.parts)
         if stage.whole is None or stage.compiled:
             started = sum(one.launches * part.calls for one, part in zip(components, stage.parts, strict=True))
         else:
@@ -116,16 +126,17 @@ class Clock:
             stage.title,
             stage.forwards,
             components,
-            min(wholes) if wholes else None,
+            typical,
             started,
             tuple(round(started) - one for one in layers) if stage.without else layers,
             stage.shape,
             stage.graphed,
+            _rest_range(stage, found, wholes),
         )
 
     def _component(self, stage: Stage, part: Part, seconds: float) -> Component:
         def run() -> None:
-            _run_all([piece for piece in stage.pieces if piece[0] == part.name])
+            run_all([piece for piece in stage.pieces if piece[0] == part.name])
 
         operators, counted_work = counted(run)
         started = operators if self._device.type != "cuda" else launches(run, self._device)
@@ -187,7 +198,28 @@ class Clock:
         return median(after - before for before, after in itertools.pairwise(readings))
 
 
-def _run_all(pieces: Sequence[tuple[str, Run]]) -> None:
+def _typical(seconds: Sequence[float], wholes: Sequence[float]) -> float:
+    """The seconds of a part, from those of each round and those of the wholes in the same rounds, if there are any."""
+    if not wholes:
+        return median(seconds)
+    return median(wholes) * median(one / whole for one, whole in zip(seconds, wholes, strict=True))
+
+
+def _rest_range(
+    stage: Stage, found: Mapping[str, Sequence[float]], wholes: Sequence[float]
+) -> tuple[float, float] | None:
+    """Between what the rest of one forward lies, from the seconds of every part and of the whole in each round."""
+    if len(wholes) < LEAST_ROUNDS:
+        return None
+    # Of what is skipped in some forwards the whole has its share only.
+    parts = zip(*([part.share * one for one in found[part.name]] for part in stage.parts), strict=True)
+    left = interval([1 - sum(ones) / whole for whole, ones in zip(wholes, parts, strict=True)])
+    shown = median(wholes) - sum(part.share * _typical(found[part.name], wholes) for part in stage.parts)
+    return min(shown, left.low * median(wholes)), max(shown, left.high * median(wholes))
+
+
+def run_all(pieces: Sequence[tuple[str, Run]]) -> None:
+    """Run ``pieces`` one after another."""
     for _, run in pieces:
         run()
 
@@ -198,21 +230,7 @@ def _as_graphs(stage: Stage) -> tuple[tuple[str, Run], ...]:
     for part in stage.parts:
         mine = [piece for piece in stage.pieces if piece[0] == part.name]
         try:
-            graphs.append((part.name, recorded(partial(_run_all, mine))))
+            graphs.append((part.name, record_cuda(partial(run_all, mine))[0]))
         except RuntimeError:
             return stage.pieces
     return tuple(graphs)
-
-
-def recorded(run: Run) -> Run:
-    """``run`` as a CUDA graph, warm. Raises :class:`RuntimeError` where it cannot be recorded."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(WARM_UPS):
-            run()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph.replay

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from engine.errors import PlainError
 from engine.files import reason
+from engine.measure.profiler import ProfilerActivity, profile
 from engine.measure.roofline.counts import Work
 
 _NO_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "resize_", "set_", "_local_scalar_dense"}

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.measure.roofline import counts
-from engine.measure.roofline.clock import Part, Run, Stage
+from engine.measure.roofline.clock import Part, Run, Stage, run_all
 from engine.measure.roofline.counts import Work
 from engine.measure.roofline.report import (
     ATTENTION,
@@ -23,7 +23,8 @@ from engine.measure.roofline.report import (
     SAMPLING,
 )
 from engine.models.fused_masked import FusedLayer, MaskedRun, Rows, rotated
-from engine.models.masked import MaskedWorkings, guide_of
+from engine.models.masked import MaskedWorkings
+from engine.models.masked_script import guide_of
 from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, sureness
 from engine.sampling.demasking_schedule import Block, commit_counts
 
@@ -157,6 +158,7 @@ class _Stepping:
             parts,
             self._pieces(),
             self._step,
+            layers=tuple(partial(run_all, self._in_layer(index)) for index in range(depth)),
             shape=f"{rows} rows in {branches} branch{'es' if branches > 1 else ''}, {self._block.frames} frames filled "
             f"in, {depth} layers of {config.hidden}, {config.heads} heads",
         )
@@ -174,25 +176,34 @@ class _Stepping:
         sure.flatten().topk(min(self._block.frames, sure.numel()))
 
     def _pieces(self) -> tuple[tuple[str, Run], ...]:
-        network, last = self._network, len(self._network.layers) - 1
+        network = self._network
         codes = self._canvas.codes[:, : self._frames]
-        pieces: list[tuple[str, Run]] = [(EMBEDDING, partial(network.audio, codes))]
-        for index, layer in enumerate(network.layers):
-            entering = self._canvas_rows if index == 0 else self._hidden
-            leaving = self._taken if index == last else self._hidden
-            normed = network.normed(leaving, layer.feed_forward_norm)
-            mixed = self._attend(self._spans if index == last else None)
-            pieces += [
-                (PROJECTIONS, partial(self._project, entering, index)),
-                (ATTENTION, partial(self._attend, self._spans if index == last else None)),
-                (PROJECTIONS, partial(layer.output, mixed)),
-                (NORMS, partial(torch.add, leaving, leaving)),
-                (NORMS, partial(network.normed, leaving, layer.feed_forward_norm)),
-                (FEED_FORWARD, partial(_expand, layer, normed)),
-                (NORMS, partial(torch.add, leaving, leaving)),
-            ]
+        layers = (piece for index in range(len(network.layers)) for piece in self._in_layer(index))
         frames = self._taken[: self._block.frames]
-        return *pieces, (HEAD, partial(network.head, frames)), (SAMPLING, partial(self._choose, self._scores))
+        return (
+            (EMBEDDING, partial(network.audio, codes)),
+            *layers,
+            (HEAD, partial(network.head, frames)),
+            (SAMPLING, partial(self._choose, self._scores)),
+        )
+
+    def _in_layer(self, index: int) -> tuple[tuple[str, Run], ...]:
+        """The pieces of one layer: the first one projects the canvas only, the last one ends with what is wanted."""
+        network, layer = self._network, self._network.layers[index]
+        is_last = index == len(network.layers) - 1
+        entering = self._canvas_rows if index == 0 else self._hidden
+        leaving = self._taken if is_last else self._hidden
+        normed = network.normed(leaving, layer.feed_forward_norm)
+        attend = partial(self._attend, self._spans if is_last else None)
+        return (
+            (PROJECTIONS, partial(self._project, entering, index)),
+            (ATTENTION, attend),
+            (PROJECTIONS, partial(layer.output, attend())),
+            (NORMS, partial(torch.add, leaving, leaving)),
+            (NORMS, partial(network.normed, leaving, layer.feed_forward_norm)),
+            (FEED_FORWARD, partial(_expand, layer, normed)),
+            (NORMS, partial(torch.add, leaving, leaving)),
+        )
 
     def _project(self, hidden: Tensor, layer: int) -> None:
         self._network.project(hidden, layer)

@@ -12,9 +12,11 @@ from engine.measure.roofline.counts import Work
 from engine.setting import Setting
 
 EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
+JOINS = "joins"
 NORMS, HEAD, SAMPLING, DECODER, CONDITIONING, REST = "norms", "head", "sampling", "decoder", "conditioning", "rest"
 TITLES = {
     EMBEDDING: "Embedding",
+    JOINS: "Skip connections",
     PROJECTIONS: "q, k, v, o projections",
     ATTENTION: "Attention",
     FEED_FORWARD: "Feed-forward",
@@ -28,6 +30,7 @@ TITLES = {
 """The components, in the order of a forward pass, as people call them."""
 MEANINGS = {
     EMBEDDING: "What makes the first layer's input",
+    JOINS: "Products that join a late layer's input with that of an early one, in E2-TTS",
     PROJECTIONS: "Products to queries, keys and values, with what is done to each head, and from the mixed values",
     ATTENTION: "Both products of attention and the softmax between them",
     FEED_FORWARD: "The products of the feed-forward modules and the activation between them",
@@ -36,8 +39,14 @@ MEANINGS = {
     SAMPLING: "Guidance, and from scores or velocities to the next tokens or state",
     DECODER: "From tokens or mel to audio",
     CONDITIONING: "What text, voice and schedule come to, once an utterance",
-    REST: "What the whole takes beyond its components: calling them, and what lies between; operations not counted",
+    REST: "What the whole takes beyond its components: calling them, and what lies between; operations not counted. "
+    "Below nothing, it takes less than they do one by one: it works in place and on what is still in the caches",
 }
+WITHIN_NOISE = "within noise"
+"""Said of a rest that cannot be told from nothing."""
+SAVED_TOGETHER = "saved together"
+"""Said of a rest below nothing: the whole works in place, on rows that stay in the caches from one component to the
+next, or compiled; components one by one do not."""
 COLUMNS = (
     "phase",
     "component",
@@ -114,6 +123,9 @@ class Phase:
     """What one forward works on, in words."""
     graphed: bool = False
     """Whether it runs as a CUDA graph."""
+    rest_range: tuple[float, float] | None = None
+    """Between what the rest of one forward lies: the 95 % interval of its median, the whole and the components of the
+    same round compared; ``None`` where there were too few rounds to tell."""
 
     @property
     def seconds(self) -> float:
@@ -124,12 +136,35 @@ class Phase:
 
     @property
     def rest(self) -> Component | None:
-        """What the whole takes beyond its components; less than nothing where running them together saves."""
+        """What the whole takes beyond its components; less than nothing where running them together saves. Its note
+        says between what it lies, and whether that is more than noise."""
         if self.whole_seconds is None or any(one.seconds is None for one in self.components):
             return None
         beyond = self.seconds - sum(one.total_seconds for one in self.components)
         launches = self.launches - sum(one.launches * one.calls for one in self.components) / self.forwards
-        return Component(REST, self.forwards, Work(), "", max(0.0, launches), beyond / self.forwards)
+        note = ""
+        if self.rest_range is not None:
+            low, high = (1e3 * self.forwards * one for one in self.rest_range)
+            note = f"{self._verdict or 'beyond noise'}: between {low:.3g} and {high:.3g} ms (95 % interval)"
+        return Component(REST, self.forwards, Work(), "", max(0.0, launches), beyond / self.forwards, note)
+
+    @property
+    def rest_is_noise(self) -> bool:
+        """Whether what the whole takes beyond its components cannot be told from nothing."""
+        return self._verdict == WITHIN_NOISE
+
+    @property
+    def _verdict(self) -> str:
+        """Of the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` where it is neither, or nobody knows."""
+        low, high = self.rest_range or (1.0, 1.0)
+        return WITHIN_NOISE if low <= 0 <= high else SAVED_TOGETHER if high < 0 else ""
+
+    def bound(self, one: Component, ceilings: Ceilings) -> str:
+        """What bounds one of :meth:`rows`, in words: one of :data:`engine.measure.roofline.ceilings.BOUNDS`,
+        :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` where nothing was counted."""
+        if one.name != REST or self.rest_range is None:
+            return one.bound(ceilings, self.graphed)
+        return self._verdict
 
     def rows(self) -> tuple[Component, ...]:
         """The components, and what is left."""
@@ -174,6 +209,13 @@ class RooflineReport:
     def launches(self) -> float:
         """Kernels that the whole utterance starts; on processors, operators that it calls."""
         return sum(phase.launches * phase.forwards for phase in self.phases)
+
+    @property
+    def rest_is_noise(self) -> bool:
+        """Whether what the whole takes beyond its components cannot be told from nothing, in any phase that has a
+        rest."""
+        rests = [phase for phase in self.phases if phase.rest is not None]
+        return bool(rests) and all(phase.rest_is_noise for phase in rests)
 
     def components(self) -> Iterator[tuple[Phase, Component]]:
         """All rows of the table: every phase's components, and what is left of it."""
@@ -253,6 +295,7 @@ class RooflineReport:
                     "launches_per_forward": phase.launches,
                     "launches_per_layer": list(phase.layer_launches),
                     "graphed": phase.graphed,
+                    "rest_seconds_range": None if phase.rest_range is None else list(phase.rest_range),
                 }
                 for phase in self.phases
             ],
@@ -270,9 +313,11 @@ class RooflineReport:
 
 def shares(report: RooflineReport) -> Mapping[str, float]:
     """How much of the measured seconds each kind of bound accounts for, as shares of one; what was not counted is
-    ``"uncounted"``."""
+    ``"uncounted"``. A rest that is noise, or less than nothing, counts as none."""
     found = dict.fromkeys((*BOUNDS, "uncounted"), 0.0)
     for phase, one in report.components():
+        if one.name == REST and (phase.rest_is_noise or one.seconds < 0):
+            continue
         found[one.bound(report.ceilings, phase.graphed) or "uncounted"] += one.total_seconds or 0.0
     total = sum(found.values())
     return {name: value / total if total else 0.0 for name, value in found.items()}

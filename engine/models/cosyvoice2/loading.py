@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from engine import device as devices
 from engine.errors import CheckpointError
-from engine.models.base import ModelInfo
 from engine.models.checkpoints import fingerprint
 from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
@@ -22,11 +20,9 @@ def load_cosyvoice2(order: Order) -> CosySpeech:
     Raises :class:`CheckpointError`.
     """
     chosen, device = order.entry, order.device
-    if not order.place.is_dir():
-        raise CheckpointError(
-            f"{order.place} is a file, but CosyVoice 2 is a folder of several models; choose the folder that holds "
-            f"{LANGUAGE_MODEL} and the others."
-        )
+    order.require_folder(
+        f"CosyVoice 2 is a folder of several models; choose the folder that holds {LANGUAGE_MODEL} and the others."
+    )
     folder = OfficialFolder(order.place, device, order.check)
     folder.require_parts()
     hearing, tokenizer = folder.hearing(), folder.tokenizer()
@@ -41,22 +37,14 @@ def load_cosyvoice2(order: Order) -> CosySpeech:
             "they do not belong together. Fetch the official release again."
         )
     digest = fingerprint(folder.checkpoint, order.check)
-    info = ModelInfo(
-        id=chosen.id,
-        title=chosen.title,
-        family=chosen.family,
-        variant=order.variant or chosen.variant,
+    info = order.info(
         checkpoint=str(folder.checkpoint),
         fingerprint=digest,
-        licence=chosen.licence,
-        device=devices.title(device),
-        precision="float32",
         sample_rate=vocoder.config.sample_rate,
         layers=model.tokens.transformer.config.layers,
         branches=1,
         parameters=model.parameters,
         text_front_end=FRONT_END,
-        knobs=chosen.options,
     )
     info = find_language_weights(places(chosen.id, order.place), digest, order.check).on(info)
     prompts = VoicePrompts(hearing, model.codes, flow.config.speaker_width)

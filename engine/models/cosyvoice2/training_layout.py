@@ -69,11 +69,6 @@ class CosyNames:
         return Row(ids, (IGNORED,) * (1 + len(text)) + (*speech, codes + END))
 
 
-def names_of(tensors: Mapping[str, Tensor]) -> CosyNames:
-    """Of a checkpoint with these tensors."""
-    return CosyNames(len(tensors[TEXT]), len(tensors[MARKS]))
-
-
 def with_text_head(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """``tensors`` with the head of text, which is the table of text and which the official class asks for."""
     return {**tensors, TEXT_HEAD: tensors[TEXT]}

@@ -11,9 +11,8 @@ from engine import device as devices
 from engine.audio.mel import VOCOS, MelFrontEnd
 from engine.errors import CheckpointError
 from engine.models import weight_sets
-from engine.models.base import ModelInfo, WeightSet
+from engine.models.base import WeightSet
 from engine.models.checkpoints import fingerprint
-from engine.models.diffusion import DiffusionTransformer
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.characters import CharacterFrontEnd
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
@@ -48,23 +47,16 @@ def load_f5(order: Order) -> F5Speech:
     digest = fingerprint(checkpoint.path, order.check)
     trained_weight = weight_sets.cfg_free_weight(checkpoint.path)
     places = weight_sets.folders(chosen.id, checkpoint.path)
-    info = ModelInfo(
-        id=chosen.id,
-        title=chosen.title,
-        family=chosen.family,
+    info = order.info(
         variant=checkpoint.variant,
         checkpoint=str(checkpoint.path),
         fingerprint=digest,
-        licence=chosen.licence,
-        device=devices.title(target),
-        precision="float32",
         sample_rate=SAMPLE_RATE,
         layers=checkpoint.config.depth,
         branches=2 if trained_weight is None else 1,
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end=checkpoint.text_front_end,
-        knobs=chosen.options,
-        precisions=offered(target) if isinstance(backbone, DiffusionTransformer) else ("float32",),
+        precisions=offered(target),
         weight_sets=weight_sets.find_weight_sets(places, digest, order.check),
         cfg_free_weight=trained_weight,
     )

@@ -17,13 +17,16 @@ from engine.front_end.reading import ESTIMATED, PhoneReader
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Passage, Passages, Prompt
 
+VOCABULARY, DURATIONS = "vocab.txt", "durations.json"
+"""Files in the model's folder."""
+
 
 class PhoneFrontEnd:
     """Reads English with the lexicon and the duration table that lie in the model's folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._vocabulary = PhoneVocabulary.load(folder / "vocab.txt")
-        self._reader = PhoneReader(DurationTable.load(folder / "durations.json"))
+        self._vocabulary = PhoneVocabulary.load(folder / VOCABULARY)
+        self._reader = PhoneReader(DurationTable.load(folder / DURATIONS))
         self._last_aligned: tuple[Prompt, Alignment] | None = None
 
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:

@@ -211,6 +211,11 @@ class UNetT(nn.Module):
                 hidden = self.layer(index, hidden, run, duties[index], memory[index], look)
         return self.leave(hidden)
 
+    @property
+    def blocks(self) -> tuple[UNetTLayer, ...]:
+        """The layers' parts, in order."""
+        return tuple(self.layers)
+
     def fuse(self) -> None:
         """Prepare for inference: see :meth:`Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
         self.input_embed.conv_pos_embed.fuse()

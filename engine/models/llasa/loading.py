@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from engine import device as devices
-from engine.errors import CheckpointError
-from engine.models.base import ModelInfo
 from engine.models.language_weights import find_language_weights, places
 from engine.models.llasa.adapter import LlasaSpeech
 from engine.models.llasa.checkpoint import LlasaFolder, parameters
@@ -28,10 +25,7 @@ def load_llasa(order: Order) -> LlasaSpeech:
     Raises :class:`CheckpointError`.
     """
     chosen, device = order.entry, order.device
-    if not order.place.is_dir():
-        raise CheckpointError(
-            f"{order.place} is a file, but LLaSA is a folder; choose the one that holds config.json and tokenizer.json."
-        )
+    order.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
     dtype = computed_in(device)
     folder = LlasaFolder.read(order.place, dtype, device)
     order.status("Reading XCodec2 …")
@@ -40,22 +34,15 @@ def load_llasa(order: Order) -> LlasaSpeech:
     order.status(f"Reading {chosen.title} …")
     network = folder.plain(order.check)
     digest = folder.shards.fingerprint(order.check)
-    info = ModelInfo(
-        id=chosen.id,
-        title=chosen.title,
-        family=chosen.family,
-        variant=order.variant or chosen.variant,
+    info = order.info(
         checkpoint=folder.shards.where,
         fingerprint=digest,
-        licence=chosen.licence,
-        device=devices.title(device),
         precision=DTYPE_NAMES[dtype],
         sample_rate=SAMPLE_RATE,
         layers=folder.config.layers,
         branches=1,
         parameters=parameters(network),
         text_front_end=FRONT_END,
-        knobs=chosen.options,
         precisions=(DTYPE_NAMES[dtype],),
     )
     info = find_language_weights(places(chosen.id, order.place), digest, order.check).on(info)

@@ -96,6 +96,7 @@ class LmMiniSpeech(LanguageSpeech):
             first_position=len(prompt.codes) + 1,
             minimum=round(SHORTEST * passage.expected),
             maximum=passage.expected + SPARE,
+            shared=len(prompt.phones),
         )
 
     def _draft_prompt(self, prompt: LmMiniPrompt) -> LmMiniPrompt:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from engine import device as devices
 from engine.audio.mel import MelFrontEnd
 from engine.errors import CheckpointError
-from engine.models.base import ModelInfo
 from engine.models.checkpoints import fingerprint
 from engine.models.f5.prompts import PromptReader
 from engine.models.language_weights import find_language_weights, places
@@ -22,10 +20,7 @@ PHONES = "phones"
 def load_lm_mini(order: Order) -> LmMiniSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
     chosen, device = order.entry, order.device
-    if not order.place.is_dir():
-        raise CheckpointError(
-            f"{order.place} is a file, but {chosen.title} is a folder with a speech tokenizer in it; choose the folder."
-        )
+    order.require_folder(f"{chosen.title} is a folder with a speech tokenizer in it; choose the folder.")
     folder = LmMiniFolder(order.place, order.check)
     layout = folder.layout()
     network = folder.network(device)
@@ -40,22 +35,14 @@ def load_lm_mini(order: Order) -> LmMiniSpeech:
     front_end = LmMiniFrontEnd(tokenizer, mean_mels, folder.durations(), layout.vocabulary, reader, chosen.title)
     digest = fingerprint(folder.weights_path, order.check)
     config = network.tokens.transformer.config
-    info = ModelInfo(
-        id=chosen.id,
-        title=chosen.title,
-        family=chosen.family,
-        variant=order.variant or chosen.variant,
+    info = order.info(
         checkpoint=str(folder.weights_path),
         fingerprint=digest,
-        licence=chosen.licence,
-        device=devices.title(device),
-        precision="float32",
         sample_rate=SAMPLE_RATE,
         layers=config.layers,
         branches=1,
         parameters=folder.parameters(),
         text_front_end=PHONES,
-        knobs=chosen.options,
     )
     info = find_language_weights(places(chosen.id, order.place), digest, order.check).on(info)
     mean_mel = next(iter(mean_mels.values()))

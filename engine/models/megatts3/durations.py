@@ -1,7 +1,7 @@
 """From codes of the duration model to the durations that are spoken: the official rules, in their order.
 
 ``dur_pred`` of ``tts/frontend_function.py``. Its random disturbance is off by default here, so that equal requests give
-equal durations; upstream has it at :data:`OFFICIAL_DISTURBANCE`.
+equal durations; upstream has it at 0.1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import torch
 
 from engine.models.megatts3.phone_table import phone_number
 
-OFFICIAL_DISTURBANCE = 0.1
 FRAMES_MULTIPLE = 8
 """Durations of a segment add up to a multiple of this."""
 SEAM = 32

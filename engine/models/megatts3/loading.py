@@ -7,9 +7,8 @@ from pathlib import Path
 
 from engine import device as devices
 from engine.audio.mel import MelFrontEnd
-from engine.errors import CheckpointError
 from engine.knobs import Values
-from engine.models.base import ModelInfo, Voice
+from engine.models.base import Voice
 from engine.models.checkpoints import fingerprint
 from engine.models.f5.prompts import PromptReader
 from engine.models.megatts3.adapter import FrontEnd, MegaSpeech
@@ -30,11 +29,9 @@ PHONES, OFFICIAL = "phones", "official"
 
 def load_megatts3(order: Order) -> MegaSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
-    if not order.place.is_dir():
-        raise CheckpointError(
-            f"{order.place} is a file, but MegaTTS 3 is a folder of several models; choose the folder that holds "
-            "diffusion_transformer and the others."
-        )
+    order.require_folder(
+        "MegaTTS 3 is a folder of several models; choose the folder that holds diffusion_transformer and the others."
+    )
     return _bundled(order) if BundledFolder.is_at(order.place) else _official(order)
 
 
@@ -82,22 +79,14 @@ def _speech(
     order.status(f"Moving {chosen.title} to {devices.title(device)} …")
     backbone = backbone.to(device)
     backbone.fuse()
-    info = ModelInfo(
-        id=chosen.id,
-        title=chosen.title,
-        family=chosen.family,
-        variant=order.variant or chosen.variant,
+    info = order.info(
         checkpoint=str(path),
         fingerprint=fingerprint(path, order.check),
-        licence=chosen.licence,
-        device=devices.title(device),
-        precision="float32",
         sample_rate=decoder.sample_rate,
         layers=backbone.layers,
         branches=len(BRANCHES),
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end=reads,
-        knobs=chosen.options,
         precisions=offered(device),
     )
     return MegaSpeech(info, backbone, decoder, front_end)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from engine import device as devices
 from engine.errors import CheckpointError
-from engine.models.base import ModelInfo
 from engine.models.checkpoints import fingerprint
 from engine.models.omni_mini.adapter import OmniMiniSpeech
 from engine.models.omni_mini.checkpoint import OmniMiniFolder
@@ -20,10 +18,7 @@ PHONES = "phones"
 def load_omni_mini(order: Order) -> OmniMiniSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
     chosen, device = order.entry, order.device
-    if not order.place.is_dir():
-        raise CheckpointError(
-            f"{order.place} is a file, but {chosen.title} is a folder with a codec in it; choose the folder."
-        )
+    order.require_folder(f"{chosen.title} is a folder with a codec in it; choose the folder.")
     folder = OmniMiniFolder(order.place, order.check)
     layout, network = folder.layout(), folder.network().to(device)
     codec, _ = folder.codec.read(device)
@@ -38,22 +33,14 @@ def load_omni_mini(order: Order) -> OmniMiniSpeech:
             f"The model in {order.place} knows {config.text_vocabulary} text tokens, but its layout.json names "
             f"{layout.tokens}; restore the model folder."
         )
-    info = ModelInfo(
-        id=chosen.id,
-        title=chosen.title,
-        family=chosen.family,
-        variant=order.variant or chosen.variant,
+    info = order.info(
         checkpoint=str(folder.weights_path),
         fingerprint=fingerprint(folder.weights_path, order.check),
-        licence=chosen.licence,
-        device=devices.title(device),
-        precision="float32",
         sample_rate=SAMPLE_RATE,
         layers=config.transformer.layers,
         branches=2,
         parameters=sum(one.numel() for one in network.parameters()),
         text_front_end=PHONES,
-        knobs=chosen.options,
         precisions=offered(device),
     )
     front_end = OmniMiniFrontEnd(codec, folder.durations(), layout)

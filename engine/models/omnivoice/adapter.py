@@ -15,8 +15,9 @@ from torch import Tensor
 from engine import device as devices
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.delivery import Joiner
 from engine.models.fused_masked import FusedMasked, MaskedRequest
-from engine.models.masked import Joiner, MaskedSpeech
+from engine.models.masked import MaskedSpeech
 from engine.models.masked_network import MaskedNetwork
 from engine.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
 from engine.models.omnivoice.joining import StreamedPassages, WholePassages

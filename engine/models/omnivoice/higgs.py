@@ -108,6 +108,28 @@ class HiggsConfig:
         return max(1, math.floor(self.bandwidth / (math.log2(self.codebook_size) * frames / 1000)))
 
 
+RELEASED = HiggsConfig(
+    sample_rate=24000,
+    ratios=(8, 5, 4, 2, 3),
+    downsampling=(8, 5, 4, 2, 3),
+    latent=256,
+    decoder_width=1024,
+    encoder_width=64,
+    semantic_width=768,
+    codebook_size=1024,
+    codebook_width=64,
+    bandwidth=2.0,
+    kernel=3,
+    strides=(1, 1),
+    channel_ratios=(1, 1),
+    block_dilations=(1, 1),
+    unit_kernel=3,
+    semantic_rate=16000,
+    semantic={},
+)
+"""What the release was made with, but for HuBERT's own sizes: what benches and tests of its size are made with."""
+
+
 class Snake(nn.Module):
     """``x + sin²(αx) / α`` with an α for every channel (Ziyin et al., arXiv 2006.08195)."""
 

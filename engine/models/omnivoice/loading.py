@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from engine import device as devices
 from engine.errors import CheckpointError
-from engine.models.base import ModelInfo
 from engine.models.masked_networks import offered
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.omnivoice.checkpoint import OmniVoiceFolder
@@ -22,11 +20,9 @@ def load_omnivoice(order: Order) -> OmniVoiceSpeech:
     Raises :class:`CheckpointError`.
     """
     chosen, device = order.entry, order.device
-    if not order.place.is_dir():
-        raise CheckpointError(
-            f"{order.place} is a file, but OmniVoice is a folder; choose the one with config.json, tokenizer.json and "
-            "audio_tokenizer in it."
-        )
+    order.require_folder(
+        "OmniVoice is a folder; choose the one with config.json, tokenizer.json and audio_tokenizer in it."
+    )
     folder = OmniVoiceFolder(order.place, order.check)
     tokenizer, config = folder.tokenizer(), folder.config()
     if config.text_vocabulary < tokenizer.vocabulary:
@@ -45,22 +41,14 @@ def load_omnivoice(order: Order) -> OmniVoiceSpeech:
     order.status(f"Reading {chosen.title} …")
     shards = folder.shards
     network = folder.network(device)
-    info = ModelInfo(
-        id=chosen.id,
-        title=chosen.title,
-        family=chosen.family,
-        variant=order.variant or chosen.variant,
+    info = order.info(
         checkpoint=shards.where,
         fingerprint=shards.fingerprint(order.check),
-        licence=chosen.licence,
-        device=devices.title(device),
-        precision="float32",
         sample_rate=codec.config.sample_rate,
         layers=config.transformer.layers,
         branches=2,
         parameters=sum(one.numel() for one in network.parameters()),
         text_front_end=FRONT_END,
-        knobs=chosen.options,
         precisions=offered(device),
     )
     cache = data_folder() / "cache" / "higgs"

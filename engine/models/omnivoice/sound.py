@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.audio.prompt import FULL_SCALE, Pauses, Track, decibels, spoken_ranges
+from engine.audio.prompt import FULL_SCALE, SHORT_PAUSES, Pauses, Track, decibels, spoken_ranges
 
 SILENT = -50.0
 """dB of full scale below which sound is silence."""
@@ -22,6 +22,8 @@ QUIET = 0.1
 """Root mean square that references are raised to."""
 PEAK = 0.5
 """Of speech without a reference."""
+SHORTEST_CUT, LONGEST_CUT = 3.0, 15.0
+"""Seconds that are left of a reference that is cut."""
 FADE_SECONDS = PAD_SECONDS = 0.1
 """At both ends of what is heard; and between chunks of a long text, each fading out and in around as much silence."""
 
@@ -46,6 +48,15 @@ def without_silence(samples: np.ndarray, rate: int, pause: int, lead: int, trail
     backwards = backwards.cut(max(_silence(backwards) - trail, 0), len(backwards))
     gone = joined.position(start) + (track.position(spoken[0][0]) if spoken else 0)
     return np.ascontiguousarray(backwards.samples[::-1]), gone
+
+
+def cut_of(samples: np.ndarray, rate: int) -> float:
+    """Where upstream cuts a long reference (n,) that nobody transcribed, in seconds: as speech goes on after the last
+    pause within :data:`LONGEST_CUT`."""
+    track = Track(quantised(samples), rate)
+    starts = [start for start, _ in spoken_ranges(track, SHORT_PAUSES, 0) if start <= LONGEST_CUT * 1000]
+    found = max(starts, default=0) / 1000
+    return found if found >= SHORTEST_CUT else min(LONGEST_CUT, len(track) / 1000)
 
 
 def _silence(track: Track) -> int:

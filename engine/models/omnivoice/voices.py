@@ -20,7 +20,7 @@ from engine.models.base import Voice
 from engine.models.omnivoice import duration
 from engine.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
 from engine.models.omnivoice.config import FASTEST, FRAME_RATE, LONGEST_REFERENCE, SLOWEST
-from engine.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, without_silence
+from engine.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, cut_of, without_silence
 from engine.models.omnivoice.text import ended
 from engine.models.shards import Shards
 
@@ -81,11 +81,12 @@ class VoiceReader:
 
     def _read(self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]) -> Reference:
         transcript = " ".join(voice.transcript.split())
+        recording = read_recording(voice.audio)
         if not transcript:
             raise TextError(
                 f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says."
+                f"{_advice(recording)}"
             )
-        recording = read_recording(voice.audio)
         samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
         level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
         if 0 < level < QUIET:
@@ -112,6 +113,17 @@ class VoiceReader:
             found = codes.cpu().numpy().astype(np.int32)
             keep_array(kept, found)
         return torch.from_numpy(found).long()
+
+
+def _advice(recording: Recording) -> str:
+    """How much of a long recording is worth a transcript."""
+    if recording.seconds <= LONGEST_REFERENCE:
+        return ""
+    return (
+        f" It lasts {recording.seconds:.1f} s, and more than {LONGEST_REFERENCE:g} s do not sound more like the voice: "
+        f"cut it at a pause, such as at {cut_of(recording.samples, recording.sample_rate):.1f} s, and write down what "
+        "is left."
+    )
 
 
 def _remarks(voice: Voice, transcript: str, recording: Recording, seconds: float) -> list[str]:

@@ -86,13 +86,20 @@ class TransferReport:
                 f"On {len(self.unseen)} sentences: {_words(self.unseen)}. Whether that is more than on the sentences "
                 "that the table was calibrated on can be said once they are given."
             )
-        own = f"{_words(self.calibrated)} on its own"
         if not self.advised:
-            return f"The table serves other sentences as well as its own: {_words(self.unseen)}; {own}."
-        cases = "; ".join(f"{name}: {_words(self.groups[name])}" for name in self.ill_served)
+            return f"The table serves other sentences as well as its own: {self._beside_own(self.unseen)}."
+        cases = "; ".join(f"{name}: {self._beside_own(self.groups[name])}" for name in self.ill_served)
         return (
-            f"The table serves some sentences worse than its own: {cases}; {own}. Calibrating on several sentences, "
+            f"The table serves some sentences worse than its own ({cases}). Calibrating on several sentences, "
             "such ones among them, is advised."
+        )
+
+    def _beside_own(self, rows: Sequence[SentenceTransfer]) -> str:
+        """The figures of ``rows``, each beside that of the table's own sentences."""
+        (distance, exceeding), (own_distance, own_exceeding) = _figures(rows), _figures(self.calibrated)
+        return (
+            f"log-mel distance {distance:.3f} beside {own_distance:.3f}, {exceeding:.0%} of the skips beyond their "
+            f"bounds beside {own_exceeding:.0%}"
         )
 
     def to_json(self) -> dict:

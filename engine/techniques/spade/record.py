@@ -67,7 +67,7 @@ class ImportanceRecord:
     @property
     def deciding(self) -> LayerImportance:
         """The measure by which layers are chosen."""
-        return next(one for one in map(self.measure, DECIDING) if one is not None)
+        return self._taken[0]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -76,8 +76,7 @@ class ImportanceRecord:
         Layers whose word error rate cannot be told from the whole model's, as the interval reaches down to it, count as
         equal by that measure: a ranking of noise would decide otherwise.
         """
-        taken = [one for one in map(self.measure, DECIDING) if one is not None]
-        keys = {layer: tuple(-_weight(one, layer) for one in taken) for layer in range(self.layers)}
+        keys = {layer: tuple(-_weight(one, layer) for one in self._taken) for layer in range(self.layers)}
         return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
 
     def retained(self, depth: int) -> tuple[int, ...]:
@@ -88,6 +87,23 @@ class ImportanceRecord:
         if not 1 <= depth <= self.layers:
             raise SettingError(f"{self.model} has {self.layers} layers; keep between 1 and {self.layers}, not {depth}.")
         return tuple(sorted(self.order[:depth]))
+
+    def cut(self, depth: int) -> tuple[str, float] | None:
+        """The measure that parts the ``depth`` layers that stay from the others, and the value in the middle between
+        the last that stays and the first that goes; ``None`` where none goes, or no measure tells those two apart."""
+        if not 0 < depth < self.layers:
+            return None
+        stays, goes = self.order[depth - 1 : depth + 1]
+        for one in self._taken:
+            weights = _weight(one, stays), _weight(one, goes)
+            if weights[0] != weights[1]:
+                return one.measure, sum(weights) / 2
+        return None
+
+    @property
+    def _taken(self) -> tuple[LayerImportance, ...]:
+        """The measures that there are, the one that decides first."""
+        return tuple(one for one in map(self.measure, DECIDING) if one is not None)
 
     def with_measure(self, measure: LayerImportance) -> ImportanceRecord:
         """A copy that holds ``measure`` in the place of an earlier one of its name."""

@@ -6,12 +6,15 @@ from engine.knobs import Choice, Number, Switch, Values
 from engine.techniques.base import Paper, Technique
 
 NAME = "speculative"
+BY_BLOCK, BY_TOKEN = "block", "token"
 
 
 def describe(knobs: Values) -> str:
     """What the tolerance means."""
     tolerance = knobs["tolerance"]
     exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
+    if tolerance == 0 and knobs["verification"] == BY_BLOCK:
+        exact += ", verified as a whole"
     length = "as many tokens as pay" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
     return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
 
@@ -42,7 +45,8 @@ TECHNIQUE = Technique(
         Number(
             "draft_length",
             "Draft length",
-            "How many tokens are drafted before the model checks them; where it adapts, what it begins with.",
+            "How many tokens are drafted before the model checks them; where it adapts, what it begins with. Turn that "
+            "off to draft always as many.",
             default=3,
             symbol="L_d",
             unit="tokens",
@@ -53,9 +57,19 @@ TECHNIQUE = Technique(
         Switch(
             "adaptive",
             "Adapt the draft length",
-            "Follows what is accepted and what drafting takes, sentence by sentence. The same seed then may speak "
-            "otherwise at another time, as the length depends on measured times.",
-            default=False,
+            "Follows what is accepted and what drafting takes, from cycle to cycle and sentence to sentence. The same "
+            "seed then may speak otherwise at another time, as the length depends on measured times.",
+            default=True,
+        ),
+        Choice(
+            "verification",
+            "Verification",
+            "How a draft is checked at β = 0: token by token, as the paper has it, or as a whole (block verification, "
+            "Sun et al., arXiv 2403.10444), where a token that the model likes better makes up for one that it likes "
+            "less. Both are exact; as a whole more tokens stay. With a tolerance it is always token by token.",
+            default=BY_BLOCK,
+            values=(BY_BLOCK, BY_TOKEN),
+            titles=("As a whole", "Token by token"),
         ),
         Choice(
             "draft",

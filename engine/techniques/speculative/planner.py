@@ -21,24 +21,3 @@ def predicted_speed_up(tokens: float, length: int, cost: float, verification: fl
     a target pass over K + 1 tokens over that for one.
     """
     return tokens / (verification + length * cost)
-
-
-def acceptance_of(tokens: float, length: int) -> float:
-    """α of which ``tokens`` a cycle are expected: the inverse of :func:`expected_tokens`."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        if expected_tokens(middle, length) < tokens:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def best_length(acceptance: float, cost: float, longest: int = 8, growth: float = 0.0) -> int:
-    """The draft length with the greatest predicted speed-up, where each drafted token adds ``growth`` to v."""
-
-    def speed_up(length: int) -> float:
-        return predicted_speed_up(expected_tokens(acceptance, length), length, cost, 1 + growth * length)
-
-    return max(range(1, longest + 1), key=speed_up)

@@ -22,6 +22,8 @@ from app.window import MainWindow
 from engine.errors import PlainError
 from engine.knobs import Values
 from engine.library import Library
+from engine.messages import RunStudy
+from engine.models.base import Utterance
 from engine.setting import Engaged, Setting
 from engine.take import Take
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
@@ -86,12 +88,19 @@ def tick_all(window: MainWindow) -> None:
         setup.ticks.item(row).setCheckState(Qt.CheckState.Checked)
 
 
-def begin(window: MainWindow, qtbot: QtBot, length: int = 2) -> None:
+def come_to_the_volume(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
     lab = window.panels["lab"]
     lab.setup.length.setValue(length)
+    lab.setup.practice.setValue(practice)
     assert lab.setup.begin_button.isEnabled(), lab.setup.begin_button.toolTip()
     lab.setup.begin_button.click()
-    qtbot.waitUntil(lambda: lab.trial is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+
+
+def begin(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
+    come_to_the_volume(window, qtbot, length, practice)
+    window.panels["lab"].volume.begin_button.click()
+    assert window.panels["lab"].trial is not None
 
 
 def answer(window: MainWindow) -> None:
@@ -126,12 +135,14 @@ def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow,
     qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     (made,) = folder.iterdir()
     config = yaml.safe_load((made / f"{made.name}.yaml").read_text())
-    pages = config["pages"][1][1:]
+    _, *practice, pages, _ = config["pages"]
+    assert [one["id"] for one in practice] == ["practice_1", "practice_2"]
+    pages = pages[1:]
     assert len(pages) == 16
     for page in pages:
         for path in (page["reference"], *page["stimuli"].values()):
             assert (made / Path(path).name).exists()
-    assert len(list(made.glob("*.wav"))) == 6
+    assert len(list(made.glob("*.wav"))) == 6 + 1, "and the noise that the volume is set by"
 
 
 def test_takes_of_a_study_can_be_offered(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -146,6 +157,16 @@ def test_takes_of_a_study_can_be_offered(quiet: MainWindow, tmp_path: Path, qtbo
     qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     (about,) = tmp_path.glob("exported/*/*.json")
     assert [one["text"] for one in json.loads(about.read_text())["sounds"]][:2] == ["Studied."] * 2
+
+
+def test_a_study_on_a_cluster_is_to_be_paused_first(quiet: MainWindow) -> None:
+    quiet.jobs.hold()  # So that it only waits.
+    compare(quiet)
+    quiet.jobs.start(Kind.STUDY, lambda job: RunStudy(job, "none.toml", "", ray="local"))
+    assert "A study runs on a cluster" in quiet.panels["lab"].setup.remarks.text()
+    with pytest.raises(PlainError, match="pause the study first"):
+        quiet.lab.begin()
+    quiet.jobs.cancel_all()
 
 
 def test_a_choice_that_makes_no_test_says_why(quiet: MainWindow) -> None:
@@ -187,7 +208,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     qtbot.wait(300)
     assert ended == [], "it waits"
     window.action.cancel.trigger()
-    assert ended == [(Kind.LOAD, Outcome.CANCELLED)]
+    qtbot.waitUntil(lambda: ended == [(Kind.LOAD, Outcome.CANCELLED)], timeout=PATIENCE_MILLISECONDS)
     window.state.load_model("f5-mini")
     answer(window)
     answer(window)
@@ -203,17 +224,83 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
 
 
 @pytest.mark.slow
-def test_no_test_begins_while_the_engine_works(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(window: MainWindow, qtbot: QtBot) -> None:
     compare(window)
-    setup = window.panels["lab"].setup
-    assert setup.begin_button.isEnabled()
-    window.state.load_model("f5-mini")
-    assert not setup.begin_button.isEnabled()
-    assert "nothing may compute during a blind test" in setup.remarks.text()
-    with pytest.raises(PlainError, match="A job is running"):
-        window.lab.begin()
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert setup.begin_button.isEnabled()
+    trials_done: list[tuple] = []
+    ended: list[Outcome] = []
+    window.bridge.trials.connect(trials_done.append)
+    window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
+    window.state.engage("ditreducio", True)
+    window.state.calibrate_on(tuple(Utterance(f"Sentence number {one}.", window.state.voice) for one in range(12)))
+    qtbot.waitUntil(lambda: bool(trials_done), timeout=PATIENCE_MILLISECONDS)
+    begin(window, qtbot)
+    assert [one.kind for one in window.jobs.running] == [Kind.CALIBRATE], "it is in the middle of its work"
+    window.bridge.drain()
+    before = len(trials_done)
+    page = window.panels["lab"].trial
+    page.hear(2)
+    qtbot.waitUntil(lambda: page.player.playing, timeout=PATIENCE_MILLISECONDS)
+    qtbot.wait(400)
+    window.bridge.drain()
+    assert len(trials_done) == before, "nothing computes while it sounds"
+    assert ended == []
+    page.leave_button.click()
+    page.leave_button.click()
+    qtbot.waitUntil(lambda: len(trials_done) > before, timeout=PATIENCE_MILLISECONDS)
+    window.action.cancel.trigger()
+    qtbot.waitUntil(lambda: ended == [Outcome.CANCELLED], timeout=PATIENCE_MILLISECONDS)
+
+
+@pytest.mark.slow
+def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    lab = window.panels["lab"]
+    ended: list[Outcome] = []
+    window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
+    window.state.set_text("One. Two. Three. Four. Five. Six. Seven. Eight.")
+    window.state.synthesise_baseline()
+    lab.setup.begin_button.click()
+    qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
+    lab._waiting.cancel_button.click()
+    assert lab.setup.isVisible()
+    assert not window.jobs.held
+    assert lab.volume is None
+    come_to_the_volume(window, qtbot)
+    assert ended == [Outcome.FINISHED], "the take first"
+
+
+@pytest.mark.slow
+def test_the_volume_is_set_and_the_test_is_practised_before_anything_counts(
+    window: MainWindow, data: Path, qtbot: QtBot
+) -> None:
+    tick_all(window)
+    come_to_the_volume(window, qtbot, 2, practice=1)
+    lab = window.panels["lab"]
+    assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
+    lab.volume.hear(0)
+    player = window.panels["listen"].player
+    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+    lab.volume.begin_button.click()
+    session = lab.trial.session
+    assert lab.volume is None
+    assert len({round(one.target, 3) for one in session.items}) == 1, "one volume for all sentences"
+    assert session.practising
+    answer(window)
+    assert not session.practising
+    assert trials.read(data / "listening").trials == ()
+    while not session.finished:
+        answer(window)
+    assert sum(not one.void for one in trials.read(data / "listening").trials) == 2
+
+
+@pytest.mark.slow
+def test_leaving_the_volume_page_leaves_the_test(window: MainWindow, data: Path, qtbot: QtBot) -> None:
+    compare(window)
+    come_to_the_volume(window, qtbot)
+    window.panels["lab"].volume.leave_button.click()
+    assert window.panels["lab"].setup.isVisible()
+    assert not window.jobs.held
+    assert window.panels["listen"].isEnabled()
 
 
 @pytest.mark.slow

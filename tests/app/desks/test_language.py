@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.export.weights_dialog import WeightsDialog
 from app.jobs import Kind, Outcome
-from app.listening.player import Mode
+from app.listening.switching import Mode
 from app.window import MainWindow
 from engine.messages import ExportWeights
 from engine.models import load_model
@@ -164,7 +164,7 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     assert offered == ["speculation", "layer-importance", "depth"]
     offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
     assert offered == ["speculative", "spade", "speech-tokenizer", "lm-mini"]
-    assert training.work.text().endswith("lm-mini-draft-2-1")
+    assert training.work.text().endswith("lm-mini-draft-2-0")
 
 
 def test_one_button_sweeps_tolerance_and_length(window: MainWindow, qtbot: QtBot) -> None:

@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.jobs import Kind, Outcome
-from app.listening.player import Mode
+from app.listening.switching import Mode
 from app.window import MainWindow
 from engine.messages import PartialDecoded
 from engine.models import load_model
 from engine.models.base import SpeechModel
+from engine.models.fused_masked import MaskedRun
 from engine.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine import small_speech
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
+from tests.engine.test_worker_masked_input import recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE = 10 * PATIENCE_MILLISECONDS
@@ -97,7 +100,80 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     assert "6 steps, schedule 0.1" in window.models.setup._grid.toolTip()
 
 
-def test_a_canvas_is_seen_and_heard_as_it_stood(window: MainWindow, qtbot: QtBot) -> None:
+def logged(window: MainWindow) -> str:
+    return window.notices.log.plain_text()
+
+
+def cautioned(window: MainWindow) -> str:
+    """What Listen says of the comparison."""
+    labels = window.listening.listen.findChildren(QLabel)
+    return next(one.text() for one in labels if one.accessibleName() == "Warning")
+
+
+def test_what_is_wrong_with_what_is_asked_for_is_said(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line of what can be wrong with a masked model's input, as people come across it."""
+    state, banner = window.state, window.notices.banner
+    failed, finished = (Kind.BASELINE, Outcome.FAILED), (Kind.BASELINE, Outcome.FINISHED)
+
+    state.set_text("  ")
+    assert state.why_not_synthesise() == "Type a sentence to speak first."
+    assert window.action.baseline.isEnabled() is False
+    state.set_text(TEXT)
+
+    state.set_option("language", "Klingon")
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == finished
+    qtbot.waitUntil(lambda: "does not know the language 'Klingon'" in logged(window), timeout=PATIENCE)
+    assert "Klingon" in banner.text
+    state.set_option("language", "")
+
+    state.set_option("duration", 600.0)
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+    assert banner.text.startswith("A duration of 600 s is too far from what this text usually takes")
+    assert cautioned(window).startswith("The last take A failed: A duration of 600 s")
+    assert cautioned(window).endswith("What is heard as A was made before it.")
+    state.set_option("duration", 0.0)
+
+    state.set_option("clone", True)
+    for name, seconds, level, transcript, words in (
+        ("silent", 3.0, 0.0, "Some words.", "silent.wav is silent"),
+        ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not sound more like the voice: cut it"),
+    ):
+        state.add_voice(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
+        assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+        assert words in banner.text
+    state.set_option("clone", False)
+
+    state.engage("precision", True)
+    state.set_knob("precision", "precision", "float16")
+    assert any("does not compute in float16 to advantage" in note for note in state.notes)
+    state.engage("precision", False)
+    state.engage("graphs", True)
+    assert "CUDA graphs need an NVIDIA graphics card" in state.technique_problem("graphs")
+    state.engage("graphs", False)
+
+    failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
+    scores = MaskedRun.scores
+
+    def fail_once(self: MaskedRun, *given: object) -> object:
+        for error in failures:
+            raise error
+        return scores(self, *given)
+
+    monkeypatch.setattr(MaskedRun, "scores", fail_once)
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+    assert "The graphics card failed while synthesising; the model is loaded again" in banner.text
+    assert cautioned(window).startswith("The last take A failed: The graphics card failed")
+    qtbot.waitUntil(lambda: "was loaded again, on CPU" in logged(window), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not state.why_not_synthesise(), timeout=PATIENCE)
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == finished
+    assert "failed" not in cautioned(window)
+
+
+def test_a_canvas_is_seen_and_heard_as_it_stood(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state, panel, listen = window.state, window.demasking.demasking, window.listening.listen
     assert ended(window, qtbot, state.synthesise_baseline)[1] is Outcome.FINISHED
     qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
@@ -117,6 +193,12 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(window: MainWindow, qtbot: QtBot
     ((sound, mode),) = heard
     assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
     assert mode is Mode.STREAM, "it is played without being a take"
+    # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
+    with monkeypatch.context() as patched:
+        patched.setattr(type(listen.player), "streaming", property(lambda player: True))
+        window.listening.hear_sound(sound.samples, sound.sample_rate)
+        listen.position_changed.emit(0.4)
+        assert panel.grid._position == pytest.approx(10)
     state.load_model("f5-mini", device="cpu")
     qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()

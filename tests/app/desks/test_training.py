@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from app.jobs import Kind, Outcome
 from app.panels.training import CHECKPOINT, TrainingPanel
 from app.trainings import GUIDANCE_FREE
 from app.window import MainWindow
+from engine.knobs import Values
+from engine.messages import TrainGuidanceFree, TrainingDone
+from engine.models.base import WeightSet
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -60,6 +64,18 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(
     assert "w = 0.50 are ready" in window.notices.banner.text
     assert window.state.knobs("guidance_free")["weight"] == 0.5
     assert not panel.cancel_button.isEnabled()
+
+
+def test_weights_that_were_just_made_are_the_ones_that_speak(panel: TrainingPanel, window: MainWindow) -> None:
+    shipped, made = (WeightSet(name, name * 64, 0.5, "model-guidance") for name in "12")
+    info = replace(window.state.info, weight_sets=(shipped, made))
+    window.state.engage("guidance_free", True)
+    job = window.jobs.start(Kind.TRAIN, lambda number: TrainGuidanceFree(number, "f5-mini", "none.csv", "none", 0.5))
+    event = TrainingDone(job.number, "2", "guidance_free", "It learnt.", Values(weight=0.5), 9, 1.0, {}, info)
+    window.state.handle(event)
+    window.training.follow(event)
+    assert window.state.setting.engaged("guidance_free").artefact == made.fingerprint
+    window.jobs.cancel_all()
 
 
 @pytest.mark.slow

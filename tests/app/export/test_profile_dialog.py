@@ -89,7 +89,7 @@ def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(desk: Desk, qtbot: Q
     type_path(dialog, tmp_path / "mine.json", qtbot)
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
     assert dialog.path.text().endswith("f5-mini-ditreducio-for-f5-tts")
-    assert "with a module that applies it to the official package" in contents(dialog)
+    assert "and a module that applies it to the official package" in contents(dialog)
     assert dialog.path.accessibleName() == "Folder to write to"
     qtbot.keyClick(dialog.target, Qt.Key.Key_Up)
     assert dialog.path.text() == str(tmp_path / "mine.json")

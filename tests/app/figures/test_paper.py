@@ -60,5 +60,7 @@ def test_csv_is_the_figures_own(figure: Figure, tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_said(figure: Figure, tmp_path: Path, qtbot: QtBot) -> None:
     with pytest.raises(PlainError, match="ends in none of"):
         paper.write(figure, tmp_path / "figure.bmp")
-    with pytest.raises(PlainError, match="could not be written"):
+    with pytest.raises(
+        PlainError, match=r"could not be written: its folder does not exist; create it or choose another\.$"
+    ):
         paper.write(figure, tmp_path / "missing" / "figure.csv")

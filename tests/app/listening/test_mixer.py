@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.listening.mixer import OUT_AND_IN, Mixer, Programme, Recording, fade_laws
+from app.listening.fades import OUT_AND_IN, fade_laws
+from app.listening.mixer import Mixer, Programme
+from app.listening.recording import Recording
 
 RATE = 8000
 FADE = 80

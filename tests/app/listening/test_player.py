@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from app.listening.device import OutputDevice, Sound
-from app.listening.player import ALIGNMENT_TOLERANCE, Mode, Player, comparison
+from app.listening.player import Player
+from app.listening.switching import ALIGNMENT_TOLERANCE, Mode, comparison
 from engine.errors import DeviceError
 
 

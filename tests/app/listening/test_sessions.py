@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.listening.abx import AbxSession
-from app.listening.mushra import MushraSession
+from app.listening.mushra import REFERENCE, MushraSession
 from app.listening.preference import FIRST, SECOND, PreferenceSession
 from app.listening.session import Session
 from app.listening.stimuli import PreparedItem, Stimulus
@@ -239,11 +239,52 @@ def test_a_void_page_comes_again_with_empty_sliders_in_other_places() -> None:
 
 
 def test_too_many_sliders_are_refused() -> None:
-    with pytest.raises(RecordError, match="10 sounds at most"):
-        MushraSession([prepared(*[BASELINE] * 11)], "l")
+    with pytest.raises(RecordError, match="12 sounds at most"):
+        MushraSession([prepared(*[BASELINE] * 13)], "l")
 
 
 @pytest.mark.parametrize("session", [AbxSession(pairs(2), "l"), MushraSession(pages(2), "l")])
 def test_nothing_tells_how_well_it_goes(session: Session) -> None:
     shown = [name for name in dir(session) if not name.startswith("_")]
     assert not [name for name in shown if "score" in name or "hit" in name or "correct" in name]
+
+
+# --- Practice --------------------------------------------------------------------------------------------------------
+def test_practice_comes_first_and_counts_for_nothing() -> None:
+    session = AbxSession(pairs(3), "l", 4, chance(), practice=2)
+    assert (session.planned, len(session.practice), session.practising) == (4, 2, True)
+    for number in (1, 2):
+        x = session.trial.order[2]
+        session.hear(2)
+        assert session.answer(0, DISTURBED) is None, "not even void"
+        assert session.taught == f"X was {'AB'[x]}: {'wrong' if x else 'right'}."
+        assert session.practised == number
+    assert not session.practising
+    assert (session.valid, session.void, session.records) == (0, 0, [])
+    session.hear(2)
+    assert session.answer(0, CALM).number == 1
+    assert session.taught == "", "nothing is told of what counts"
+
+
+def test_practice_of_mushra_tells_where_reference_and_anchors_were_but_no_setting() -> None:
+    session = MushraSession(pages(2), "l", chance(), practice=1)
+    order = session.trial.order
+    session.hear(REFERENCE)
+    for button in session.sliders:
+        session.hear(button)
+        session.rate(button, 50)
+    assert session.answer(CALM) is None
+    at = [order.index(place, 1) for place in (0, 2, 3)]
+    assert session.taught == (
+        f"Sound {at[0]} was the reference itself, sound {at[1]} the anchor cut at 3.5 kHz, sound {at[2]} the anchor "
+        "cut at 7 kHz."
+    )
+    assert session.planned == 2
+    assert session.valid == 0
+
+
+def test_practice_of_pairs_is_no_repeat() -> None:
+    session = PreferenceSession(pairs(3), "l", 10, chance=chance(), practice=3)
+    assert [one.repeat for one in session.practice] == [False] * 3
+    assert _vote(session) is None
+    assert session.planned == 11

@@ -175,6 +175,29 @@ def test_post_screening_leaves_out_who_misses_more_than_fifteen_percent() -> Non
     assert found["fair"].reference_missed == 1, "one of ten is within 15 %"
 
 
+def _rated(anchors: dict[str, int], item: object = 0) -> list[Rating]:
+    rated = [Rating(name, item, "anchor70", score) for name, score in anchors.items()]
+    return rated + [Rating(name, item, "reference", 100) for name in anchors]
+
+
+def test_an_anchor_that_too_many_take_for_the_reference_excludes_nobody() -> None:
+    """BS.1534-3, 4.1.2: more than a quarter of the assessors above 90 is the sentence's fault."""
+    quarter = _rated({"a": 95, "b": 60, "c": 60, "d": 60})
+    assert statistics.indistinct_sentences(quarter, "anchor70") == frozenset()
+    assert [one.excluded for one in statistics.screened(quarter, "reference", "anchor70")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    half = _rated({"a": 95, "b": 91, "c": 60, "d": 90})
+    assert statistics.indistinct_sentences(half, "anchor70") == {0}
+    found = statistics.screened([*half, *_rated(dict.fromkeys("abcd", 50), 1)], "reference", "anchor70")
+    assert [(one.anchor_missed, one.items, one.excluded) for one in found] == [(0, 2, False)] * 4
+    alone = _rated({"a": 95})
+    assert statistics.screened(alone, "reference", "anchor70")[0].excluded, "one alone would always be too many"
+
+
 def test_mushra_summaries_are_medians_with_quartiles_and_intervals() -> None:
     ratings = [one for one in _panel() if one.listener != "deaf"]
     found = {one.condition: one for one in statistics.summaries(ratings)}

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from app.listening import stimuli, trials
-from app.listening.stimuli import TOLERANCE_DECIBELS, conditions, item_of, items, prepared, setting_key
+from app.listening.stimuli import TOLERANCE_DECIBELS, conditions, item_of, items, levelled, prepared, setting_key
 from app.listening.trials import ABX, MUSHRA, RecordError
 from engine.knobs import Values
 from engine.library import TakeSummary
@@ -86,6 +86,18 @@ def test_everything_is_equally_loud_at_the_devices_rate(method: str, speech: np.
     loud, quiet = made.stimuli[0].record, made.stimuli[1].record
     assert quiet.gain - loud.gain == pytest.approx(-20 * np.log10(0.3), abs=TOLERANCE_DECIBELS)
     assert loud.lufs + loud.gain == pytest.approx(made.target, abs=1e-3)
+
+
+def test_one_volume_holds_for_a_whole_test(speech: np.ndarray) -> None:
+    loud, quiet, silent = (_prepared(ABX, speech, gains) for gains in ((1.0, 0.9), (0.3, 0.5), (0.0, 0.0)))
+    assert loud.target > quiet.target + 3
+    made = levelled([loud, quiet, silent])
+    assert made[0].target == made[1].target == quiet.target
+    assert made[1] == quiet
+    for one in (stimulus for item in made[:2] for stimulus in item.stimuli):
+        assert integrated_loudness(one.amplified, 48000).lufs == pytest.approx(quiet.target, abs=TOLERANCE_DECIBELS)
+    assert made[2] == silent
+    assert levelled([silent]) == (silent,)
 
 
 def test_the_anchors_come_from_the_reference(speech: np.ndarray) -> None:

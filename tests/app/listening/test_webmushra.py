@@ -17,6 +17,7 @@ from app.listening import webmushra
 from app.listening.stimuli import PreparedItem, Stimulus
 from app.listening.trials import ItemRecord, RecordError
 from engine.errors import PlainError
+from engine.measure.loudness import integrated_loudness
 from tests.app.listening.listeners import BASELINE, FAST, LOW, MID, abx_trial, mushra_trial, preference_trial
 from tests.disk import tiny_disk  # noqa: F401
 
@@ -89,12 +90,16 @@ def pair(number: int) -> PreparedItem:
 
 def test_a_mushra_bundle_is_what_webmushra_wants(tmp_path: Path) -> None:
     items = [prepared(1), prepared(2)]
-    written = webmushra.write_bundle("paretone-1", "mushra", items, 2, tmp_path)
+    written = webmushra.write_bundle("paretone-1", "mushra", items, 2, tmp_path, practice=1)
     folder = tmp_path / "paretone-1"
     assert {path.parent for path in written} == {folder}
     config = yaml.safe_load((folder / "paretone-1.yaml").read_text())
     assert config["testId"] == "paretone-1"
-    volume, pages, finish = config["pages"]
+    volume, practice, pages, finish = config["pages"]
+    noise, rate = soundfile.read(folder / Path(volume["stimulus"]).name)
+    assert integrated_loudness(noise, rate).lufs == pytest.approx(-23.0, abs=0.1)
+    assert (practice["id"], practice["type"], practice["stimuli"]) == ("practice_1", "mushra", pages[1]["stimuli"])
+    assert "does not count" in practice["content"]
     assert (volume["type"], finish["type"], finish["writeResults"]) == ("volume", "finish", True)
     assert pages[0] == "random"
     for number, page in enumerate(pages[1:]):

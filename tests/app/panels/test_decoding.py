@@ -13,7 +13,7 @@ from app.panels.decoding import DecodingPanel
 from app.panels.token_strip import fate_colours
 from app.theme import DARK, LIGHT, contrast
 from engine.setting import Engaged, Setting
-from engine.take import Take, Trace
+from engine.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
 from tests.engine.measure.test_decoding import PLAIN, TRACE
 
 KEY = Qt.Key
@@ -59,6 +59,7 @@ def test_figures_of_drafting_beside_the_baseline(panel: DecodingPanel) -> None:
         "1.45 ×",
         "1.16 ×",
     ]
+    assert "a pass over a draft took 1.25 × as long" in panel._values["measured"].toolTip()
     assert "rejected&nbsp;drafts&nbsp;5" in panel.legend.text()
     panel.show_side("A")
     assert panel.figure("predicted") == "–"
@@ -70,6 +71,7 @@ def test_without_a_baseline_nothing_is_claimed(panel: DecodingPanel) -> None:
     assert panel.figure("measured") == "– (no baseline)"
     panel.set_takes(take("Other model", Setting("llasa-1b"), decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
     assert panel.figure("measured") == "– (no baseline)"
+    assert "took" not in panel._values["measured"].toolTip()
 
 
 def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> None:
@@ -79,7 +81,10 @@ def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> N
     QTest.keyClick(panel.strip, KEY.Key_PageDown)
     assert panel.strip.cursor == 4, "the next cycle"
     QTest.keyClick(panel.strip, KEY.Key_Right)
-    assert "Rejected drafts here: 6, 7" in panel.reading.text()
+    assert panel.reading.text() == (
+        "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7. Click or Space: hear from here."
+    )
+    assert "drawn by the target model in place of" in panel.reading.toolTip()
     QTest.keyClick(panel.strip, KEY.Key_Space)
     assert heard.at(0) == ["B", pytest.approx(0.1)]
     QTest.keyClick(panel.strip, KEY.Key_End)
@@ -110,6 +115,17 @@ def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPa
     assert panel.strip.lines > wide
     cells = [panel.strip.token_rectangle(index) for index in range(8)]
     assert all(cell.right() <= panel.strip.width() for cell in cells)
+
+
+def test_many_drafts_in_vain_leave_room_for_the_lines(panel: DecodingPanel) -> None:
+    def height(drafts: int) -> int:
+        cycle = DecodingCycle((1,), tuple(range(drafts)), 0, RESAMPLED)
+        trace = DecodingTrace(50.0, 1920, ((cycle,) * 200,), (0.0,), (False,))
+        panel.set_takes(None, take("SSD", SSD, decoding=trace))
+        return panel.strip.sizeHint().height()
+
+    one, many, more = height(1), height(8), height(16)
+    assert one < many == more
 
 
 def test_a_button_asks_for_the_sweep(panel: DecodingPanel) -> None:

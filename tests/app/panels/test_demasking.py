@@ -59,7 +59,8 @@ def test_it_says_what_to_do_without_a_canvas(qtbot: QtBot) -> None:
 
 def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
     assert (panel.side, panel.step) == ("B", STEPS - 1)
-    assert panel.headline.text() == "Blockwise: 3 codebooks × 20 frames in 6 steps, in 2 blocks one after another"
+    shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks one after another"
+    assert panel.headline.text() == shown
     assert panel._count.text() == "Step 6 of 6: 10 now, 60 of 60 (100%)"
     assert committed(panel.passage) == (10,) * STEPS
     assert [panel.passages.itemText(index) for index in range(2)] == ["Passage 1 of 2", "Passage 2 of 2"]
@@ -86,7 +87,7 @@ def test_steps_are_gone_through_by_slider_keys_and_bars(panel: DemaskingPanel) -
 def test_it_plays_to_the_end(panel: DemaskingPanel, qtbot: QtBot) -> None:
     panel.play_button.click()
     assert panel.playing and panel.step == -1, "from the beginning, as the last step was shown"
-    qtbot.waitUntil(lambda: not panel.playing, timeout=20_000)
+    qtbot.waitUntil(lambda: not panel.playing)
     assert panel.step == STEPS - 1 and panel.play_button.text() == "P&lay"
     panel.go_to(2)
     panel.play_button.click()

@@ -15,7 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from app.listening import results
 from app.listening.abx import AbxSession
-from app.listening.mixer import OUT_AND_IN, SILENCE
+from app.listening.fades import OUT_AND_IN
+from app.listening.mixer import SILENCE
 from app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
 from app.listening.player import Player
 from app.listening.preference import PreferenceSession
@@ -25,12 +26,13 @@ from app.panels.lab import LabPanel
 from app.panels.lab_setup import LIBRARY
 from app.panels.lab_timeline import TimeLine
 from app.theme import DARK, LIGHT
+from engine.measure.loudness import integrated_loudness
 from tests.app.listening.listeners import BASELINE, FAST, LOW, MID
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.app.listening.test_results import abx_session
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 
-PATIENCE = 30_000
+PATIENCE = 120_000
 SECONDS = 0.7
 
 
@@ -211,6 +213,75 @@ def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot:
     press(Qt.Key.Key_Return)
     assert len(answers) == 1
     assert "Still to be rated" in page.hint.text() or "Listen to the reference" in page.hint.text()
+
+
+@pytest.mark.slow
+def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    four = prepared(4, seconds=3.0)
+    record = four.stimuli[1].record
+    more = tuple(replace(four.stimuli[1], record=replace(record, key=f"{one:016x}")) for one in range(8))
+    session = MushraSession([replace(four, stimuli=(*four.stimuli, *more))], "l", random.Random(1))
+    begin(session)
+    page = panel.trial
+    assert len(page.sliders) == 12
+    press(Qt.Key.Key_0)
+    assert session.sounding == 10
+    press(Qt.Key.Key_Right)
+    press(Qt.Key.Key_Right)
+    assert session.sounding == 12
+    press(Qt.Key.Key_PageUp)
+    assert page.values[11].text() == "10"
+    press(Qt.Key.Key_Right)
+    assert session.sounding == 0, "round to the reference"
+    press(Qt.Key.Key_Left)
+    assert session.sounding == 12
+
+
+@pytest.mark.slow
+def test_practice_teaches_and_is_not_kept(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    session = AbxSession([prepared(2)], "l", 1, random.Random(1), practice=2)
+    answers = begin(session)
+    page = panel.trial
+    assert page.title.text() == "ABX · practice 1 of 2"
+    assert "nothing of it is kept" in page.taught.text()
+    x = session.trial.order[2]
+    press(Qt.Key.Key_X)
+    press((Qt.Key.Key_1, Qt.Key.Key_2)[x])
+    assert f"X was {'AB'[x]}: right." in page.taught.text()
+    press(Qt.Key.Key_X)
+    press(Qt.Key.Key_1)
+    assert "from now on everything counts" in page.taught.text()
+    assert page.title.text() == "ABX · 1 of 1"
+    assert answers == []
+    press(Qt.Key.Key_X)
+    press(Qt.Key.Key_1)
+    assert len(answers) == 1
+    assert answers[0].number == 1
+
+
+@pytest.mark.slow
+def test_the_volume_is_set_by_keys(panel: LabPanel, player: Player, null_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
+    begun = []
+    panel.set_volume(-23.0, player, lambda: begun.append(True))
+    page = panel.volume
+    assert QApplication.focusWidget() is page
+    with null_sink.recording() as recording:
+        press(Qt.Key.Key_N)
+        qtbot.waitUntil(lambda: player.playing and player.choice == 0, timeout=PATIENCE)
+        qtbot.wait(1500)
+    heard = recording.samples
+    heard = heard[np.flatnonzero(heard)[0] :][: int(1.2 * RATE)]
+    assert integrated_loudness(heard, RATE).lufs == pytest.approx(-23.0, abs=1.0)
+    press(Qt.Key.Key_T)
+    qtbot.waitUntil(lambda: player.choice == 1, timeout=PATIENCE)
+    assert [one.isChecked() for one in page.buttons] == [False, True]
+    press(Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE)
+    press(Qt.Key.Key_Return)
+    assert begun == [True]
+    panel.end()
+    assert panel.volume is None
+    assert player.mixer.state.loop is None or not player.mixer.settled
 
 
 @pytest.mark.slow

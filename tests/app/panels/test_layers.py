@@ -53,12 +53,31 @@ def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
     assert panel.depth.text() == "2 of 4"
     assert "0, 3 stay (by word errors)" in panel.kept.text()
     assert "2.00 ×" in panel.kept.text()
-    assert panel.bars.cut == pytest.approx(0.15), "between layers 3 and 1"
+    assert panel.bars.cut == (WORD_ERROR, pytest.approx(0.15)), "between layers 3 and 1"
     assert [one.measure for one in panel.bars.measures] == [WORD_ERROR, DIVERGENCE, COSINE]
     words = panel.bars.describe(0)
     assert "WLI 90 % (95 % interval 50 % to 120 %), rank 1" in words
     assert "3 of 6 utterances did not end" in words
     assert "rank 2 to 4" in panel.bars.describe(1)
+
+
+def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
+    words = LayerImportance(WORD_ERROR, (0.9, 0.0, 0.0, 0.0), utterances=6)
+    record = RECORD.with_measure(words)
+    panel.set_layers(4, record, record.retained(2), 2, by_hand=False)
+    assert panel.bars.cut == (DIVERGENCE, pytest.approx(0.16)), "all but the first are equal by word errors"
+    assert "0, 3 stay (by word errors, then the divergence)" in panel.kept.text()
+    bars, picture = panel.bars, panel.bars.grab().toImage()
+
+    def dashes(row: int) -> int:
+        lane = bars._lane(row).toRect()
+        shown = {(x, y) for x in range(lane.left(), lane.right()) for y in range(lane.top(), lane.bottom())}
+        return sum(picture.pixelColor(x, y).name() == LIGHT.danger for x, y in shown)
+
+    order = [one.measure for one in bars.measures]
+    assert dashes(order.index(DIVERGENCE)) > 0
+    assert dashes(order.index(WORD_ERROR)) == dashes(order.index(COSINE)) == 0
+    assert bars._bare_middle() == pytest.approx(bars._column(1).right()), "its words stand between layers 1 and 2"
 
 
 def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:

@@ -11,7 +11,7 @@ from app.panels.meters import MetersPanel
 from app.theme import DARK, LIGHT
 from engine.messages import Telemetry
 from engine.setting import Setting
-from engine.take import Measurements, Take
+from engine.take import Measurements, Metrics, Take
 
 
 def take(seconds: float) -> Take:
@@ -64,17 +64,21 @@ def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
 def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
-    live = Telemetry(1, 0, 1, 40, 120, 0.01, 9.5, 1.0, 0.8, 1.2, 0.31, 2**20, 41, 52.5, 0.12)
+    live = Telemetry(1, 0, 1, 40, 120, 0.01, 9.5, 1.0, 0.8, 1.2, 0.31, 2**20, 41, 52.5, 0.12, 0.03)
     meters.show_telemetry(live)
     assert meters._figures["rate"]._name.text() == "Tokens/s"
     assert meters._figures["rate"]._value.text() == "52.5"
     assert meters._figures["step"]._value.text() == "41 of about 120"
     assert meters._figures["gap"]._value.text() == "0.12 s"
+    assert meters._figures["pause"]._value.text() == "0.03 s"
     assert meters._figures["first"]._value.text() == "0.31 s"
     spoken = replace(take(2.0), measurements=Measurements(3.0, 2.0, 0.4, 0.25, 0.1, 2.0, 0.5, tokens=90))
     meters.show_take(spoken)
     assert meters._figures["rate"]._value.text() == "45.0"
     assert meters._figures["gap"]._value.text() == "0.25 s"
+    assert meters._figures["pause"]._value.text() == "–"
+    meters.show_take(replace(spoken, measurements=replace(spoken.measurements, pause_seconds=0.0)))
+    assert meters._figures["pause"]._value.text() == "0.00 s"
     assert meters._figures["streaming"]._value.text() == "exact"
     meters.show_take(replace(spoken, measurements=replace(spoken.measurements, streaming_difference=-24.3)))
     assert meters._figures["streaming"]._value.text() == "-24 dB"
@@ -82,6 +86,9 @@ def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
     assert meters._figures["streaming"]._value.text() == "–"
     meters.show_comparison(spoken, None)
     assert "45 tokens/s" in meters._summaries["A"].text()
+    assert meters._summaries["A"].text().endswith("TTFA 0.40 s")
+    meters.show_comparison(spoken, replace(spoken, metrics=Metrics(timbre_distance=0.314)))
+    assert meters._summaries["B"].text().endswith("TTFA 0.40 s · timbre 0.31 dB from its baseline")
     meters.show_telemetry(telemetry(2, 0.2, 0.9))
     assert meters._figures["rate"]._name.text() == "Steps/s"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,10 +66,10 @@ def panel(qtbot: QtBot) -> RooflinePanel:
 def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
     panel = RooflinePanel(LIGHT)
     qtbot.addWidget(panel)
-    assert "Press Measure A" in panel._invitation.text()
+    assert "Press Measure A" in panel._pages.invitation.text()
     assert not any(button.isEnabled() for button in panel.export_buttons.values())
     panel.set_reasons("No model is loaded.", "No model is loaded.")
-    assert panel._invitation.text() == "No model is loaded."
+    assert panel._pages.invitation.text() == "No model is loaded."
     assert not panel.measure_buttons["A"].isEnabled() and not panel.trace_button.isEnabled()
 
 
@@ -79,6 +80,30 @@ def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
     assert "170 launches" in summary(panel.reports["B"])
     assert panel.headline.toolTip().splitlines()[1] == "A note."
     assert panel.bars.describe().startswith("A: 92 ms; Attention 32 ms, Feed-forward 48 ms")
+
+
+def test_a_narrow_panel_shows_all_of_the_summary(panel: RooflinePanel, qtbot: QtBot) -> None:
+    line = panel.headline.fontMetrics().lineSpacing()
+    assert panel.headline.height() < 2 * line
+    panel.resize(620, 640)
+    qtbot.waitUntil(lambda: panel.headline.height() >= 2 * line)
+    needed = panel.headline.heightForWidth(panel.headline.width())
+    assert panel.headline.height() >= needed
+
+
+def test_a_rest_within_noise_says_so(panel: RooflinePanel) -> None:
+    measured = report()
+    evaluations = replace(measured.phases[0], rest_range=(-0.003, 0.002))
+    panel.show_report("A", replace(measured, phases=(evaluations, measured.phases[1])))
+    panel.show_side("A")
+    assert panel.table.item(5, 0).text().strip() == "Rest"
+    assert panel.table.item(5, 8).text().strip() == "within noise"
+    assert "Within noise: between -12 and 8 ms" in panel.table.item(5, 0).toolTip()
+    assert "Rest 3.96 ms (within noise)" in panel.bars.describe().splitlines()[0]
+    assert "noise" not in panel.bars.describe().splitlines()[1]
+    saved = replace(measured.phases[0], whole_seconds=0.018, rest_range=(-0.004, -0.002))
+    panel.show_report("A", replace(measured, phases=(saved, measured.phases[1])))
+    assert panel.table.item(5, 8).text().strip() == "saved together"
 
 
 def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:
@@ -175,7 +200,7 @@ def test_another_model_puts_reports_away(panel: RooflinePanel) -> None:
     assert panel.reports["A"] is not None
     panel.set_model("other")
     assert panel.reports == {"A": None, "B": None}
-    assert panel._stack.currentIndex() == 0
+    assert panel._pages.currentIndex() == 0
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "csv"])

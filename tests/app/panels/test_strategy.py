@@ -266,6 +266,10 @@ def test_tables_of_another_shape_are_counted_but_not_compared(panel: StrategyPan
     panel.set_table(calibrate(0.1, layers=3).table)
     assert panel.difference_box.isEnabled()
     panel.set_table(None)
+    assert panel.grid.layers == 3, "without a table in use, the other one can be looked at"
+    assert not panel.editable
+    assert "not in use" in panel._headline.text()
+    panel.set_other(None)
     panel.grab()
     assert panel.grid.layers == 0
 
@@ -425,5 +429,5 @@ def test_every_control_has_a_name(panel: StrategyPanel) -> None:
 def test_buttons_ask_for_import_and_export(panel: StrategyPanel, qtbot) -> None:
     buttons = {one.accessibleName(): one for one in panel.findChildren(QToolButton) if one.accessibleName()}
     for name, signal in (("Import official JSON", panel.import_wanted), ("Export official JSON", panel.export_wanted)):
-        with qtbot.waitSignal(signal, timeout=1000):
+        with qtbot.waitSignal(signal):
             QTest.mouseClick(buttons[name], Qt.MouseButton.LeftButton)

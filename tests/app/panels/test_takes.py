@@ -13,12 +13,15 @@ from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.panels.takes import TakesPanel
-from app.panels.takes_table import COLUMNS, TAKE_ROLE, TakesModel, technique_text
+from app.panels.takes_table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, technique_text
 from app.theme import LIGHT
 from engine.knobs import Values
 from engine.library import Library, TakeSummary
+from engine.measure.metrics import metric
+from engine.messages import Synthesise
+from engine.models.base import Voice
 from engine.setting import Engaged, Setting
-from engine.take import Measurements, Take
+from engine.take import Measurements, Metrics, Take
 
 BASELINE = Setting("f5-mini", Values(steps=8), (), 3)
 FAST = BASELINE.with_technique(Engaged("ditreducio", Values(threshold=0.25)))
@@ -172,3 +175,75 @@ def test_a_row_knows_its_take(panel: TakesPanel) -> None:
     panel.table.selectRow(2)
     assert [one.id for one in panel.selected()] == [f"{1:032x}"]
     assert panel.table.model().index(2, 0).data(TAKE_ROLE).id == f"{1:032x}"
+
+
+def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPanel, library: Library) -> None:
+    heard = Metrics(loudness=-20.25, clipping=0.0012, silence=0.25, mel_cepstral_distortion=1.234, pitch_error=0.5)
+    measurements = Measurements(
+        2.0, 4.0, 0.5, text_seconds=0.001, backbone_seconds=1.5, decoder_seconds=0.25, peak_memory_bytes=300 * 2**20
+    )
+    made = take(9, FAST, measurements=measurements, metrics=heard, log_mel_distance=0.125, machine="This machine.")
+    panel.add(library.add(made))
+    model = panel.table.model()
+    row = {one.title: model.index(0, number).data() for number, one in enumerate(COLUMNS)}
+    assert row["RTF"] == "0.500"
+    assert (row["Front end"], row["Backbone"], row["Decoder"]) == ("0.001 s", "1.50 s", "0.25 s")
+    assert (row["Memory"], row["Loudness"], row["Clipping"]) == ("300 MiB", "−20.2 LUFS", "0.12%")
+    assert (row["MCD"], row["F0"], row["Distance"], row["Voicing"]) == ("1.23 dB", "0.50 st", "0.125", "–")
+    assert row["Machine"] == "This machine."
+    tips = [model.index(0, number).data(Qt.ItemDataRole.ToolTipRole) for number in range(len(COLUMNS))]
+    assert metric("mel_cepstral_distortion").definition in tips[column("MCD")]
+    assert tips[column("MCD")].startswith("1.23 dB\nMel-cepstral distortion (dB). ")
+    assert "none without a baseline" in tips[column("Voicing")]
+    assert COLUMNS[-1].title == "Created", "what the table is sorted by at first"
+
+
+def test_what_is_selected_stays_so_however_rows_move(panel: TakesPanel, qtbot: QtBot) -> None:
+    panel.table.selectRow(1)
+    (chosen,) = panel.selected()
+    panel.table.sortByColumn(column("RTF"), Qt.SortOrder.AscendingOrder)
+    assert [one.id for one in panel.selected()] == [chosen.id]
+    panel.search.setText(chosen.text)
+    assert [one.id for one in panel.selected()] == [chosen.id]
+    panel.search.setText("nothing of the kind")
+    assert panel.selected() == []
+    assert shown(panel, "Text") == []
+
+
+def test_only_takes_that_come_or_go_are_a_change(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
+    with qtbot.assertNotEmitted(panel.changed):
+        panel.search.setText("sentence 1")
+        panel.table.sortByColumn(column("Text"), Qt.SortOrder.AscendingOrder)
+    with qtbot.waitSignal(panel.changed):
+        panel.add(library.add(take(11)))
+    assert shown(panel, "Text") == ["Sentence 1.", "Sentence 11."], "in its place"
+    with qtbot.waitSignal(panel.changed):
+        panel.add(library.add(take(5)))
+    assert len(shown(panel, "Text")) == 2, "filtered away"
+    with qtbot.waitSignal(panel.changed):
+        panel.reload()
+
+
+def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: TakesPanel, library: Library) -> None:
+    why = "The graphics card failed while synthesising; the model is loaded again."
+    command = Synthesise(7, "It was to say this.", Voice("slt", "SLT", "", "Hello."), FAST, (), "DiTReducio")
+    panel.add(FailedTake.of(command, why))
+    panel.reload()
+    assert shown(panel, "Label")[0] == "Failed: DiTReducio", "the newest, and there after the history was read again"
+    assert {one.title for one in COLUMNS if one.numeric and shown(panel, one.title)[0] != "–"} == set(), "no figures"
+    assert panel.table.model().index(0, column("Label")).data(Qt.ItemDataRole.ToolTipRole) == why
+    panel.table.selectRow(0)
+    assert why in panel._difference.text()
+    enabled = {one.text().replace("&", "") for one in panel.table.actions() if one.isEnabled()}
+    assert enabled == {"Re-run…", "Delete…"}
+    said, again = [], []
+    panel.problem.connect(said.append)
+    panel.rerun_wanted.connect(again.append)
+    panel.set_a()
+    assert said == [f"This take failed and has no audio. {why}"]
+    panel.rerun()
+    assert (again[0].setting, again[0].text, again[0].voice) == (FAST, "It was to say this.", "slt")
+    panel.delete()
+    panel.findChild(QMessageBox).accept()
+    assert not any(one.startswith("Failed") for one in shown(panel, "Label"))
+    assert len(library) == 4

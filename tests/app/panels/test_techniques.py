@@ -10,11 +10,13 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.panels.setup import SetupPanel
+from app.panels.techniques import TechniqueGroup
 from app.selection import DITREDUCIO
 from app.theme import LIGHT
 from engine.knobs import NO_VALUES
 from engine.messages import TrainingDone
 from engine.models.base import WeightSet
+from engine.techniques import technique
 from engine.techniques.flow_engagement import NO_GUIDANCE
 from tests.app.desk import Desk, calibrated
 from tests.app.records import STEPS
@@ -103,13 +105,14 @@ def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, desk: Desk
         assert state.why_not_accelerate() == ""
 
 
-def test_a_precision_that_brings_nothing_is_blamed_on_precision_alone(panel: SetupPanel, desk: Desk) -> None:
+def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, desk: Desk) -> None:
     state = calibrated(desk)
     state.engage("precision", True)
-    assert "does not compute in bfloat16 to advantage" in panel.techniques["precision"].reason.text()
-    assert not panel.techniques[DITREDUCIO].reason.isVisibleTo(panel)
-    state.set_knob("precision", "precision", "float32")
+    assert any("does not compute in bfloat16 to advantage" in note for note in state.notes)
     assert not panel.techniques["precision"].reason.isVisibleTo(panel)
+    assert state.why_not_accelerate() == "", "float32 speaks instead"
+    state.set_knob("precision", "precision", "float32")
+    assert not any("to advantage" in note for note in state.notes)
 
 
 def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
@@ -153,3 +156,44 @@ def test_no_guidance_is_called_what_it_is(panel: SetupPanel, desk: Desk) -> None
     desk.state.set_option("guidance", 0.0)
     assert panel._notes.text() == NO_GUIDANCE
     assert panel._notes.isVisibleTo(panel)
+
+
+def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
+    state, group = desk.state, panel.techniques["guidance_free"]
+    state.engage("guidance_free", True)
+    give_weights(desk)
+    assert not group.weights.isVisibleTo(panel), "there is nothing to choose from"
+    own = WeightSet("own/w-0.67.safetensors", "2" * 64, 0.67, "distillation")
+    desk.state.handle(
+        TrainingDone(
+            9,
+            own.path,
+            "guidance_free",
+            "It learnt.",
+            NO_VALUES,
+            10,
+            1.0,
+            {},
+            replace(state.info, weight_sets=(TWO_THIRDS, own)),
+        )
+    )
+    assert group.weights.isVisibleTo(panel)
+    assert [group.weights.itemText(row) for row in range(2)] == [
+        "w = 0.67, distillation (w-0.67)",
+        "w = 0.67, model-guidance (there)",
+    ]
+    assert state.setting.engaged("guidance_free").artefact == ""
+    group.weights.setFocus()
+    qtbot.keyClick(group.weights, Qt.Key.Key_Down)
+    assert state.setting.engaged("guidance_free").artefact == TWO_THIRDS.fingerprint
+    state.set_knob("guidance_free", "weight", 0.5)
+    assert state.setting.engaged("guidance_free").artefact == "", "what does not fit is not engaged"
+
+
+def test_what_is_an_experiment_is_called_so_before_it_is_engaged(qtbot: QtBot) -> None:
+    group = TechniqueGroup(technique("guidance_stride"), LIGHT)
+    qtbot.addWidget(group)
+    assert group.title() == "Guidance at every n-th step (experiment)"
+    other = TechniqueGroup(technique("guidance_interval"), LIGHT)
+    qtbot.addWidget(other)
+    assert other.title() == "Guidance on the first k steps", "whose it is stands below"

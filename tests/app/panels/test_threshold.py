@@ -90,7 +90,7 @@ def test_elsewhere_it_says_loudly_that_it_predicts_and_offers_a_calibration_ther
     assert f"From layer {first.layer + 1}, step {first.step + 1} on" in panel.verdict.text()
     assert panel.verdict.property("look") == "warning"
     assert panel.calibrate_button.text() == "Calibrate at δ = 0.2"
-    with qtbot.waitSignal(panel.calibration_wanted, timeout=1000) as wanted:
+    with qtbot.waitSignal(panel.calibration_wanted) as wanted:
         QTest.mouseClick(panel.calibrate_button, Qt.MouseButton.LeftButton)
     assert wanted.args == [0.2]
     panel.set_busy(True)
@@ -140,7 +140,7 @@ def test_a_typed_threshold_counts(panel: ThresholdPanel) -> None:
 
 def test_a_click_puts_the_line_there(panel: ThresholdPanel, qtbot) -> None:
     for plot, value in ((panel.histogram, 0.15), (panel.share, 0.06)):
-        with qtbot.waitSignal(panel.threshold_changed, timeout=2000):
+        with qtbot.waitSignal(panel.threshold_changed):
             QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place(plot, value))
         assert panel.threshold == pytest.approx(value, abs=0.005)
 
@@ -154,7 +154,7 @@ def test_dragging_the_line_derives_live(panel: ThresholdPanel, record, qtbot) ->
         qtbot.wait(12)
         send_mouse(panel.histogram, QEvent.Type.MouseMove, one)
     send_mouse(panel.histogram, QEvent.Type.MouseButtonRelease, where[-1])
-    qtbot.waitUntil(lambda: abs(panel.threshold - 0.2) < 0.005, timeout=3000)
+    qtbot.waitUntil(lambda: abs(panel.threshold - 0.2) < 0.005)
     assert 0 < tables.count() <= len(where) + 1
     table, exact = tables.at(tables.count() - 1)
     assert table == record.derive(panel.threshold).table
@@ -165,7 +165,7 @@ def test_many_positions_in_one_turn_of_the_event_loop_are_one_change(panel: Thre
     changes = QSignalSpy(panel.threshold_changed)
     for value in np.linspace(0.1, 0.3, 50):
         panel.histogram.moved_to.emit(float(value))
-    qtbot.waitUntil(lambda: changes.count() > 0, timeout=2000)
+    qtbot.waitUntil(lambda: changes.count() > 0)
     assert changes.count() == 1
     assert panel.threshold == 0.3
 
@@ -222,7 +222,7 @@ def test_a_logarithmic_axis_shows_the_same_threshold_and_answers_to_clicks(panel
     press(panel.log_box, KEY.Key_Space)
     assert panel.histogram.line.value() == pytest.approx(-1.0)
     assert panel.threshold == 0.1
-    with qtbot.waitSignal(panel.threshold_changed, timeout=2000):
+    with qtbot.waitSignal(panel.threshold_changed):
         position = place(panel.histogram, float(np.log10(0.2)))
         QTest.mouseClick(panel.histogram.viewport(), Qt.MouseButton.LeftButton, pos=position)
     assert panel.threshold == pytest.approx(0.2, abs=0.01)
@@ -246,10 +246,10 @@ def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibratio
     assert "calibrate once" in empty.verdict.text()
     assert shown_share(empty) == "–"
     derived = QSignalSpy(empty.table_derived)
-    with qtbot.waitSignal(empty.threshold_changed, timeout=1000):
+    with qtbot.waitSignal(empty.threshold_changed):
         press(empty.histogram, KEY.Key_Right)
     assert derived.count() == 0
-    with qtbot.waitSignal(empty.calibration_wanted, timeout=1000) as wanted:
+    with qtbot.waitSignal(empty.calibration_wanted) as wanted:
         QTest.mouseClick(empty.calibrate_button, Qt.MouseButton.LeftButton)
     assert wanted.args == [0.11]
 

@@ -61,6 +61,13 @@ def test_unknown_bench_lists_the_known_ones() -> None:
         bench.main(["guessing"])
 
 
+@pytest.mark.parametrize(("given", "said"), [("1", "1 round cannot"), ("0", "0 rounds cannot"), ("-3", "-3 rounds")])
+def test_too_few_rounds_are_refused_before_anything_is_loaded(given: str, said: str) -> None:
+    for name in ("omnivoice-exact", "skipping", "ssd", "peers"):
+        with pytest.raises(SettingError, match=f"^{said}.* give --rounds 2 or more"):
+            bench.main([name, "--rounds", given])
+
+
 def test_bench_runs_with_its_own_options(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(bench.BENCHES, "counting", "tests.engine.bench.counting")
     assert bench.main(["counting", "--upto", "4", "--json"]) == 0

@@ -28,11 +28,15 @@ def rows_of(root: Path, name: str, *more: str, capsys: pytest.CaptureFixture[str
 
 
 def test_ssd_is_timed_beside_plain_decoding(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_draft(root, lambda weight: 1.1 * weight)
+    other.rename(other.with_name("draft-other.safetensors"))
     write_draft(root)
     write_student(root)
-    report, rows = rows_of(root, "ssd", "--tolerance", "0.3", "--student", capsys=capsys)
+    report, rows = rows_of(root, "ssd", "--tolerance", "0.3", "--all-drafts", "--student", capsys=capsys)
     speculative = [name for name in rows if name.startswith("SSD")]
-    assert len(speculative) == 4
+    drafting = ("", ", draft-other drafts", ", student drafts")
+    ways = [f"SSD, β = {tolerance}{which}" for which in drafting for tolerance in ("0", "0.3")]
+    assert speculative == [*ways, "SSD, β = 0, token by token"]
     for name in speculative:
         row = rows[name]
         assert 1 <= row["tokens a pass"] <= 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,11 +52,35 @@ def test_first_audio_beside_the_whole(root: Path, capsys: pytest.CaptureFixture[
     assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise"]
     (blocks,) = rows["blockwise"]
     assert blocks["first audio p50 (s)"] < blocks["whole p50 (s)"]
+    assert 0 <= blocks["playback waits p50 (s)"] <= blocks["longest (s)"] <= blocks["longest gap (s)"] * 100
+    assert rows["whole canvas"][0]["takes that wait"] == "0 of 2"
     assert report["headline"] > 0
 
 
+@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+@pytest.mark.parametrize("name", ["omnivoice", "omnivoice-first-audio"])
+def test_quality_stands_beside_speed(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pocketsphinx")
+    pytest.importorskip("jiwer")
+    more = ("--sentences", "2") if name == "omnivoice-first-audio" else ("--quick", "--full-rows", "5", "6", "7")
+    _, rows = report_of(root, name, *more, capsys=capsys)
+    (original,) = rows["original speech"]
+    assert original["word error rate"] < 0.2
+    assert "codes equal" not in original
+    # The two shipped voices can be told from one another.
+    assert 3 < original["timbre to the other voice (dB)"] < 8
+    plain = rows[official_masked.EXACT if name == "omnivoice" else "whole canvas"][-1]
+    assert (plain["codes equal"], plain["first codes equal"], plain["timbre to the plain way (dB)"]) == (1, 1, 0)
+    # What a small random model says is noise in any way.
+    assert plain["word error rate"] > 0.5
+    blocks = rows["exact, blockwise" if name == "omnivoice" else "blockwise"][0]
+    assert 0 < blocks["codes equal"] < 1
+    assert blocks["timbre to the voice (dB)"] > 0
+    assert blocks["errors"].endswith(original["errors"].split(" of ")[1])
+
+
 def test_techniques_are_added_one_by_one(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ("--full-rounds", "1", "--full-rows", "5", "6", "7", "--generations", "4")
+    more = ("--full-rounds", "1", "--full-rows", "5", "6", "7", "--generations", "4", "--sentences", "0")
     _, rows = report_of(root, "omnivoice", *more, capsys=capsys)
     full, mini = rows[official_masked.OFFICIAL]
     assert full["speed-up"] == mini["speed-up"] == 1
@@ -66,6 +91,7 @@ def test_techniques_are_added_one_by_one(root: Path, capsys: pytest.CaptureFixtu
     assert {"exact, 2 steps", "exact, blockwise", "exact, sentence by sentence"} <= rows.keys()
     (memory,) = (one for name, (one, *_) in rows.items() if "generations of different lengths" in name)
     assert memory["peak after 4 (MB)"] > 0
+    assert memory["grown since (MB)"] == 0
 
 
 @pytest.mark.parametrize("name", ["omnivoice", "omnivoice-exact", "omnivoice-first-audio"])

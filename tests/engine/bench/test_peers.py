@@ -7,6 +7,7 @@ import json
 import pytest
 
 from engine import bench
+from engine.models import split_products
 from tests import official
 
 
@@ -14,8 +15,8 @@ from tests import official
 @pytest.mark.timeout(1800)
 def test_bench_compares_equal_mels(capsys: pytest.CaptureFixture[str]) -> None:
     official.python()
-    options = ["--environment", str(official.FOLDER), "--device", "cpu", "--layers", "1", "--frames", "40"]
-    assert bench.main(["peers", "--json", *options, "--steps", "2", "--rounds", "2"]) == 0
+    options = ["--environment", str(official.FOLDER), "--device", "cpu", "--layers", "1", "--frames", "70"]
+    assert bench.main(["peers", "--json", *options, "--steps", "2", "--rounds", "2", "--plain-products"]) == 0
     report = json.loads(capsys.readouterr().out)
     low, high = report["interval"]
     assert low <= report["headline"] <= high
@@ -24,6 +25,11 @@ def test_bench_compares_equal_mels(capsys: pytest.CaptureFixture[str]) -> None:
         assert ways[model, "ours"]["largest difference"] < 1e-4
         assert ways[model, "ours"]["speed-up"] > 0
         assert "speed-up" in ways[model, "official, again (A/A)"]
+    assert (("F5TTS_v1_Base", "ours, plain products") in ways) == split_products.in_use()
+    if split_products.in_use():
+        assert ways["F5TTS_v1_Base", "ours"]["products"] == "float32 from 8-bit whole numbers"
+        assert ways["F5TTS_v1_Base", "ours, plain products"]["products"] == "float32, packed"
+        assert ways["F5TTS_v1_Base", "ours, plain products"]["largest difference"] < 1e-4
     shares = [row["share of its time"] for row in report["rows"] if str(row.get("way")).startswith("ours: ")]
     assert sum(shares) == pytest.approx(1)
     assert ways["F5TTS_v1_Base", "ours: matrix products"]["share of its time"] > 0

@@ -38,6 +38,34 @@ def _command(job: Job, *more: str) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("cfg-free", "--w", "0.5", "--resume"), 1, "to resume from; start afresh."),
+        (("cfg-free", "--w", "0.5", "--model", "megatts3-mini"), 9, "MegaTTS 3 mini cannot be trained here"),
+        (("spade", "--depth", "6", "--resume"), 1, "to resume from; start afresh."),
+        (("f5-mini", "--resume"), 1, "to resume from; start afresh."),
+    ],
+)
+def test_what_cannot_begin_is_said_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, words: str
+):
+    """Minutes of preparing speech would come first."""
+    assert cli.main(["train", *arguments, "--work", str(tmp_path / "work"), "--steps", "1"]) == code
+    said = capsys.readouterr().err
+    assert words in said
+    assert "\n" not in said.strip()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_earlier_run_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    checkpoint = tmp_path / "work" / CHECKPOINT
+    checkpoint.parent.mkdir()
+    checkpoint.touch()
+    assert cli.main(["train", "cfg-free", "--w", "0.5", "--work", str(checkpoint.parent), "--steps", "1"]) == 1
+    assert capsys.readouterr().err == f"{checkpoint} holds an earlier run; resume it, or choose another work folder.\n"
+
+
 @pytest.mark.slow
 def test_the_command_trains_and_says_where_the_result_lies(job: Job):
     command = [sys.executable, *_command(job, "--steps", "2", "--json")]
@@ -59,7 +87,7 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job):
         if line.startswith("step 25 "):
             break
     process.send_signal(signal.SIGINT)
-    _, messages = process.communicate(timeout=60)
+    _, messages = process.communicate(timeout=240)
     assert process.returncode == 130
     assert "to resume from" in messages
     assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25

@@ -18,7 +18,7 @@ from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.lm_mini.adapter import LmMiniSpeech
 from engine.observers import SilentObserver
-from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, LayerImportance, read_record
+from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
 from tests.engine.small_language import write_model
 from tests.engine.speaking import TEXT, load, setting, write_all
 
@@ -103,3 +103,18 @@ def test_layer_importance_draws_the_measurement_at_hand(model: LmMiniSpeech, tmp
     assert divergence.series[0].low == ends[0]
     assert divergence.series[0].notes[1] == "rank 1 to 3"
     assert "the most important layers are 0, 2, 1" in figure.caption
+
+
+def test_layers_that_word_errors_leave_equal_are_compared_by_what_decides_between_them(tmp_path: Path) -> None:
+    root = write_all(tmp_path / "model")
+    record = read_record((root,), load(root).info.fingerprint)
+    for one in (
+        LayerImportance(WORD_ERROR, (0.0, 0.0, 0.0), utterances=4),
+        LayerImportance(DIVERGENCE, (0.2, 0.3, 0.4)),
+        LayerImportance(COSINE, (0.4, 0.2, 0.1)),
+    ):
+        record = record.with_measure(one)
+    record.write(root / FILE)
+    caption = computed(load(root), "layer-importance").caption
+    assert "half of the layers keeps 2" in caption
+    assert "Of the 1 layers that the cosine would keep, 0 are among those that word errors would" in caption

@@ -13,7 +13,12 @@ from engine import cli
 from engine.errors import CheckpointError
 from engine.export.delivery import deliver
 from engine.export.weights import GuidanceFreeWeights, metadata_of
+from engine.models import load_model
+from engine.models.base import whole
+from engine.models.catalogue import voices
 from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.observers import SilentObserver
+from engine.setting import Setting
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 
 METADATA = {
@@ -38,15 +43,22 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
     out = tmp_path / "out"
     weights = GuidanceFreeWeights.read(trained, read_f5_checkpoint(MODEL.folder))
     written = deliver(out, weights.contents(), lambda done, total: None)
-    assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", "model.yaml", "vocab.txt"]
+    beside = ["model.yaml", "vocab.txt", "durations.json"]
+    assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", *beside]
     with safe_open(written[0], framework="pt") as file:
         assert file.metadata() == METADATA
+    assert weights.contents() == weights.contents(), "a second export is the same to the byte"
     before, after = load_file(WEIGHTS), load_file(written[0])
     assert after.pop("step").item() == 120
     del before["step"]
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert read_f5_checkpoint(out).variant == "f5-mini", "what is exported can be loaded as a model"
+
+    loaded = load_model("f5-mini", folder=str(out))
+    assert loaded.info.cfg_free_weight == 0.5, "what is exported is a model of its own"
+    guided = Setting("f5-mini", MODEL.options_with(steps=2, guidance=2.0))
+    spoken = whole(loaded.synthesise("Rice.", voices()[0], guided, (), SilentObserver()))
+    assert any("more on top would be too much" in note for note in spoken.notes)
 
 
 def test_plain_weights_are_no_cfg_free_ones() -> None:

@@ -61,12 +61,16 @@ def test_tokens_per_pass_and_the_speed_up_that_follows() -> None:
     assert found.cost_ratio == pytest.approx((0.011 / 11) / (0.020 / 4))
     assert found.predicted_speed_up == pytest.approx(2.25 / (1 + 2.75 * 0.2))
     assert found.speed_up_over(drafting(PLAIN)) == pytest.approx(0.004 / (0.031 / 9))
+    dearer = found.pass_cost_over(drafting(PLAIN))
+    assert dearer == pytest.approx(0.005 / 0.004)
+    assert found.predicted_speed_up / dearer == pytest.approx(found.speed_up_over(drafting(PLAIN)))
 
 
 def test_plain_decoding_is_its_own_measure() -> None:
     found = drafting(PLAIN)
     assert (found.tokens_per_pass, found.cost_ratio, found.predicted_speed_up) == (1, 0, 1)
     assert found.speed_up_over(drafting(DecodingTrace(RATE, 9))) is None
+    assert found.pass_cost_over(drafting(DecodingTrace(RATE, 9))) is None
 
 
 def test_the_running_mean_goes_over_the_last_passes() -> None:

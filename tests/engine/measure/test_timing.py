@@ -17,6 +17,13 @@ def test_order_rotates_and_reverses() -> None:
     assert len(set(orders)) == 6, "with three variants, six rounds see every order"
 
 
+def test_two_take_turns_in_going_first() -> None:
+    assert ["".join(running_order("ab", number)) for number in range(5)] == ["ab", "ba", "ba", "ab", "ab"]
+    four = [running_order("abcd", number) for number in range(8)]
+    assert len(set(four)) == 8
+    assert all(sum(order.index(name) for order in four) == 12 for name in "abcd"), "each has the same mean place"
+
+
 def test_every_variant_runs_once_a_round_and_the_baseline_twice() -> None:
     runs: Counter[str] = Counter()
     seen = []

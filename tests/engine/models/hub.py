@@ -9,7 +9,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from engine.models.downloads import RELEASES, RemoteFile
+from engine.models.releases import RELEASES, RemoteFile
 from engine.models.shard_index import INDEX
 
 SHARDS = tuple(f"model-0000{number}-of-00002.safetensors" for number in (1, 2))

@@ -28,7 +28,10 @@ def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
         return tokens.logits(hidden)
 
     names = ("codes", "rows", "head", "embed", "cache")
-    return SimpleNamespace(transformer=forward, logits=logits, **{name: getattr(tokens, name) for name in names})
+    forward.fill = forward
+    return SimpleNamespace(
+        transformer=forward, logits=logits, prefixes=None, **{name: getattr(tokens, name) for name in names}
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 5])

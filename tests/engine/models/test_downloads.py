@@ -10,8 +10,10 @@ import pytest
 
 from engine.errors import Cancelled, PlainError
 from engine.models import catalogue, downloads
-from engine.models.downloads import LICENCES, NON_COMMERCIAL, RELEASES, download, extent
+from engine.models.downloads import download, extent
+from engine.models.licences import LICENCES, NON_COMMERCIAL
 from engine.models.megatts3.checkpoint import OfficialFolder
+from engine.models.releases import RELEASES
 from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
 
 pytest.importorskip("huggingface_hub")

@@ -11,7 +11,9 @@ from engine.models.fused_masked import FusedMasked, MaskedRequest
 from engine.models.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.masked_networks import MaskedNetworks
 from engine.models.plain_masked import PlainRun
-from engine.sampling.demasking import Guide
+from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
+from engine.sampling.demasking_schedule import Block
+from tests.engine.sampling.test_demasking import READ_BACK, Recorder
 
 CONFIG = MaskedConfig(Qwen3Config(48, 3, 4, 2, 16, 80, 1e-6, 1e6), 30, 4, 17)
 FRAMES, TEXT, REFERENCE = 11, 7, 5
@@ -94,6 +96,24 @@ def test_weights_are_shared_with_the_plain_network(network: MaskedNetwork) -> No
     assert attention.q_proj.weight.untyped_storage().data_ptr() == attention.v_proj.weight.untyped_storage().data_ptr()
     again = PlainRun(network, request(), 2.0).scores(canvas(0), 0, FRAMES, Guide.BOTH)
     assert torch.equal(expected, again)
+
+
+def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork) -> None:
+    """Network, guidance, scoring and committing together: whatever brings a number to the processor would make it wait
+    for a graphics card."""
+    fused, noise = FusedMasked.of(network), SeededNoise(0, torch.device("cpu"))
+    runs = fused.begin(request(), 2.0), FrozenPrefixRun(fused, request(), 2.0, 2)
+    guides = (Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH)
+    for run in runs:
+        filled = Canvas(4, FRAMES, CONFIG.mask, torch.device("cpu"))
+        rules = Rules(class_temperature=0.5)
+        with Recorder() as recorder:
+            steps = demask(
+                run, filled, Block(2, 9, 6), rules, noise, 0, lambda step: guides[step % 4], still=lambda taken: 3
+            )
+            assert len(list(steps)) == 4
+        assert "aten::topk" in recorder.names
+        assert not recorder.names & READ_BACK
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16", "int8", "bfloat16_all", "float16_all"])

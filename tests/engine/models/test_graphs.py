@@ -29,6 +29,7 @@ from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
 from engine.techniques import technique
 from engine.techniques.engagement import problem
+from engine.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
@@ -57,8 +58,8 @@ def graphs(**knobs: object) -> Engaged:
     return Engaged("graphs", Values({"bucket": 64, "most": 8} | knobs))
 
 
-def flow(record: Callable) -> small_speech.F5Speech:
-    model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+def flow(record: Callable, variant: str = "") -> small_speech.F5Speech:
+    model = small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
     model._graphs = Shelf(record)
     return model
 
@@ -79,6 +80,77 @@ def test_the_one_used_longest_ago_is_given_up():
     assert shelf.notes() == ()
     shelf.clear()
     assert len(shelf) == 0
+
+
+class Weighed:
+    """Stands in for a card's memory: what is recorded says what it weighs."""
+
+    def __init__(self, capacity: int) -> None:
+        self.total, self.bytes = capacity, 0
+
+    def held(self) -> int:
+        return self.bytes
+
+    def capacity(self) -> int:
+        return self.total
+
+    def taking(self, more: int) -> Callable[[], str]:
+        def make() -> str:
+            self.bytes += more
+            return "made"
+
+        return make
+
+
+def test_recordings_hold_no_more_memory_than_they_may():
+    memory = Weighed(1000)
+    shelf: Shelf[str] = Shelf(Again(), memory)
+    shelf.bound(Graphing(bucket=1, most=8, share=0.5))
+    for name in "abc":
+        assert shelf.find(name, memory.taking(200), name) == "made"
+    assert (len(shelf), shelf.bytes) == (2, 400), "a made room, though there may be eight"
+    assert "and 0 MB" in shelf.notes()[0]
+    assert shelf.find("large", memory.taking(501), "all of it") is None
+    assert (len(shelf), shelf.bytes) == (2, 400)
+    assert shelf.notes()[-1].startswith("No CUDA graph could be recorded of all of it (it takes 0 MB")
+    shelf.bound(Graphing(bucket=1, most=8, share=0.25))
+    assert shelf.bytes == 200, "the one used last is left"
+    shelf.bound(Graphing(bucket=1, most=8, share=0.9))
+    assert shelf.find("large", memory.taking(501), "all of it") == "made", "there is room for it now"
+
+
+def test_memory_that_is_short_gives_the_others_up():
+    def make() -> str:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nMore.")
+
+    shelf: Shelf[str] = Shelf(Again())
+    shelf.most = 4
+    shelf.find("a", lambda: "made", "a")
+    shelf.notes()
+    assert shelf.find("b", make, "b") is None
+    assert len(shelf) == 0
+    assert shelf.notes() == (
+        "No CUDA graph could be recorded of b (CUDA out of memory. Tried to allocate 2 GiB.), so it ran without.",
+    )
+
+
+def test_what_is_being_recorded_is_told():
+    told: list[str] = []
+    shelf: Shelf[str] = Shelf(Again())
+    shelf.status = told.append
+    for _ in range(2):
+        shelf.find("a", lambda: "made", "a step")
+    assert told == ["Recording a CUDA graph of a step …"]
+
+
+def test_recordings_of_what_is_gone_are_given_up():
+    owner, other = object(), object()
+    shelf: Shelf[str] = Shelf(Again())
+    shelf.most = 4
+    for one in (owner, other):
+        shelf.find(("language", id(one), 1), lambda: "made", "a pass")
+    shelf.forget(owner)
+    assert list(shelf._kept) == [("language", id(other), 1)]
 
 
 def test_what_cannot_be_recorded_is_not_tried_again():
@@ -118,6 +190,17 @@ def test_flow_models_say_the_same(bucket, options):
     assert found.measurements.ops_ratio == expected.measurements.ops_ratio
     frames = 22 if bucket == 1 else 32
     assert any(f"of an evaluation of {frames} frames" in note for note in found.notes)
+
+
+def test_the_flat_transformer_of_e2_says_the_same():
+    """What is padded its convolutions would see, so that every length has a recording of its own."""
+    record = Again()
+    plain = small_speech.setting(4)
+    expected = spoken(flow(record, "flat"), plain)
+    found = spoken(flow(record, "flat"), plain.with_technique(graphs(bucket=32)))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert (record.recorded, record.replayed) == (1, 4)
+    assert any("of an evaluation of 22 frames" in note for note in found.notes)
 
 
 def test_passages_share_recordings():
@@ -164,7 +247,7 @@ def test_a_recording_keeps_what_it_is_of():
     """It is found by the backbone's identity, which another one could have once the first is gone."""
     model = flow(lambda run: (lambda: None, run()))
     spoken(model, small_speech.setting(2).with_technique(graphs()))
-    (recording,) = model._graphs._kept.values()
+    (recording,) = (one.entry for one in model._graphs._kept.values())
     backbone = weakref.ref(model._backbone)
     del model
     gc.collect()

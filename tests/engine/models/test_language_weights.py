@@ -16,6 +16,8 @@ from engine.models.catalogue import voice
 from engine.models.lm_mini.adapter import LmMiniSpeech
 from engine.observers import SilentObserver
 from engine.profile import Profile
+from engine.sampling.draft_length import AdaptiveLength
+from engine.setting import Setting
 from engine.techniques import spade, speculative
 from engine.techniques.engagement import problem
 from engine.techniques.language_engagement import engage
@@ -36,7 +38,7 @@ def bare(tmp_path: Path) -> Path:
 # --- Drafts ----------------------------------------------------------------------------------------------------------
 def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
     plain = spoken(model, setting(temperature=0.0))
-    fast = spoken(model, setting(drafted(draft_length=3), temperature=0.0))
+    fast = spoken(model, setting(drafted(draft_length=3, adaptive=False), temperature=0.0))
     assert fast.trace.decoding.tokens == plain.trace.decoding.tokens
     assert np.abs(fast.samples - plain.samples).max() <= 1e-4
     assert fast.measurements.target_passes < plain.measurements.target_passes
@@ -47,7 +49,10 @@ def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
     assert all(len(cycle.drafted) <= 3 for cycle in fast.trace.decoding.cycles)
 
 
-@pytest.mark.parametrize("knobs", [{"adaptive": True}, {"draft": "student"}, {"tolerance": 0.4}, {"draft_length": 8}])
+@pytest.mark.parametrize(
+    "knobs",
+    [{"adaptive": False}, {"draft": "student"}, {"tolerance": 0.4}, {"draft_length": 8}, {"verification": "token"}],
+)
 def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> None:
     chosen = setting(drafted(**knobs))
     assert problem(model.info, chosen) is None
@@ -57,6 +62,42 @@ def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> No
     assert len(synthesis.trace.decoding.fates) == synthesis.measurements.tokens
     reads = [len(cycle.drafted) for cycle in synthesis.trace.decoding.cycles]
     assert max(reads) > 0
+
+
+def test_drafts_are_verified_as_a_whole_without_tolerance(model: LmMiniSpeech) -> None:
+    def block(**knobs: object) -> bool:
+        return engage(model.info, setting(drafted(**knobs))).speculation.block
+
+    assert block(tolerance=0.0)
+    assert not block(tolerance=0.1)
+    assert not block(tolerance=0.0, verification="token")
+
+
+def test_lengths_adapt_from_one_sentence_to_the_next(model: LmMiniSpeech) -> None:
+    """By default; what was learnt about one tolerance is not used for another."""
+
+    def length_of(chosen: Setting) -> object:
+        engagement = engage(model.info, chosen)
+        networks = model._networks.of(engagement)
+        return model._length(networks.target.tokens, networks.draft.tokens, engagement.speculation)
+
+    first = length_of(setting(drafted(tolerance=0.1)))
+    assert isinstance(first, AdaptiveLength) and first.cost_ratio is None
+    spoken(model, setting(drafted(tolerance=0.1)))
+    again = length_of(setting(drafted(tolerance=0.1)))
+    assert again is first and first.cost_ratio > 0
+    assert length_of(setting(drafted(tolerance=0.2))) is not first
+    assert length_of(setting(drafted(draft_length=2, adaptive=False))) == 2
+
+
+def test_the_voice_is_read_once(model: LmMiniSpeech) -> None:
+    """The second sentence has the voice's part of the prompt; the same request says the same, to the bit."""
+    prefixes = model.own.tokens.prefixes
+    first = spoken(model, setting(temperature=0.0))
+    before = len(prefixes)
+    again = spoken(model, setting(temperature=0.0))
+    assert len(prefixes) == before > 0
+    assert np.array_equal(first.samples, again.samples)
 
 
 def test_a_student_drafts_with_its_own_tables(model: LmMiniSpeech) -> None:

@@ -11,7 +11,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.errors import SettingError
 from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
-from engine.sampling.demasking_schedule import Block, block_bounds, commit_counts, demasking_times
+from engine.sampling.demasking_schedule import (
+    Block,
+    CommitPlan,
+    block_bounds,
+    commit_counts,
+    demasking_times,
+)
 
 CPU = torch.device("cpu")
 ENTRIES, MASK = 9, 8
@@ -94,31 +100,34 @@ def test_each_step_is_guided_as_asked() -> None:
     assert [guide for *_, guide in scorer.asked] == guides
 
 
+READ_BACK = {"aten::_local_scalar_dense", "aten::item", "aten::nonzero", "aten::masked_select", "aten::equal"}
+"""What brings a number from a graphics card to the processor, and so waits for it."""
+
+
+class Recorder(TorchDispatchMode):
+    """Takes note of every operator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.add(func._schema.name)
+        return func(*args, **(kwargs or {}))
+
+
 def test_no_result_is_looked_at_on_the_way() -> None:
-    """Whatever brings a number from a graphics card to the processor would wait for it."""
-
-    class Recorder(TorchDispatchMode):
-        def __init__(self) -> None:
-            super().__init__()
-            self.names: set[str] = set()
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            self.names.add(func._schema.name)
-            return func(*args, **(kwargs or {}))
-
-    recorder = Recorder()
     canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
     steps = demask(scorer, canvas, Block(0, 12, 4), Rules(class_temperature=0.5), SeededNoise(0, CPU))
-    with recorder:
+    with Recorder() as recorder:
         for _ in steps:
             pass
     assert "aten::topk" in recorder.names
-    waiting = {"aten::_local_scalar_dense", "aten::item", "aten::nonzero", "aten::masked_select", "aten::equal"}
-    assert not recorder.names & waiting
+    assert not recorder.names & READ_BACK
 
 
 @pytest.mark.parametrize("frames", [1, 15, 16, 17, 48, 100, 251])
-@pytest.mark.parametrize(("size", "first"), [(32, 0), (32, 16), (8, 4)])
+@pytest.mark.parametrize(("size", "first"), [(32, 0), (32, 16), (8, 4), (32, 24), (100, 6), (4, 24)])
 def test_blocks_cover_the_canvas(frames: int, size: int, first: int) -> None:
     bounds = block_bounds(frames, size, first)
     assert bounds[0][0] == 0
@@ -128,8 +137,58 @@ def test_blocks_cover_the_canvas(frames: int, size: int, first: int) -> None:
     assert all(0 < length <= max(size, first) for length in lengths)
     if first:
         assert lengths[0] == min(first, frames)
-    later = lengths[1 if first else 0 :]
+    # Each is at most twice as long as the one before, until they have their size; these are nearly equal.
+    grown = 1 if first else 0
+    while first and grown < len(lengths) and lengths[grown] == 2 * lengths[grown - 1] < size:
+        grown += 1
+    assert all(following <= max(2 * one, first) for one, following in itertools.pairwise(lengths) if first)
+    later = lengths[grown:]
     assert not later or max(later) - min(later) <= 1
+
+
+@pytest.mark.parametrize("steps", [1, 4, 16, 40])
+def test_a_plan_that_is_not_shortened_is_the_schedule(steps: int) -> None:
+    plan, counts = CommitPlan(192, steps, 0.1), []
+    while plan.steps:
+        plan.shorten(plan.steps)
+        counts.append(plan.next())
+    assert tuple(counts) == tuple(filter(None, commit_counts(192, steps, 0.1)))
+
+
+@pytest.mark.parametrize("at", [1, 5, 11])
+@pytest.mark.parametrize("left", [0, 1, 2, 4])
+def test_what_is_left_goes_into_fewer_steps(at: int, left: int) -> None:
+    plan = CommitPlan(192, 16, 0.1)
+    before = [plan.next() for _ in range(at)]
+    plan.shorten(left)
+    assert plan.steps == max(left, 1)
+    after = []
+    while plan.steps:
+        after.append(plan.next())
+        plan.shorten(99)
+    assert len(after) == max(left, 1)
+    assert all(after)
+    assert sum(before) + sum(after) == 192
+    assert tuple(before) == commit_counts(192, 16, 0.1)[:at]
+    # It goes on where it was: first little, then more.
+    assert after == sorted(after) or len(after) == 1
+
+
+def test_a_block_is_cut_short_when_it_is_told_so() -> None:
+    asked: list[int] = []
+
+    def still(taken: int) -> int:
+        asked.append(taken)
+        return 2 if taken == 3 else 99
+
+    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
+    steps = list(demask(scorer, canvas, Block(0, 12, 8), Rules(), SeededNoise(0, CPU), 10, still=still))
+    assert steps == [10, 11, 12, 13, 14]
+    assert asked == [1, 2, 3, 4]
+    assert (canvas.codes < MASK).all()
+    whole, _ = filled(Block(0, 12, 8))
+    # Until then nothing is different.
+    assert torch.equal(canvas.order.clamp(max=12) - 10 == 0, whole.order == 0)
 
 
 def test_at_a_shift_of_one_every_step_commits_as_much() -> None:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sampling.draft_length import AdaptiveLength
-from engine.techniques.speculative.planner import best_length
+from engine.sampling.draft_length import LONGEST, AdaptiveLength
+from engine.techniques.speculative.planner import expected_tokens, predicted_speed_up
+
+
+def best_length(acceptance: float, cost: float, growth: float) -> int:
+    """The draft length with the greatest predicted speed-up, where each drafted token adds ``growth`` to a target
+    pass."""
+
+    def speed_up(length: int) -> float:
+        return predicted_speed_up(expected_tokens(acceptance, length), length, cost, 1 + growth * length)
+
+    return max(range(1, LONGEST + 1), key=speed_up)
 
 
 def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> AdaptiveLength:
@@ -32,7 +42,7 @@ def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> Ada
 @pytest.mark.parametrize("growth", [0.0, 0.1])
 def test_it_settles_where_the_plan_is_best(acceptance: float, cost: float, growth: float) -> None:
     length = fed(acceptance, cost, growth)
-    best = best_length(acceptance, cost, growth=growth)
+    best = best_length(acceptance, cost, growth)
     assert abs(length.choose() - best) <= 1
     assert length.acceptance == pytest.approx(acceptance, abs=0.12)
     assert length.cost_ratio == pytest.approx(cost, rel=0.2)

@@ -20,7 +20,7 @@ from engine.errors import Cancelled
 from engine.models.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, mask_stops
 from engine.sampling.draft_length import AdaptiveLength
-from engine.sampling.speculative import residual, speculate
+from engine.sampling.speculative import speculate
 from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
@@ -34,6 +34,9 @@ SAMPLED = [
     (RepetitionAware(window=4, threshold=0.25), 6),
     (RepetitionAware("2025"), 3),
 ]
+
+
+BLOCK = pytest.mark.parametrize("block", [False, True], ids=["by token", "by block"])
 
 
 def pair(stop_score: float = NEVER) -> tuple[TokenModel, TokenModel]:
@@ -82,11 +85,12 @@ def distance(places: Sequence[float]) -> float:
     return max(gaps) * math.sqrt(count)
 
 
+@BLOCK
 @pytest.mark.parametrize(("sampler", "length"), SAMPLED)
-def test_without_tolerance_tokens_are_the_targets(sampler: TokenSampler, length: int) -> None:
+def test_without_tolerance_tokens_are_the_targets(sampler: TokenSampler, length: int, block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=MANY)
-    cycles = list(speculate(target, draft, request, sampler, Uniforms(11), draft_length=length))
+    cycles = list(speculate(target, draft, request, sampler, Uniforms(11), draft_length=length, block=block))
     # All three fates are among them, or nothing would be tested.
     assert {"resampled", "bonus"} <= {cycle.fate for cycle in cycles}
     assert 0 < sum(cycle.accepted for cycle in cycles) < sum(len(cycle.drafted) for cycle in cycles)
@@ -112,13 +116,14 @@ def test_a_draft_that_reads_less_of_the_prompt_changes_nothing() -> None:
     assert len(found) < len(expected)
 
 
-def test_stops_are_the_targets_too() -> None:
+@BLOCK
+def test_stops_are_the_targets_too(block: bool) -> None:
     """Many short requests, with a least length before which no stop can come."""
     model = small_model(stops=1, stop_score=2.5).optimised()
     draft, sampler = model.kept([0, 1, 3]), Nucleus()
     request, places, ends = request_of(model, minimum=2, maximum=9), [], 0
     for seed in range(60):
-        cycles = list(speculate(model, draft, request, sampler, Uniforms(1000 + seed)))
+        cycles = list(speculate(model, draft, request, sampler, Uniforms(1000 + seed), block=block))
         places += places_of(model, draft, request, sampler, cycles, seed=seed)
         ends += cycles[-1].stopped
         assert len(tokens_of(cycles)) >= 2 and not any(cycle.stopped for cycle in cycles[:-1])
@@ -133,13 +138,14 @@ def test_the_test_would_see_tolerance() -> None:
     assert distance(places_of(target, draft, request, Nucleus(), cycles)) > 2 * CRITICAL
 
 
+@BLOCK
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 8, "adaptive"])
-def test_greedy_decoding_is_repeated_token_for_token(length: int | str) -> None:
+def test_greedy_decoding_is_repeated_token_for_token(length: int | str, block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=120)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     chosen = AdaptiveLength() if length == "adaptive" else length
-    cycles = list(speculate(target, draft, request, Greedy(), Uniforms(0), draft_length=chosen))
+    cycles = list(speculate(target, draft, request, Greedy(), Uniforms(0), draft_length=chosen, block=block))
     assert tokens_of(cycles) == expected
     assert len(cycles) < len(expected)
 
@@ -181,10 +187,11 @@ def test_full_tolerance_speaks_as_the_draft() -> None:
     assert all(probability == 1 for cycle in cycles for probability in cycle.acceptance)
 
 
-def test_cycles_say_what_happened() -> None:
+@BLOCK
+def test_cycles_say_what_happened(block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=60)
-    for cycle in speculate(target, draft, request, Nucleus(), Uniforms(2), draft_length=4):
+    for cycle in speculate(target, draft, request, Nucleus(), Uniforms(2), draft_length=4, block=block):
         assert cycle.tokens[: cycle.accepted] == cycle.drafted[: cycle.accepted]
         if cycle.fate == "resampled":
             assert len(cycle.acceptance) == cycle.accepted + 1 == len(cycle.tokens)
@@ -238,7 +245,7 @@ def test_a_draft_of_other_ids_is_refused() -> None:
         next(speculate(target, small_model(stops=1), request_of(target), Nucleus(), Uniforms(0)))
 
 
-def test_nothing_left_to_fill_from_falls_back_to_the_target() -> None:
-    q = torch.tensor([0.25, 0.75])
-    assert torch.equal(residual(q, q), q)
-    assert residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]
+def test_a_block_has_no_tolerance() -> None:
+    target, draft = pair()
+    with pytest.raises(ValueError, match=r"no tolerance, so not one of 0\.4"):
+        next(speculate(target, draft, request_of(target), Nucleus(), Uniforms(0), tolerance=0.4, block=True))

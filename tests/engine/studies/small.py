@@ -40,6 +40,9 @@ class Follower:
 
     def __init__(self, cancel_after: int | None = None, pause_after: int | None = None) -> None:
         self.takes: list[StoredTake] = []
+        self.begins: list[str] = []
+        self.shares: list[float] = []
+        """How far calibrations were."""
         self.advances: list[tuple[int, int, float | None]] = []
         self._cancel_after, self._pause_after = cancel_after, pause_after
 
@@ -52,6 +55,13 @@ class Follower:
 
     def step(self, report: object) -> None:
         self.check()
+
+    def progress(self, done: int, total: int) -> None:
+        self.check()
+        self.shares.append(done / total)
+
+    def begun(self, title: str, done: int, total: int) -> None:
+        self.begins.append(title)
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         self.advances.append((done, total, seconds_left))

@@ -45,6 +45,8 @@ def test_every_cell_is_made_and_measured_beside_its_baseline(tmp_path: Path) -> 
     assert set(takes) == {cell for one in chosen.candidates for cell in chosen.cells(one)}
     assert len(takes) == len(follower.takes) == chosen.takes == 36
     assert follower.advances[-1] == (36, 36, 0.0)
+    assert follower.begins[0] == "baseline"
+    assert {one.partition(",")[0] for one in follower.begins} == {"baseline", "Step pruning 2", "Step pruning 3"}
     # As when it is made by itself.
     model = load("f5-mini", status=lambda text: None, check=lambda: None)
     candidate, spoken = chosen.candidates[1], chosen.utterances[2]
@@ -78,7 +80,11 @@ def test_rounds_are_interleaved_with_the_baseline_first_where_it_is_needed(tmp_p
 
 def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
     chosen = study(grid={"ditreducio.threshold": [0.5, 1.5]})
-    assert finished(tmp_path / "s", chosen) == FINISHED
+    follower = Follower()
+    assert finished(tmp_path / "s", chosen, follower) == FINISHED
+    # The second threshold cuts what was measured for the first.
+    assert follower.shares == sorted(follower.shares)
+    assert 0.5 < follower.shares[-1] <= 1
     with Store(tmp_path / "s") as store:
         tables = store.tables()
         ratios = {one.cell.setting: one.measurements.ops_ratio for one in store.takes()}
@@ -150,6 +156,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     found = read(tmp_path / "s")
     assert [one.finished for one in found.settings] == [2, 2, 2]
     assert found.failures == ("The judge sleeps.",)
+    assert {one.cell.setting for one in found.failed} == {one.key for one in found.settings}
     assert found.no_reference == "Nobody spoke."
     assert found.settings[1].figures["word_error_rate"].value == pytest.approx(0.5)
     monkeypatch.setattr(Deaf, "hear", lambda *rest: Verdict("words", {"edits": 0.0, "words": 2.0}))

@@ -95,6 +95,13 @@ def test_weights_are_chosen_by_fingerprint_where_it_is_given() -> None:
     assert engage(info(weight_sets=(HALF, twin)), setting(free(0.5, twin.fingerprint))).weights == twin
 
 
+def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> None:
+    found = engage(info(), setting(Engaged("precision", Values(precision="int8"))))
+    assert found.precision == "float32"
+    (said,) = found.notes
+    assert said.startswith("CPU: 2 cores does not compute in int8 to advantage for Small, which speaks in float32")
+
+
 @pytest.mark.parametrize(
     ("of", "changes", "words"),
     [
@@ -106,7 +113,6 @@ def test_weights_are_chosen_by_fingerprint_where_it_is_given() -> None:
         (setting(pruned()), {"family": "speech LM"}, "Step pruning is not for models like Small"),
         (setting(pruned(0)), {}, "Steps must lie between 1 and 128"),
         (setting(pruned(sway=0.9, spacing="uniform", stepz=1)), {}, "Step pruning has no knob named 'stepz'"),
-        (setting(Engaged("precision", Values(precision="int8"))), {}, "CPU: 2 cores does not compute in int8"),
         (setting(Engaged("precision", Values(precision="float64"))), {}, "Precision must be one of"),
         (setting(Engaged("ditreducio")), {}, "no strategy table yet"),
         (setting(Engaged("ditreducio"), solver="midpoint"), {}, "choose the Euler solver"),

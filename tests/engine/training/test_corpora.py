@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +87,27 @@ def test_a_shard_with_other_sentences_is_made_again(tmp_path: Path, monkeypatch:
     index.write_text(json.dumps(entries), encoding="utf-8")
     corpus = prepare_corpus(tmp_path, sentences_per_voice=1, voices=("slt",))
     assert corpus.held_out[0].text != "Something else."
+
+
+@needs_flite
+def test_two_trainings_at_once_make_a_corpus_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(corpora, "HELD_OUT", 1)
+    spoken, began = Counter(), threading.Barrier(2)
+
+    def counted(sentence: str, voice: str) -> corpora.Clip:
+        spoken[sentence] += 1
+        return speak(sentence, voice)
+
+    monkeypatch.setattr(corpora, "speak", counted)
+
+    def prepared(_: int) -> corpora.Corpus:
+        began.wait()
+        return prepare_corpus(tmp_path, sentences_per_voice=3)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(prepared, range(2))
+    assert set(spoken.values()) == {1}
+    assert [one.text for one in first.training] == [one.text for one in second.training]
 
 
 def test_a_missing_flite_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch):

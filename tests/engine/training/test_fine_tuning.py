@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +145,22 @@ def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: Fine
     resumed, _ = _run(job, resume=True, export=tmp_path / "b")
     one, other = _weights(straight.checkpoint), _weights(resumed.checkpoint)
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(job: FineTuning):
+    tuned, recorder = _run(job, manifest=None, sentences=12)
+    assert tuned.steps == 6
+    manifest = job.work.parent / "flite" / "flite.csv"
+    assert manifest.is_file()
+    assert "flite speaks what is learnt from" in recorder.lines
+    _, again = _run(job, manifest=None, sentences=12, work=job.work.parent / "other")
+    assert "flite speaks what is learnt from" not in again.lines, "what is there is used again"
+
+
+def test_other_models_need_a_manifest(job: FineTuning):
+    with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs a manifest of recordings"):
+        _run(job, model="F5TTS_v1_Base", manifest=None)
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from engine.errors import TrainingError
 from engine.training.muon import Muon
 from engine.training.optimisers import MATRICES, OTHERS, LayerMatrices, MuonAndAdamW, Rates
 
@@ -105,5 +106,5 @@ def test_checkpoints_that_two_separate_optimisers_wrote_are_read(network: Networ
 
 def test_the_state_of_other_optimisers_is_refused(network: Network):
     state = MuonAndAdamW(network, LAYERS, Rates(None, 1e-3)).state()
-    with pytest.raises(ValueError, match="optimisers others, not of matrices, others"):
+    with pytest.raises(TrainingError, match="trained with other optimisers; give the same rates"):
         MuonAndAdamW(network, LAYERS, RATES).restore(state)

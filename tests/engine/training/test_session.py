@@ -17,7 +17,7 @@ from engine.errors import Cancelled, PlainError
 from engine.models.vocos import VocosConfig
 from engine.training import session as session_module
 from engine.training.f5_mini import ARCHITECTURE, F5Mini, F5Options
-from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Milestone, Pace, Recipe, Session
+from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Milestone, Pace, Recipe, Session, require_finite
 from engine.training.vocos_mini import VocosMini, VocosOptions
 from tests.engine.training.toy_corpus import toy_corpus
 
@@ -144,6 +144,37 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
         session.run()
     assert (tmp_path / CHECKPOINT).read_bytes() == good
     _assert_equal(before, again.average.module.state_dict())
+
+
+def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(make, tmp_path: Path):
+    recipe = make()
+    session = Session(recipe, tmp_path, Budget(steps=9), PACE, report=lambda line: None)
+    session.begin(resume=False)
+    step = recipe.step
+
+    def third_diverges(number: int, progress: float) -> dict[str, float]:
+        return {"loss": require_finite(float("nan"), "loss", number)} if number == 3 else step(number, progress)
+
+    recipe.step = third_diverges
+    with pytest.raises(Diverged, match=r"step 3.*last good checkpoint is kept; resume from it with lower"):
+        session.run()
+    assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 2
+    again = make()
+    resumed = Session(again, tmp_path, Budget(steps=4), PACE, report=lambda line: None)
+    resumed.begin(resume=True)
+    assert resumed.run()
+    assert resumed.number == 4
+
+
+def test_weights_that_are_no_numbers_from_the_beginning_leave_no_checkpoint(make, tmp_path: Path):
+    recipe = make()
+    session = Session(recipe, tmp_path, Budget(steps=3), PACE, report=lambda line: None)
+    session.begin(resume=False)
+    with torch.no_grad():
+        next(iter(recipe.model.parameters())).view(-1)[0] = float("nan")
+    with pytest.raises(Diverged, match="no checkpoint yet: start afresh"):
+        session.run()
+    assert not (tmp_path / CHECKPOINT).exists()
 
 
 def test_a_checkpoint_with_weights_that_are_no_numbers_is_not_written(make, tmp_path: Path):

@@ -139,6 +139,27 @@ def test_the_speaker_network_is_read_from_the_published_layout(
     assert "layer3.SE_Connect.linear2.bias" in names
 
 
+def test_the_speaker_network_weighs_what_s3prl_hands_over() -> None:
+    """The input of every layer, then the output behind the last norm: s3prl's hooks collect these, and UniSpeech's
+    weights were trained on them. The sound is brought to zero mean and unit variance first."""
+    network = randomised(similarity.SpeakerNetwork(WAVLM, **HEAD))
+    samples = torch.randn(1, 8000)
+    layers, seen = network.wavlm.encoder.layers, []
+    hooks = [one.register_forward_pre_hook(lambda _, given: seen.append(given[0])) for one in layers]
+    hooks.append(network.wavlm.encoder.layer_norm.register_forward_hook(lambda _, given, made: seen.append(made)))
+    weighed: list[torch.Tensor] = []
+    hooks.append(network.layer1.register_forward_pre_hook(lambda _, given: weighed.append(given[0])))
+    with torch.inference_mode():
+        embedded = network(samples)
+        for hook in hooks:
+            hook.remove()
+        assert len(seen) == WAVLM["num_hidden_layers"] + 1 == len(network.feature_weight)
+        shares = torch.softmax(network.feature_weight, 0)
+        expected = sum(share * state for share, state in zip(shares, seen, strict=True)).transpose(1, 2) + 1e-6
+        assert torch.allclose(weighed[0], torch.nn.functional.instance_norm(expected), atol=1e-4)
+        assert torch.allclose(embedded, network(5 * samples + 1), atol=1e-4)
+
+
 def test_speaker_weights_are_read_strictly(speakers: tuple[similarity.SpeakerNetwork, Path]) -> None:
     _, path = speakers
     weights = torch.load(path, weights_only=True)["model"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from engine.errors import Cancelled, SettingError
 from engine.knobs import Values
 from engine.measure.roofline import benchmarks, counts
 from engine.measure.roofline import ceilings as store
+from engine.measure.roofline import clock as clock_module
 from engine.measure.roofline.ceilings import COMPUTE, LAUNCH, MEMORY, Ceilings
 from engine.measure.roofline.clock import Clock, Part, Stage
 from engine.measure.roofline.counts import Work
@@ -25,10 +28,13 @@ from engine.measure.roofline.report import (
     ATTENTION,
     FEED_FORWARD,
     HEAD,
+    JOINS,
     NORMS,
     PROJECTIONS,
     REST,
+    SAVED_TOGETHER,
     TITLES,
+    WITHIN_NOISE,
     Component,
     Phase,
     RooflineReport,
@@ -211,6 +217,64 @@ def test_layers_may_be_what_is_missing_without_them():
     assert Clock(CPU, rounds=1).measure(stage).layer_launches == (2, 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("beyond", "said"),
+    [
+        ((0.05, -0.06, 0.04, -0.01, 0.02), WITHIN_NOISE),
+        ((0.05, 0.06, 0.04, 0.01, 0.02), ""),
+        ((-0.05, -0.06, -0.04, -0.01, -0.02), SAVED_TOGETHER),
+    ],
+)
+def test_the_rest_is_told_from_noise_within_rounds(monkeypatch, beyond, said):
+    """On a clock of our own, under other programs that make rounds up to ten times as slow as others."""
+    slow = (1, 10, 1, 4, 2)
+    now, rounds = 0.0, []
+    turns: list[str] = []
+
+    def factor(name: str) -> float:
+        """How slow this round is; both the pieces and the whole begin one where the other has already run in it."""
+        turns.append(name)
+        return slow[max(0, turns.count(name) - 3)]  # Each is run twice to see how long it takes.
+
+    def spend(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def first() -> None:
+        rounds.append(factor("p"))
+        spend(0.005 * rounds[-1])
+
+    def whole() -> None:
+        once = factor("w")
+        spend(0.02 * once * (1 + beyond[max(0, turns.count("w") - 3)]))
+
+    monkeypatch.setattr(time, "process_time", lambda: now)
+    monkeypatch.setattr(clock_module, "launches", lambda run, device: 2)
+    monkeypatch.setattr(clock_module, "counted", lambda run: (1, Work(1, 1)))
+    pieces = (PROJECTIONS, first), (FEED_FORWARD, lambda: spend(0.015 * rounds[-1]))
+    parts = Part(PROJECTIONS), Part(FEED_FORWARD)
+    phase = Clock(CPU, rounds=5).measure(Stage("evaluation", "Evaluations", 4, parts, pieces, whole))
+    assert "".join(turns) == "ppww" + "pwwpwppwpw", "taking turns in going first"
+    wholes = [0.02 * one * (1 + more) for one, more in zip(slow, beyond, strict=True)]
+    assert phase.whole_seconds == pytest.approx(median(wholes))
+    share = median(1 / (1 + more) for more in beyond)
+    taken = [one.seconds for one in phase.components]
+    assert taken == pytest.approx([share * phase.whole_seconds * one for one in (0.25, 0.75)])
+    left = [1 - 1 / (1 + more) for more in beyond]
+    assert phase.rest_range == pytest.approx((min(left) * phase.whole_seconds, max(left) * phase.whole_seconds))
+    assert phase.rest.seconds == pytest.approx((1 - share) * phase.whole_seconds)
+    assert phase.bound(phase.rest, ceilings()) == said and phase.rest_is_noise == (said == WITHIN_NOISE)
+    low, high = (4000 * one for one in phase.rest_range)
+    assert f"between {low:.3g} and {high:.3g} ms" in phase.rest.note
+
+
+def test_few_rounds_say_nothing_of_noise():
+    run = busy(64)
+    stage = Stage("evaluation", "Evaluations", 1, (Part(HEAD),), ((HEAD, run),), run)
+    phase = Clock(CPU, rounds=2).measure(stage)
+    assert phase.rest_range is None and not phase.rest_is_noise and phase.rest.note == ""
+
+
 def test_measuring_can_be_cancelled():
     def tick() -> None:
         raise Cancelled
@@ -247,6 +311,22 @@ def test_what_follows_from_a_measurement():
     assert rest.bound(made.ceilings) == "" and rest.ratio(made.ceilings) is None
 
 
+def test_a_rest_that_is_no_time_bounds_nothing():
+    made = report()
+    noise = replace(made, phases=(replace(made.phases[0], rest_range=(-0.01, 0.02)), made.phases[1]))
+    saved = replace(
+        made, phases=(replace(made.phases[0], whole_seconds=0.04, rest_range=(-0.003, -0.001)), made.phases[1])
+    )
+    assert noise.rest_is_noise and not saved.rest_is_noise and not made.rest_is_noise
+    for one in (noise, saved):
+        bound = shares(one)
+        assert bound["uncounted"] == 0 and sum(bound.values()) == pytest.approx(1)
+        assert bound[COMPUTE] == pytest.approx(0.16 / 0.172)
+    assert saved.by_component()[REST] == pytest.approx(-0.008), "it is shown all the same"
+    assert noise.to_json()["phases"][0]["rest_seconds_range"] == [-0.01, 0.02]
+    assert "within noise: between -40 and 80 ms" in noise.to_csv()
+
+
 def test_a_report_crosses_to_a_front_end_and_to_files():
     made = report()
     assert pickle.loads(pickle.dumps(made)) == made
@@ -262,8 +342,8 @@ def measured(model, setting: Setting, **more: object) -> RooflineReport:
     return measure_roofline(subject, SilentObserver(), rounds=1, **more)
 
 
-def small_flow():
-    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+def small_flow(variant: str = ""):
+    return small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
 
 
 def test_a_flow_model_is_taken_apart(known_ceilings, tmp_path):
@@ -285,6 +365,31 @@ def test_a_flow_model_is_taken_apart(known_ceilings, tmp_path):
     assert all(one.seconds is not None for one in evaluation.components)
     events = json.loads(trace.read_bytes())["traceEvents"]
     assert {"Evaluations", "Decoder"} <= {one["name"] for one in events}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_flat_transformer_of_e2_is_taken_apart(known_ceilings, precision):
+    model, setting = small_flow("flat"), small_speech.setting(4)
+    if precision != "float32":
+        setting = setting.with_technique(Engaged("precision", Values(precision=precision)))
+    made = measured(model, setting)
+    assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
+    evaluation = made.phases[1]
+    by_name = {one.name: one for one in evaluation.components}
+    assert list(by_name) == [name for name in TITLES if name in by_name]
+    config, frames = small_speech.FLAT_CONFIG, small_speech.PROMPT_FRAMES + 12
+    expected = model._backbone.operations(frames, guided=True)
+    assert by_name[JOINS].calls == 4 * config.depth / 2
+    assert by_name[ATTENTION].calls == 4 * config.depth
+    both = by_name[ATTENTION].work.operations + by_name[PROJECTIONS].work.operations
+    assert both == expected.branches * expected.attention
+    assert by_name[FEED_FORWARD].work.operations == expected.branches * expected.feed_forward
+    joined = 2 * expected.branches * (frames + 1) * 2 * config.dim * config.dim
+    assert by_name[JOINS].work.operations == joined
+    assert by_name[FEED_FORWARD].precision == precision
+    first, *_, last = evaluation.layer_launches
+    assert len(evaluation.layer_launches) == config.depth and last > first, "late layers join"
+    assert all(one.seconds is not None for one in evaluation.components)
 
 
 def test_what_is_skipped_is_not_counted(known_ceilings):
@@ -347,6 +452,12 @@ def test_a_trace_that_cannot_be_written_says_so(tmp_path):
 
     with pytest.raises(PlainError, match="could not be written"):
         write_chrome_trace(lambda: None, tmp_path / "missing" / "trace.json", CPU)
+
+
+def test_writing_a_trace_says_nothing(tmp_path, capfd):
+    write_chrome_trace(lambda: torch.ones(3).add_(1.0), tmp_path / "trace.json", CPU)
+    assert capfd.readouterr() == ("", "")
+    assert any("add" in one["name"] for one in json.loads((tmp_path / "trace.json").read_bytes())["traceEvents"])
 
 
 def masked_model(tmp_path: Path):

@@ -17,7 +17,7 @@ from engine.errors import AudioError, Cancelled, CheckpointError, DeviceError, S
 from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model
 from engine.models.catalogue import voice
 from engine.models.fused_masked import MaskedRun
-from engine.models.masked import guide_of
+from engine.models.masked_script import guide_of
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.omnivoice.higgs import WindowedHiggs
 from engine.observers import SilentObserver

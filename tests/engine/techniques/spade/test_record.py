@@ -52,6 +52,15 @@ def test_word_errors_within_their_noise_leave_it_to_divergence() -> None:
     assert record(DIVERGENCES, words).order == (0, 2, 3, 1)
 
 
+def test_the_cut_lies_where_the_last_layer_that_stays_and_the_first_that_goes_differ() -> None:
+    words = LayerImportance(WORD_ERROR, (0.9, 0.5, 0.0, 0.0), baseline=0.0)
+    both = record(DIVERGENCES, words)
+    assert both.cut(1) == (WORD_ERROR, pytest.approx(0.7))
+    assert both.cut(3) == (DIVERGENCE, pytest.approx(0.25)), "equal by word errors"
+    assert both.cut(4) is None and both.cut(0) is None, "nothing is cut"
+    assert record(LayerImportance(COSINE, (0.5, 0.5, 0.5, 0.5))).cut(2) is None, "nothing tells them apart"
+
+
 @pytest.mark.parametrize("depth", [0, 5])
 def test_a_depth_that_the_model_has_not_is_refused(depth: int) -> None:
     with pytest.raises(SettingError, match="between 1 and 4"):

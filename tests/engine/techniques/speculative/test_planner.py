@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from engine.techniques.speculative.planner import acceptance_of, best_length, expected_tokens, predicted_speed_up
+from engine.techniques.speculative.planner import expected_tokens, predicted_speed_up
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,6 @@ from engine.techniques.speculative.planner import acceptance_of, best_length, ex
 def test_speed_ups_of_drafts_one_to_four(acceptance: float, cost: float, expected: tuple[float, ...]) -> None:
     found = [predicted_speed_up(expected_tokens(acceptance, length), length, cost) for length in range(1, 5)]
     assert found == pytest.approx(expected, abs=0.006)
-    assert best_length(acceptance, cost, longest=4) == max(range(1, 5), key=lambda length: found[length - 1])
 
 
 @pytest.mark.parametrize("acceptance", [0.0, 0.3, 0.9, 1.0])
@@ -32,17 +31,6 @@ def test_expected_tokens_are_those_of_simulated_cycles(acceptance: float) -> Non
             accepted += 1
         total += accepted + 1
     assert expected_tokens(acceptance, 3) == pytest.approx(total / 4000, abs=0.06)
-
-
-@pytest.mark.parametrize("acceptance", [0.0, 0.2, 0.62, 0.99])
-@pytest.mark.parametrize("length", [1, 3, 8])
-def test_acceptance_is_found_again(acceptance: float, length: int) -> None:
-    assert acceptance_of(expected_tokens(acceptance, length), length) == pytest.approx(acceptance, abs=1e-6)
-
-
-def test_dear_verification_shortens_drafts() -> None:
-    assert best_length(0.9, 0.1) > best_length(0.9, 0.1, growth=0.3) >= 1
-    assert best_length(0.0, 0.5) == 1
 
 
 @pytest.mark.parametrize("acceptance", [-0.1, 1.1])

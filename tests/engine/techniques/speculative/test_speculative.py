@@ -16,7 +16,9 @@ def test_it_is_exact_by_default() -> None:
     knobs = knobs_of(Engaged(NAME))
     assert knobs == defaults(TECHNIQUE.knobs)
     assert (knobs["tolerance"], knobs["draft_length"], knobs["draft"]) == (0.0, 3, "trained")
-    assert "exactly the target's distribution" in TECHNIQUE.describe(knobs)
+    assert TECHNIQUE.describe(knobs).endswith("β = 0 is exactly the target's distribution, verified as a whole")
+    by_token = TECHNIQUE.describe(knobs.replace(verification="token"))
+    assert by_token.endswith("β = 0 is exactly the target's distribution")
 
 
 def test_tolerance_says_what_it_costs() -> None:
@@ -24,7 +26,9 @@ def test_tolerance_says_what_it_costs() -> None:
     assert described == "drafts as many tokens as pay at a time; β = 0.4 is relaxed: speech may drift from the target's"
 
 
-@pytest.mark.parametrize(("knob", "value"), [("tolerance", 1.5), ("draft_length", 0), ("draft", "none")])
+@pytest.mark.parametrize(
+    ("knob", "value"), [("tolerance", 1.5), ("draft_length", 0), ("draft", "none"), ("verification", "")]
+)
 def test_values_out_of_range(knob: str, value: object) -> None:
     with pytest.raises(SettingError):
         knobs_of(Engaged(NAME, defaults(TECHNIQUE.knobs).replace(**{knob: value})))

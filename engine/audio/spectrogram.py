@@ -1,6 +1,6 @@
-"""The log-mel spectrogram that is shown: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands) in numpy.
+"""The log-mel spectrogram of a sound: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands) in numpy.
 
-Always computed from the samples, also for takes whose trace has a mel: that one is what the backbone drew, before the
+It is what the application shows, also of takes whose trace has a mel: that one is what the backbone drew, before the
 vocoder and the cross-fades, and takes of different families could not be subtracted. Torch-free, because the
 application never imports torch.
 """
@@ -37,6 +37,12 @@ def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:
     window = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FFT_LENGTH) / FFT_LENGTH)).astype(np.float32)
     magnitudes = np.abs(np.fft.rfft(frames * window, axis=1)).astype(np.float32)
     return np.log(np.maximum(magnitudes @ _filters().T, FLOOR))
+
+
+def drawn_or_heard(drawn: np.ndarray | None, samples: np.ndarray, rate: int) -> np.ndarray:
+    """The spectrogram by which a take is held against its baseline: the one that the model drew, or that of the sound
+    where the model draws none."""
+    return log_mel(samples, rate) if drawn is None else drawn
 
 
 def band_frequency(band: float) -> float:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QCheckBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.icons import icon
+from app.panels.side_buttons import SIDES, SideButtons
 from app.theme import Colours, set_look
-
-SIDES = ("A", "B")
 
 
 class TransportBar(QWidget):
@@ -33,17 +32,14 @@ class TransportBar(QWidget):
         self._start = self._button("Go to the start", "Home", self.start_wanted)
         self._play = self._button("Play", "Space", self.play_wanted)
         self._loop = self._button("Loop", "L", self.loop_wanted, checkable=True)
-        self._sides = {side: QPushButton(side, checkable=True) for side in SIDES}
-        group = QButtonGroup(self)
-        for side, button in self._sides.items():
-            group.addButton(button)
-            button.setAccessibleName(f"Hear take {side}")
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.clicked.connect(lambda _=False, side=side: self.side_wanted.emit(side))
         self._switch = self._button("Switch between A and B", "X", self.switch_wanted)
+        self._sides = SideButtons("take", verb="Hear", between=self._switch)
+        self._sides.chosen.connect(self.side_wanted)
+        for button in self._sides.buttons.values():
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._time = QLabel()
         self._time.setAccessibleName("Position")
-        self._match = QCheckBox("&Match loudness", checked=True)
+        self._match = QCheckBox("Match &loudness", checked=True)
         self._match.setToolTip("Make A and B equally loud (ITU-R BS.1770): the louder one always sounds better")
         self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._match.toggled.connect(self.matching_changed)
@@ -55,8 +51,7 @@ class TransportBar(QWidget):
         for widget in (self._start, self._play, self._loop):
             row.addWidget(widget)
         row.addSpacing(10)
-        for widget in (self._sides["A"], self._switch, self._sides["B"]):
-            row.addWidget(widget)
+        row.addWidget(self._sides)
         row.addSpacing(10)
         row.addWidget(self._time)
         row.addStretch(1)
@@ -83,12 +78,7 @@ class TransportBar(QWidget):
         self._start.setIcon(icon("start"))
         self._loop.setIcon(icon("loop"))
         self._switch.setIcon(icon("switch"))
-        for side, colour in zip(SIDES, (colours.baseline, colours.accelerated), strict=True):
-            self._sides[side].setStyleSheet(
-                f"QPushButton {{ font-weight: 700; min-width: 2.2em; color: {colour}; }}"
-                f"QPushButton:disabled {{ color: {colours.disabled}; }}"
-                f"QPushButton:checked {{ background: {colour}; border-color: {colour}; color: {colours.on_accent}; }}"
-            )
+        self._sides.set_colours(colours)
         self.show_playing(playing)
 
     def show_playing(self, playing: bool) -> None:
@@ -101,17 +91,16 @@ class TransportBar(QWidget):
         """Whether anything could be heard."""
         self._play.setEnabled(possible)
 
-    def show_sides(self, heard: str, there: Container[str]) -> None:
+    def show_sides(self, heard: str, there: Collection[str]) -> None:
         """Show which side is ``heard``, and offer those that are ``there``."""
-        for side, button in self._sides.items():
-            button.setChecked(side == heard)
-            button.setEnabled(side in there)
+        self._sides.show_side(heard, there)
         self._switch.setEnabled(all(side in there for side in SIDES))
 
     def show_name(self, side: str, name: str | None) -> None:
         """Show what is on ``side``; ``None`` for nothing."""
-        self._sides[side].setEnabled(name is not None)
-        self._sides[side].setToolTip(f"No take {side} yet" if name is None else f"{name} ({side})")
+        button = self._sides.buttons[side]
+        button.setEnabled(name is not None)
+        button.setToolTip(f"No take {side} yet" if name is None else f"{name} ({side})")
 
     def show_loop(self, loop: tuple[float, float] | None) -> None:
         """Show what repeats, in seconds."""

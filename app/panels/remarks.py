@@ -43,7 +43,7 @@ class DeviceProblem(QFrame):
         self.setProperty("level", "warning")
         self._icon, self._text = QLabel(), QLabel(wordWrap=True)
         self._text.setAccessibleName("Audio device")
-        self._retry = QPushButton("&Reconnect")
+        self._retry = QPushButton("Reco&nnect")
         self._retry.setToolTip("Look for an audio device again")
         self._retry.clicked.connect(self.retry_wanted)
         row = QHBoxLayout(self)

@@ -1,0 +1,43 @@
+"""Work that takes longer than the window may stand still, done in one thread, one piece after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+
+class Background(QObject):
+    """A thread of its own. What it does comes back on the thread that owns this object."""
+
+    _came_back = Signal(object, object)
+
+    def __init__(self, name: str, parent: QObject | None = None) -> None:
+        """``name`` is the thread's."""
+        super().__init__(parent)
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._ended = False
+        self._came_back.connect(self._hand_over)
+
+    def run(self, work: Callable[[], object], done: Callable[[object], object]) -> None:
+        """Do ``work`` in the thread; ``done`` is given, here, what it returns or the exception that it raises."""
+
+        def back(future: Future) -> None:
+            if not future.cancelled():
+                with suppress(RuntimeError):  # Whoever waited for it was deleted meanwhile.
+                    self._came_back.emit(done, future.exception() or future.result())
+
+        with suppress(RuntimeError):  # Nothing begins any more while the window closes.
+            self._worker.submit(work).add_done_callback(back)
+
+    def shut_down(self, wait: bool = True) -> None:
+        """End the thread; ``wait`` for what it does now. Nothing comes back any more."""
+        self._ended = True
+        self._worker.shutdown(wait=wait, cancel_futures=True)
+
+    @Slot(object, object)
+    def _hand_over(self, done: Callable[[object], object], result: object) -> None:
+        if not self._ended:
+            done(result)

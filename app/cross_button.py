@@ -1,0 +1,13 @@
+"""The small button that takes a line away, or puts a message away."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QToolButton
+
+
+def cross_button(name: str, tip: str) -> QToolButton:
+    """A quiet ✕, called ``name`` by screen readers and explained by ``tip``."""
+    made = QToolButton(text="✕", toolTip=tip)
+    made.setAccessibleName(name)
+    made.setProperty("look", "quiet")
+    return made

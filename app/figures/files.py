@@ -1,0 +1,58 @@
+"""Whatever can be painted as an SVG or PNG, and writing it as the ending of a file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QRect, QSize
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator
+
+from engine.errors import PlainError
+from engine.files import reason, write_atomically
+
+PIXELS_PER_UNIT = 2
+Paint = Callable[[QPainter], object]
+
+
+def svg(size: QSize, paint: Paint, title: str, description: str) -> bytes:
+    """What ``paint`` draws on a sheet of ``size``, in user units, as SVG."""
+    content, buffer = QByteArray(), QBuffer()
+    buffer.setBuffer(content)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setSize(size)
+    generator.setViewBox(QRect(0, 0, size.width(), size.height()))
+    generator.setTitle(title)
+    generator.setDescription(description)
+    painter = QPainter(generator)
+    paint(painter)
+    painter.end()
+    return bytes(content.data())
+
+
+def png(size: QSize, paint: Paint) -> bytes:
+    """The same as PNG, with two pixels for each unit."""
+    image = QImage(size * PIXELS_PER_UNIT, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
+    paint(painter)
+    painter.end()
+    content, buffer = QByteArray(), QBuffer()
+    buffer.setBuffer(content)
+    image.save(buffer, "PNG")
+    return bytes(content.data())
+
+
+def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:
+    """Write that of ``kinds``, known by endings such as ``.svg``, that ``path`` asks for. Raises :class:`PlainError`
+    for another ending, or when the file cannot be written."""
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise PlainError(f"{path.name} ends in none of {', '.join(kinds)}; choose one of these endings.")
+    try:
+        write_atomically(path, kind())
+    except OSError as error:
+        raise PlainError(f"{path} could not be written: {reason(error)}.") from error

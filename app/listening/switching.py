@@ -1,0 +1,38 @@
+"""What a switch from take to take does to the place: kept where takes have the same timing, begun anew where not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+ALIGNMENT_TOLERANCE = 0.020
+"""Takes whose lengths differ by more than this many seconds are never switched sample-synchronously."""
+
+
+class Mode(StrEnum):
+    """What a switch does to the position."""
+
+    SYNC = "sync"
+    RESTART = "restart"
+    STREAM = "stream"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The active mode, and why, as a sentence."""
+
+    mode: Mode
+    reason: str
+
+
+def comparison(seconds: Sequence[float], aligned: bool = True) -> Comparison:
+    """The mode for takes of these lengths. ``aligned``: whether their models keep the timing from take to take."""
+    if not aligned:
+        return Comparison(Mode.RESTART, "The timing changes from take to take, so a switch starts from the beginning.")
+    spread = max(seconds, default=0.0) - min(seconds, default=0.0)
+    if spread > ALIGNMENT_TOLERANCE:
+        return Comparison(
+            Mode.RESTART, f"The takes differ by {spread:.2f} s in length, so a switch starts from the beginning."
+        )
+    return Comparison(Mode.SYNC, "The takes have the same timing, so a switch keeps the place.")

@@ -1,0 +1,19 @@
+"""The order in which Tab goes through widgets that come later than others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+
+def come_before(widget: QWidget, added: Sequence[QWidget]) -> None:
+    """Have Tab reach ``added``, in their order, just before ``widget``; Qt puts what is made later at the end."""
+    before = widget.previousInFocusChain()
+    # Qt passes over a request about a widget that never has the focus, without a word.
+    while before is not widget and before.focusPolicy() is Qt.FocusPolicy.NoFocus:
+        before = before.previousInFocusChain()
+    for one, other in pairwise((before, *added)):
+        QWidget.setTabOrder(one, other)

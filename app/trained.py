@@ -1,0 +1,21 @@
+"""How trained weights are called, so that people tell them apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.models.base import DraftWeights, WeightSet
+from engine.paths import resource
+from engine.techniques.trained import Trained
+
+
+def weights_title(one: Trained) -> str:
+    """What they are, and whose: the shipped ones, or the name of a file of one's own."""
+    path = Path(one.path)
+    whose = "shipped" if path.is_relative_to(resource("models")) else path.stem
+    if isinstance(one, WeightSet):
+        return f"w = {one.weight:.2f}, {one.method} ({whose})"
+    if isinstance(one, DraftWeights):
+        return f"Draft with {len(one.retained)} layers ({whose})"
+    learnt = f"{one.minutes:.3g} min of learning" if one.minutes else "not recovered"
+    return f"Student with {one.depth} layers, {learnt} ({whose})"

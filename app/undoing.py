@@ -1,0 +1,47 @@
+"""Actions that undo and redo.
+
+Qt can make them (``QUndoStack.createUndoAction``), but Python's wrappers of actions that Qt made were seen to end in
+long sessions while the actions lived on, and every use of them raised. Those of actions that Python made stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QUndoStack
+
+
+def undo_action(stack: QUndoStack, title: str, owner: QObject) -> QAction:
+    """Undoes the last command of ``stack``, whose name stands behind ``title``; of ``owner``."""
+    action = _StackAction(title, owner, stack.undo, stack.canUndo(), stack.undoText())
+    stack.canUndoChanged.connect(action.setEnabled)
+    stack.undoTextChanged.connect(action.name)
+    return action
+
+
+def redo_action(stack: QUndoStack, title: str, owner: QObject) -> QAction:
+    """Redoes what was undone last, likewise."""
+    action = _StackAction(title, owner, stack.redo, stack.canRedo(), stack.redoText())
+    stack.canRedoChanged.connect(action.setEnabled)
+    stack.redoTextChanged.connect(action.name)
+    return action
+
+
+class _StackAction(QAction):
+    """Follows a stack by its own methods alone: Qt drops those connections with the action, and a stack that outlives
+    its window says goodbye to nobody."""
+
+    def __init__(self, title: str, owner: QObject, slot: Callable[[], None], enabled: bool, command: str) -> None:
+        super().__init__(title, owner, enabled=enabled)
+        self._title = title
+        self._slot = slot
+        self.name(command)
+        self.triggered.connect(self._run)
+
+    def name(self, command: str) -> None:
+        """Says which command it is about; an empty name says none."""
+        self.setText(f"{self._title} {command}".rstrip())
+
+    def _run(self) -> None:
+        self._slot()

@@ -1,0 +1,94 @@
+"""What techniques cost a masked model in quality: words, timbre and codes, beside the plain way of speaking.
+
+Timbre is measured against the original speech of the same sentence, in the voice itself and, as a ruler, in the other
+shipped voice (:mod:`engine.measure.timbre`); a learned judge of speakers has to be downloaded and is asked by studies
+and ``paretone compare --judge similarity``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.audio.spectrogram import drawn_or_heard
+from engine.bench import bundled
+from engine.measure.timbre import timbre_distance
+from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Way, verdicts
+from engine.models.base import Synthesis
+from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.masked import MaskedSpeech
+from engine.models.vocos import Vocos
+from engine.setting import Setting
+
+
+@dataclass
+class _Judged:
+    """One way of speaking, all voices and sentences."""
+
+    edits: int = 0
+    words: int = 0
+    mels: dict[str, Sequence[np.ndarray]] = field(default_factory=dict)
+    """By voice, one of each sentence."""
+    codes: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    """The same; passages one behind the other."""
+
+
+def judged(model: MaskedSpeech, name: str, ways: Mapping[str, Setting], sentences: int) -> dict[str, dict[str, object]]:
+    """Columns for every one of ``ways``, of which the first is what the others are held against, and for the original
+    speech. ``name`` is the model's in the catalogue; the judge listens to so many ``sentences`` in every voice. Nothing
+    where there are none.
+
+    Raises :class:`engine.errors.PlainError` where flite, pocketsphinx or jiwer is missing.
+    """
+    if not sentences:
+        return {}
+    found: dict[str, _Judged] = {}
+    spoken = [Way(title, setting) for title, setting in ways.items()]
+    vocoder = Vocos.load(entry(name).vocoder_folder)
+    for verdict in verdicts(harvard_sentences()[:sentences], voices(), vocoder, model, spoken, bundled.say):
+        if verdict.speech == VOCODER_ONLY:
+            continue
+        one = found.setdefault(verdict.speech, _Judged())
+        one.edits += sum(verdict.errors.edits)
+        one.words += sum(verdict.errors.words)
+        one.mels[verdict.voice] = verdict.mels or [_mel(take) for take in verdict.syntheses]
+        one.codes[verdict.voice] = [_codes(take) for take in verdict.syntheses]
+    plain = found[next(iter(ways))]
+    return {title: _columns(one, found[ORIGINAL], plain) for title, one in found.items()}
+
+
+def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, object]:
+    columns: dict[str, object] = {"word error rate": one.edits / one.words, "errors": f"{one.edits} of {one.words}"}
+    if one is not original:
+        columns["timbre to the voice (dB)"] = _apart(one, original, same=True)
+        columns["timbre to the plain way (dB)"] = _apart(one, plain, same=True)
+        equal = [
+            mine == theirs
+            for voice in plain.codes
+            for mine, theirs in zip(one.codes[voice], plain.codes[voice], strict=True)
+        ]
+        columns["codes equal"] = float(np.mean(np.concatenate([cells.flatten() for cells in equal])))
+        columns["first codes equal"] = float(np.mean(np.concatenate([cells[0] for cells in equal])))
+    columns["timbre to the other voice (dB)"] = _apart(one, original, same=False)
+    return columns
+
+
+def _apart(one: _Judged, other: _Judged, *, same: bool) -> float:
+    """Mean timbre distance over all sentences, of every voice to the same or to each other one."""
+    pairs = [(mine, theirs) for mine in one.mels for theirs in other.mels if (mine == theirs) == same]
+    distances = [
+        timbre_distance(*mels)
+        for mine, theirs in pairs
+        for mels in zip(one.mels[mine], other.mels[theirs], strict=True)
+    ]
+    return float(np.mean(distances))
+
+
+def _mel(take: Synthesis) -> np.ndarray:
+    return drawn_or_heard(take.trace.mel, take.samples, take.sample_rate)
+
+
+def _codes(take: Synthesis) -> np.ndarray:
+    return np.concatenate([one.codes for one in take.trace.demasking.passages], axis=1)

@@ -1,0 +1,190 @@
+"""OmniVoice's size on a graphics card: speed over eager float32, distance from the floor, first audio of ten seconds.
+
+The official way runs the Qwen3 of ``transformers`` in float32 as upstream does, both branches padded. The others run
+with the exact savings, in float32, with the whole network in fewer bits, and with each step recorded as a CUDA graph on
+top of that. Weights are random, so that nobody has to download anything; what is computed does not depend on them. The
+reading of text and voice is not part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine import device as devices
+from engine.bench import bundled
+from engine.bench.official_masked import (
+    EXACT,
+    FULL_SIZE,
+    OFFICIAL,
+    filled,
+    predictors,
+    random_network,
+    random_request,
+)
+from engine.bench.report import Report
+from engine.errors import DeviceError
+from engine.knobs import Values, defaults
+from engine.measure.machine import describe
+from engine.measure.roofline.benchmarks import ceilings_of
+from engine.measure.roofline.ceilings import Ceilings
+from engine.measure.roofline.launches import launches
+from engine.measure.roofline.masked_stages import masked_stages
+from engine.measure.timing import paired_ratio
+from engine.models.fused_masked import FusedMasked, MaskedRequest
+from engine.models.graphs import Record, Shelf, record_cuda, with_graphs
+from engine.models.masked import MaskedWorkings
+from engine.models.masked_network import MaskedConfig
+from engine.models.omnivoice.config import FRAME_RATE
+from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs
+from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededNoise, demask
+from engine.sampling.demasking_schedule import Block
+from engine.techniques import blockwise
+from engine.techniques.blockwise import Blockwise
+from engine.techniques.masked_engagement import MaskedEngagement
+from engine.techniques.precision import ALL
+
+NAME = "omnivoice-card"
+STEPS = 32
+TEXT, REFERENCE, SECONDS = 60, 75, 10
+"""Tokens of the text, frames of a voice of three seconds, and how long the clip is."""
+NARROW = f"bfloat16{ALL}"
+GRAPHED = f"+ {NARROW}, CUDA graphs"
+DEFINITION = (
+    "Seconds in which a canvas of ten seconds is filled in by eager float32 as upstream runs it, over those with all "
+    "exact savings, bfloat16 and CUDA graphs; median of paired, interleaved rounds. At least 5 is wanted, within 4 "
+    "times of the floor, and first audio within 40 ms."
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured, where, and how graphs are recorded there."""
+
+    config: MaskedConfig
+    decoder: HiggsConfig
+    request: MaskedRequest
+    device: torch.device
+    steps: int = STEPS
+    record: Record = record_cuda
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    parser.add_argument("--device", default="auto", help="auto or cuda (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=20, help="interleaved rounds (default: %(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Whole canvases, then the first block. Raises :class:`DeviceError` where there is no NVIDIA graphics card."""
+    device = devices.choose(arguments.device)
+    if device.type != "cuda":
+        raise DeviceError(
+            f"This bench measures an NVIDIA graphics card, and {devices.title(device)} is none; the bench omnivoice "
+            "measures processors."
+        )
+    request = random_request(FULL_SIZE, TEXT, REFERENCE, round(SECONDS * FRAME_RATE), device)
+    case = Case(FULL_SIZE, RELEASED, request, device)
+    bundled.say("Measuring what this card can do …")
+    ceilings = ceilings_of(device)
+    bundled.say(f"Filling in canvases, {arguments.rounds} rounds …")
+    rows, headline, interval = canvases(case, arguments.rounds, ceilings)
+    bundled.say("Hearing first blocks …")
+    rows.append(first_audio(case, arguments.rounds))
+    return Report(NAME, headline, interval, DEFINITION, tuple(rows), describe().to_json())
+
+
+@torch.inference_mode()
+def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str, object]], float, tuple[float, float]]:
+    """A row for every way of filling in the canvas; how much faster than the official one the last is, and the interval
+    of that."""
+    plain = random_network(case.config, case.device)
+    exact, narrow = FusedMasked.of(plain), FusedMasked.of(plain, NARROW)
+    shelf: Shelf = Shelf(case.record)
+    shelf.most = 4
+    begin: Mapping[str, Callable[[MaskedRequest, float], Predictor]] = {
+        OFFICIAL: predictors(plain, exact)[OFFICIAL],
+        EXACT: exact.begin,
+        f"+ {NARROW}": narrow.begin,
+        GRAPHED: with_graphs(narrow, shelf).begin,
+    }
+    floors = {EXACT: floor(case, exact, "float32", ceilings)}
+    floors[OFFICIAL], floors[f"+ {NARROW}"] = floors[EXACT], floor(case, narrow, "bfloat16", ceilings)
+    floors[GRAPHED] = floors[f"+ {NARROW}"]
+
+    def fill(name: str) -> torch.Tensor:
+        return filled(begin[name], case.config, case.request, Rules(), case.steps, 0)
+
+    found = paired_ratio({name: lambda name=name: fill(name) for name in begin}, rounds, device=str(case.device))
+    rows: list[dict[str, object]] = []
+    for name in begin:
+        taken, gain = float(np.median(found.seconds[name])), found.speed_up.get(name)
+        row: dict[str, object] = {"way": name, "ms": 1000 * taken, "floor (ms)": 1000 * floors[name]}
+        row |= {"over the floor": taken / floors[name], "speed-up": 1.0 if gain is None else gain.median}
+        if gain is not None:
+            row |= {"low": gain.low, "high": gain.high}
+        predictor = begin[name](case.request, Rules().guidance)
+        row["launches a step"] = launches(lambda one=predictor: _step(case, one), case.device)
+        rows.append(row)
+    said = [one for one in shelf.notes() if one.startswith("No CUDA graph")]
+    if said:
+        raise DeviceError(said[0])
+    gain = found.speed_up[GRAPHED]
+    return rows, gain.median, (gain.low, gain.high)
+
+
+@torch.inference_mode()
+def first_audio(case: Case, rounds: int) -> dict[str, object]:
+    """How soon the first block can be heard, by the techniques' default sizes, from the request on; warm."""
+    plan = Blockwise.of(defaults(blockwise.TECHNIQUE.knobs))
+    network = FusedMasked.of(random_network(case.config, case.device), NARROW)
+    shelf: Shelf = Shelf(case.record)
+    shelf.most = 4
+    graphed, codec = with_graphs(network, shelf), HiggsDecoder(case.decoder).to(case.device).eval()
+    end = min(plan.first_size, case.request.frames)
+    seen = case.request.frames if plan.look_ahead is None else min(end + plan.look_ahead, case.request.frames)
+
+    def speak() -> None:
+        canvas = Canvas(case.config.codebooks, case.request.frames, case.config.mask, case.device)
+        predictor = graphed.begin(case.request.shortened(seen), Rules().guidance)
+        for _ in demask(predictor, canvas, Block(0, end, plan.first_steps), Rules(), SeededNoise(0, case.device)):
+            pass
+        WindowedHiggs(codec).push(canvas.codes[:, :end].clamp(max=case.decoder.codebook_size - 1))
+
+    found = paired_ratio({"first": speak, "again": speak}, rounds, device=str(case.device))
+    taken = 1000 * np.array([*found.wall_seconds["first"], *found.wall_seconds["again"]])
+    return {
+        "way": f"first audio: {end} frames in {plan.first_steps} steps, {NARROW}, CUDA graphs, decoded",
+        "ms": float(np.median(taken)),
+        "p90 (ms)": float(np.percentile(taken, 90)),
+    }
+
+
+def floor(case: Case, network: FusedMasked, precision: str, ceilings: Ceilings) -> float:
+    """The least seconds of all steps, as the roofline counts them; the decoder is not part of it."""
+    nothing = Values()
+    works = MaskedWorkings(
+        network,
+        MaskedEngagement(nothing, nothing, precision),
+        case.request,
+        Rules(),
+        (Block(0, case.request.frames, case.steps),),
+        lambda: WindowedHiggs(HiggsDecoder(case.decoder)),
+        1,
+        0.0,
+    )
+    steps = [stage for stage in masked_stages(works) if stage.name == "evaluation"]
+    return sum(
+        stage.forwards * part.calls * ceilings.floor(part.work, part.precision)
+        for stage in steps
+        for part in stage.parts
+    )
+
+
+def _step(case: Case, predictor: Predictor) -> None:
+    codes = torch.full((case.config.codebooks, case.request.frames), case.config.mask, device=case.device)
+    predictor.scores(codes, 0, case.request.frames, Guide.BOTH)

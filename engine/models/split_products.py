@@ -1,0 +1,176 @@
+"""Matrix products of float32 numbers, computed to float32's accuracy by the processor's units for whole numbers.
+
+Processors with AMX multiply 8-bit whole numbers thirteen times as fast as float32 ones. A float32 product can be put
+together from such products (the "Ozaki scheme": Ozaki, Ogita, Oishi, Rump, Numerical Algorithms 59, 2012; on 8-bit
+units: Ootomo, Ozaki, Yokota, arXiv 2306.11975):
+
+* Every row of both factors is divided by its largest entry and written in fixed point, as whole numbers of 24 bits:
+  as many as float32 has. These are three digits to the base 256, from -128 to 127. Nothing but this rounds the factors.
+* Of the nine products of a digit with a digit, the six that weigh most are computed, each exactly, for sums of whole
+  numbers do not round. They are scaled and added in float32.
+
+**How exact that is.** A float32 product rounds at every addition; this one rounds once per factor, relative to the
+largest entry of its row, and leaves out what weighs less than 2⁻²³ of largest times largest. So the error is smaller
+where a row's entries are of one kind (0.7 to 1.05 times float32's own on the activations of F5-TTS v1 Base with random
+weights), and grows with the ratio of its largest entry to a typical one: at most 4.3 times float32's on those of the
+trained ``f5-mini``, 4 to 5 times where channels differ log-normally, 6 to 8 times where one channel is a thousand times
+as strong as the others, which is 4e-6 of the result. Only where one entry is a million times the others are those lost;
+float32 would keep them. Normalised activations know nothing of the kind.
+
+A row's result depends on that row only, bit for bit, whatever rows are computed with it: float32 kernels do not promise
+that. Rows of zeros give the bias; rows with an infinite entry, or one that is no number, give results that are not
+finite either. Rows whose largest entry is below 1e-30 count as if it were 1e-30.
+
+Where there is no AMX, whole numbers are no faster, and nothing of this is used; the environment variable
+``PARETONE_SPLIT_PRODUCTS=0`` does without it everywhere. It takes three bytes a weight besides the weights, one less
+than packed float32.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+ROWS = 1024
+"""Most rows of one product: its weights are read from memory once for all of them."""
+FEWEST_ROWS = 128
+"""Rows from which on it is faster than float32 products: six kernels are called instead of one."""
+NARROWEST = 1024
+"""Inputs and outputs from which on it is."""
+DEEPEST = 1 << 15
+"""Inputs up to which sums of products of digits fit into 32 bits."""
+LARGEST = 127 << 16
+"""What the largest entry of a row becomes: the highest of its three digits is then 127."""
+SMALLEST = 1e-30
+"""The least that counts as a row's largest entry: its reciprocal does not overflow."""
+PAIRS = ((2, 0), (1, 1), (0, 2), (0, 1), (1, 0), (0, 0))
+"""Digits that are multiplied, of the one factor and of the other; 0 is the highest. Those that weigh least come first,
+so that less of them is rounded away."""
+PIECE = 1 << 17
+"""Numbers that are split at a time, so that they stay in the processor's cache."""
+VARIABLE = "PARETONE_SPLIT_PRODUCTS"
+"""The environment variable that switches all of it off, by 0."""
+
+_switched_off = False
+
+
+def in_use() -> bool:
+    """Whether products are split where that is possible and pays."""
+    return not _switched_off and os.environ.get(VARIABLE, "") != "0" and _has_amx() and exact()
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """What is packed meanwhile is not split, for comparisons."""
+    global _switched_off
+    before, _switched_off = _switched_off, True
+    try:
+        yield
+    finally:
+        _switched_off = before
+
+
+def _has_amx() -> bool:
+    return getattr(torch.cpu, "_is_amx_tile_supported", bool)()
+
+
+@functools.cache
+def exact() -> bool:
+    """Whether this build of torch has the operators (oneDNN's, meant for its compiler), and their sums are exact here:
+    on processors that multiply 8-bit numbers in pairs of 16 bits they are not."""
+    if not all(hasattr(torch.ops.onednn, name) for name in ("qlinear_prepack", "qlinear_pointwise")):
+        return False
+    generator = torch.Generator().manual_seed(0)
+    # Of the largest numbers, but so few that float32 holds their sums.
+    rows, weights = (
+        torch.where(torch.rand(count, 448, generator=generator) < 0.6, 127, -128).to(torch.int8) for count in (70, 300)
+    )
+    sums, zeros = None, torch.zeros(300, dtype=torch.int32)
+    try:
+        for _ in range(2):
+            sums = _add(sums, rows, _laid_out(weights), 1.0, torch.ones(300), zeros)
+    except (RuntimeError, TypeError, NotImplementedError):
+        return False
+    return torch.equal(sums.double(), 2 * rows.double() @ weights.double().T)
+
+
+def can_split(weight: Tensor) -> bool:
+    """Whether products with this weight (outputs, inputs), float32 on the CPU, can be split and gain by it."""
+    wide = min(weight.shape) >= NARROWEST and weight.shape[1] <= DEEPEST
+    return wide and in_use() and bool(weight.isfinite().all())
+
+
+class Digits(NamedTuple):
+    """Rows of numbers (rows, inputs) as ``scales`` · (high · 2¹⁶ + middle · 2⁸ + low) / 2¹⁶, each digit int8."""
+
+    high: Tensor
+    middle: Tensor
+    low: Tensor
+    scales: Tensor
+    """(rows, 1), float32: a 127th of each row's largest entry."""
+
+
+def split(rows: Tensor) -> Digits:
+    """The digits of ``rows`` (rows, inputs), float32."""
+    count, inputs = rows.shape
+    largest = torch.maximum(rows.amax(dim=1, keepdim=True), rows.amin(dim=1, keepdim=True).neg_()).clamp_min_(SMALLEST)
+    factors = LARGEST / largest
+    high, middle, low = (rows.new_empty(count, inputs, dtype=torch.int8) for _ in range(3))
+    length = min(count, max(1, PIECE // inputs))
+    scaled, whole = rows.new_empty(length, inputs), rows.new_empty(length, inputs, dtype=torch.int32)
+    for start in range(0, count, length):
+        piece = slice(start, start + length)
+        if count - start < length:
+            scaled, whole = scaled[: count - start], whole[: count - start]
+        whole.copy_(torch.mul(rows[piece], factors[piece], out=scaled).round_())
+        # Copying keeps the lowest eight bits, with a sign; adding 128 carries what this sign takes away.
+        low[piece] = whole
+        middle[piece] = whole.add_(128).bitwise_right_shift_(8)
+        high[piece] = whole.add_(128).bitwise_right_shift_(8)
+    return Digits(high, middle, low, largest.div_(127))
+
+
+class SplitProduct:
+    """A weight (outputs, inputs) and its bias, where there is one, split: maps (rows, inputs) to (rows, outputs),
+    float32 on the CPU. Immutable."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        *digits, scales = split(weight.detach())
+        self._weights = tuple(map(_laid_out, digits))
+        self._scales, self._zeros = scales.flatten(), torch.zeros(len(weight), dtype=torch.int32)
+        self._bias = None if bias is None else bias.detach()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        *digits, scales = split(x)
+        sums = None
+        for one, other in PAIRS:
+            scale = 2.0 ** (-8 * (one + other))
+            sums = _add(sums, digits[one], self._weights[other], scale, self._scales, self._zeros)
+        length = max(1, PIECE // sums.shape[1])
+        for piece, scale in zip(sums.split(length), scales.split(length), strict=True):
+            piece.mul_(scale)
+            if self._bias is not None:
+                piece.add_(self._bias)
+        return sums
+
+
+def _add(sums: Tensor | None, digits: Tensor, weights: Tensor, scale: float, scales: Tensor, zeros: Tensor) -> Tensor:
+    """``scale`` · ``digits`` (rows, inputs) · ``weights``, laid out, added to ``sums`` (rows, outputs), where there are
+    any; ``scales`` are those of the outputs, ``zeros`` as many."""
+    multiply, more = torch.ops.onednn.qlinear_pointwise, (torch.float32, 1.0, 0)
+    if sums is None:
+        return multiply(digits, scale, 0, weights, scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+    return multiply.binary(
+        digits, scale, 0, weights, scales, zeros, sums, None, 1.0, 0, *more, "sum", 1.0, "none", [], ""
+    )
+
+
+def _laid_out(weights: Tensor) -> Tensor:
+    """Whole numbers (outputs, inputs) as oneDNN's kernels read them."""
+    return torch.ops.onednn.qlinear_prepack(weights.contiguous(), [ROWS, weights.shape[1]])

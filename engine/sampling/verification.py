@@ -1,0 +1,110 @@
+"""By which rule drafted tokens stay, once the target has read them: token by token, or the draft as a whole.
+
+Token by token, a token x stays with probability min(1, q(x) / p(x)) + β, where p and q are the distributions that
+draft and target really draw from; the first that does not is drawn anew from what q has more than p. Without
+tolerance, β = 0, tokens are distributed exactly as the target's own (Leviathan et al., arXiv 2211.17192, algorithm 1);
+β > 0 is speech speculative decoding (SSD, Lin et al., arXiv 2505.15380, algorithm 1). Ids that end speech, and ids that
+the target would not draw at all, never profit from β: the paper leaves this open, and a tolerated stop id would cut
+speech short.
+
+As a whole (block verification, Sun et al., arXiv 2403.10444, algorithm 2), a token that the target likes better than
+the draft does makes up for one that it likes less: tokens are distributed exactly as the target's own, too, and on
+average never fewer of them stay. It knows no tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a draft."""
+
+    accepted: int
+    """How many tokens stay."""
+    acceptance: tuple[float, ...]
+    """With which probability each of these, and the one behind them that fell, was to stay; as a whole: the tokens up
+    to it, whatever comes of those behind."""
+    rest: Tensor
+    """(ids,), up to its sum: what the next token is drawn from."""
+
+
+Rule = Callable[[Sequence[int], Sequence[Tensor], Tensor, Callable[[], float]], Verdict]
+"""Maps drafted tokens, the draft's distributions (ids,) at their places, the target's (n, ids) at these and, unless the
+last token ends speech, at the next one, and random numbers to the verdict."""
+
+
+def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor | None = None) -> Tensor:
+    """With which probability an id is accepted, min(1, q / p) + β; may exceed 1. ``exempt`` marks ids without β.
+
+    ``draft`` holds p and ``target`` q, both (…, ids); 0 / 0 counts as 0.
+    """
+    ratio = torch.where(target > 0, target / draft, 0.0).clamp(max=1.0)
+    return ratio + tolerance if exempt is None else ratio + tolerance * ~exempt
+
+
+def residual(draft: Tensor, target: Tensor, weight: float = 1.0) -> Tensor:
+    """Where a rejected token's place is filled from: max(0, w·q − p), up to its sum; q where there is nothing left."""
+    more = (target * weight - draft).clamp_(min=0.0)
+    return more if more.sum() > 0 else target
+
+
+def by_token(tolerance: float, codes: int) -> Rule:
+    """Token by token; ids from ``codes`` on, which end speech, do not profit from ``tolerance``. One random number for
+    every token that is checked."""
+
+    def verify(
+        drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
+    ) -> Verdict:
+        p, q = _of(drafted, proposals, checks)
+        exempt = torch.tensor([token >= codes for token in drafted], dtype=torch.bool) | (q <= 0)
+        found = acceptance(p, q, tolerance, exempt).clamp(max=1.0).tolist()
+        accepted = next((place for place, one in enumerate(found) if uniforms() >= one), len(drafted))
+        return _verdict(accepted, found, proposals, checks)
+
+    return verify
+
+
+def by_block(
+    drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
+) -> Verdict:
+    """The draft as a whole. One random number for every drafted token."""
+    # w: by how much the target likes the tokens so far better than the draft does, never above 1.
+    weights = [1.0]
+    for p, q in zip(*(one.tolist() for one in _of(drafted, proposals, checks)), strict=True):
+        weights.append(min(1.0, weights[-1] * q / p))
+    reached = weights[1:]
+    stays = [*_up_to_each(reached[:-1], proposals[1:], checks[1 : len(drafted)]), *reached[-1:]]
+    accepted = max((place + 1 for place, one in enumerate(stays) if uniforms() < one), default=0)
+    return _verdict(accepted, stays, proposals, checks, weights[accepted])
+
+
+def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> tuple[Tensor, Tensor]:
+    """p and q of every drafted token, (n,) each, in float64."""
+    # The target may say something of the next place as well.
+    both = [(float(p[token]), float(q[token])) for token, p, q in zip(drafted, proposals, checks, strict=False)]
+    return torch.tensor(both, dtype=torch.float64).reshape(-1, 2).unbind(-1)
+
+
+def _verdict(
+    accepted: int, stays: Sequence[float], proposals: Sequence[Tensor], checks: Tensor, weight: float = 1.0
+) -> Verdict:
+    """That the first ``accepted`` tokens stay; ``weight`` is that of the target where the next one fell."""
+    fell = accepted < len(proposals)
+    rest = residual(proposals[accepted], checks[accepted], weight) if fell else checks[-1]
+    return Verdict(accepted, tuple(stays[: accepted + 1]), rest)
+
+
+def _up_to_each(weights: Sequence[float], proposals: Sequence[Tensor], checks: Tensor) -> list[float]:
+    """With which probability the tokens up to each but the last stay: R / (R + 1 − w), where R is what w·q has more
+    than p at the next place."""
+    if not weights:
+        return []
+    scaled = checks * checks.new_tensor(weights)[:, None]
+    more = (scaled - torch.stack(list(proposals))).clamp_(min=0.0).sum(-1).tolist()
+    return [1.0 if w >= 1 else left / (left + 1 - w) for w, left in zip(weights, more, strict=True)]

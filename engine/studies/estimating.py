@@ -1,0 +1,39 @@
+"""How long a study will take, before it begins. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+
+from engine.setting import Setting
+from engine.studies.store import Store
+from engine.studies.study import Study
+from engine.take import Measurements
+
+
+def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> float | None:
+    """Seconds of synthesis for each character of text that ``model`` took without techniques, as the median of
+    ``takes`` (setting, text, measurements); ``None`` where it has made none."""
+    found = [
+        measured.seconds / len(text)
+        for setting, text, measured in takes
+        if setting.model == model and not setting.techniques and text and measured.seconds > 0
+    ]
+    return median(found) if found else None
+
+
+def studied(folder: Path) -> tuple[tuple[Setting, str, Measurements], ...]:
+    """The takes of the study in ``folder``, as :func:`pace` has them. Raises :class:`StudyError`."""
+    with Store(folder, read_only=True) as store:
+        settings = {one.key: one.setting for one in store.settings()}
+        return tuple((settings[one.cell.setting], one.text, one.measurements) for one in store.takes())
+
+
+def seconds(study: Study, pace: float | None) -> float | None:
+    """What all takes of ``study`` come to at ``pace``: as long as they take without techniques, without calibrating
+    and judging."""
+    if pace is None:
+        return None
+    characters = sum(len(one.text) for one in study.utterances)
+    return pace * characters * study.takes / len(study.utterances)

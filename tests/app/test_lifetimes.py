@@ -1,0 +1,51 @@
+"""What ends together with the window, in whatever order: nothing that is gone is spoken to."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QUndoCommand
+from PySide6.QtWidgets import QApplication, QDockWidget
+from pytestqt.qtbot import QtBot
+from shiboken6 import delete, isValid
+
+from app.window import MainWindow
+from tests.app.conftest import PATIENCE_MILLISECONDS
+
+
+def _is_ours(one: QObject) -> bool:
+    """Bars and layouts are Qt's own, which ends them itself."""
+    return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("app.")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_window_may_end_in_any_order(make_window: Callable[..., MainWindow], qtbot: QtBot, seed: int) -> None:
+    """Docks that are raised or lowered change places with their siblings, so which ends first is not settled: an undo
+    stack, for one, says while it ends that it has nothing left to undo."""
+    window = make_window()
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    for name in ("one", "another"):
+        window.state.undo_stack.push(QUndoCommand(name))
+    window.action.undo.trigger()
+    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
+        window.close()
+    children = [one for one in window.children() if _is_ours(one)]
+    random.Random(seed).shuffle(children)
+    assert len(children) > 50
+
+    with qtbot.captureExceptions() as raised:
+        while children:
+            one = children.pop()
+            if isValid(one):
+                delete(one)
+        delete(window)
+        QApplication.processEvents()
+        gc.collect()
+        QApplication.processEvents()
+
+    assert raised == []

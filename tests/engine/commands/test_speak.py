@@ -1,0 +1,74 @@
+"""``paretone speak``: what it says before and beside speech."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+from engine import cli
+from engine.profile import Profile
+
+SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
+ON_TOP = "CFG-free weights have their guidance in them"
+
+
+def test_help_says_for_which_models_an_option_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["speak", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "F5-TTS, MegaTTS 3: Number of steps from noise to speech" in said
+    assert "Omni mini, OmniVoice: Number of steps in which a canvas" in said
+    assert "MegaTTS 3: How strongly the text guides" in said
+
+
+def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ["--out", str(tmp_path / "o.wav")]
+    technique = ["--technique", "guidance_free:weight=0.5"]
+    assert cli.main([*SPEAK, *out, *technique, "--guidance", "1.5"]) == 0
+    assert f"--guidance 1.5 is left out: {ON_TOP}" in capsys.readouterr().out
+    assert cli.main([*SPEAK, *out, *technique]) == 0
+    assert ON_TOP not in capsys.readouterr().out
+
+
+def test_a_model_that_is_not_there_is_said_before_its_voices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    code = cli.main(["speak", "--model", "MegaTTS3", "--text", "Rice.", "--out", str(tmp_path / "o.wav")])
+    assert code == 5
+    assert "fetch it with 'paretone download MegaTTS3', or give --folder" in capsys.readouterr().err
+
+
+def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So that settings without a strategy table become profiles as well, CFG-free ones among them."""
+    kept, again, folder = tmp_path / "p.json", tmp_path / "again.json", tmp_path / "exported"
+    technique = ["--technique", "guidance_free:weight=0.5", "--out", str(tmp_path / "o.wav")]
+    assert cli.main([*SPEAK, *technique, "--keep-profile", str(kept)]) == 0
+    assert f"Wrote the profile to {kept}." in capsys.readouterr().out
+    profile = Profile.load(kept)
+    assert profile.setting.engaged("guidance_free").knobs["weight"] == 0.5
+    assert profile.setting.options["steps"] == 2
+    assert (profile.evidence.text, profile.evidence.voice) == ("Rice.", "slt")
+    assert profile.evidence.metrics["real_time_factor"] > 0
+    run = ["speak", "--profile", str(kept), "--quiet", "--text", "Rice.", "--out", str(tmp_path / "b.wav")]
+    assert cli.main([*run, "--keep-profile", str(again)]) == 0
+    assert Profile.load(again).setting == profile.setting
+    assert (tmp_path / "o.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
+    export = ["export", "--quiet", "--profile", str(kept), "--out", str(folder), "--target"]
+    for target in ("safetensors", "safetensors", "f5-tts"):  # What is there already says the same, and stays.
+        assert cli.main([*export, target]) == 0, capsys.readouterr().err
+    (weights,) = folder.glob("*.safetensors")
+    with safe_open(weights, "np") as file:
+        assert file.metadata()["weight"] == "0.5"
+
+
+@pytest.mark.parametrize("inside", ["", "within"])
+def test_a_file_is_no_folder_to_export_to(tmp_path: Path, capsys: pytest.CaptureFixture[str], inside: str) -> None:
+    """And that is said before anything is read."""
+    file = tmp_path / "file"
+    file.touch()
+    out = ["--profile", "none.json", "--out", str(file / inside)]
+    assert cli.main(["export", "--target", "f5-tts", *out]) == 1
+    assert capsys.readouterr().err == f"{file} is a file; give the name of a folder.\n"

@@ -1,0 +1,202 @@
+"""Every layout of the catalogue, with random weights and small sizes, under every technique of its family: each has a
+roofline with all the components that there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import SettingError
+from engine.knobs import NO_VALUES, defaults
+from engine.measure.roofline import benchmarks
+from engine.measure.roofline import ceilings as store
+from engine.measure.roofline.ceilings import BOUNDS
+from engine.measure.roofline.measuring import Subject, measure_roofline
+from engine.measure.roofline.report import (
+    ATTENTION,
+    DECODER,
+    EMBEDDING,
+    FEED_FORWARD,
+    HEAD,
+    NORMS,
+    PROJECTIONS,
+    REST,
+    SAMPLING,
+    RooflineReport,
+)
+from engine.models import load_model
+from engine.models.base import SpeechModel, Utterance, Voice
+from engine.models.catalogue import MODELS, entry, voice
+from engine.models.llasa import adapter as llasa
+from engine.models.megatts3 import graphemes
+from engine.observers import SilentObserver
+from engine.setting import Engaged, Setting
+from engine.techniques import applying_to, ditreducio
+from engine.techniques.base import Technique
+from engine.techniques.ditreducio.table import Action, StrategyTable
+from tests.engine import small_omni_mini, small_speech, speaking
+from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
+from tests.engine.models.llasa import small_release as small_llasa
+from tests.engine.models.megatts3 import small_release as megatts3
+from tests.engine.models.megatts3.small_bundled import write_bundled
+from tests.engine.models.megatts3.small_grapheme_model import write_folder
+from tests.engine.models.megatts3.test_official_speech import write_voice
+from tests.engine.models.omnivoice import small_release as omnivoice
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+Layout = tuple[SpeechModel, Voice, Setting]
+COMPONENTS = {EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD, NORMS, HEAD, SAMPLING, DECODER}
+TEXT = "A short sentence."
+
+
+def small_flow(variant: str) -> Layout:
+    model = small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
+    return model, small_speech.VOICE, small_speech.setting(4)
+
+
+def megatts3_mini(root: Path) -> Layout:
+    write_bundled(root / "megatts3-mini")
+    chosen = Setting("megatts3-mini", entry("megatts3-mini").options_with(steps=4))
+    return load_model(chosen.model, folder=str(root / chosen.model), device="cpu"), voice("slt", chosen.model), chosen
+
+
+def megatts3_release(root: Path) -> Layout:
+    pytest.importorskip("transformers")
+    folder = root / "MegaTTS3"
+    megatts3.write_release(folder)
+    write_folder(folder / "g2p")
+    write_voice(folder / "voices" / "some_noise.wav")
+    chosen = Setting("MegaTTS3", entry("MegaTTS3").options_with(steps=3))
+    return load_model("MegaTTS3", folder=str(folder), device="cpu"), voice("", "MegaTTS3", str(folder)), chosen
+
+
+def lm_mini(root: Path) -> Layout:
+    return speaking.load(speaking.write_all(root / "lm-mini")), voice("slt"), speaking.setting()
+
+
+def cosyvoice(root: Path) -> Layout:
+    for package in ("onnx", "onnxruntime", "tokenizers"):
+        pytest.importorskip(package)
+    name = "CosyVoice2-0.5B"
+    cosyvoice2.write_release(root / name)
+    model = load_model(name, folder=str(root / name), device="cpu")
+    own = Voice("own", "Own", str(write_voice(root / "own.wav", latents=False)), "What was said.")
+    return model, own, Setting(name, entry(name).options_with(), seed=3)
+
+
+def llasa_release(root: Path) -> Layout:
+    pytest.importorskip("tokenizers")
+    small_llasa.write_original_codec(root / "xcodec2")
+    small_llasa.write_language_model(root / "Llasa-1B")
+    model = load_model("Llasa-1B", folder=str(root / "Llasa-1B"), device="cpu")
+    return model, Voice("none", "None", "", ""), Setting("Llasa-1B", entry("Llasa-1B").options_with(clone=False))
+
+
+def omni_mini(root: Path) -> Layout:
+    small_omni_mini.write_model(root / "omni-mini")
+    model = load_model("omni-mini", folder=str(root / "omni-mini"), device="cpu")
+    return model, voice("slt", "omni-mini"), Setting("omni-mini", entry("omni-mini").options_with(steps=4))
+
+
+def omnivoice_release(root: Path) -> Layout:
+    return omnivoice.load(omnivoice.write_release(root / "OmniVoice")), voice("", "OmniVoice"), omnivoice.setting()
+
+
+LAYOUTS: dict[str, Callable[[Path], Layout]] = {
+    "f5-mini": lambda root: small_flow(""),
+    "E2TTS_Base": lambda root: small_flow("flat"),
+    "megatts3-mini": megatts3_mini,
+    "MegaTTS3": megatts3_release,
+    "lm-mini": lm_mini,
+    "CosyVoice2-0.5B": cosyvoice,
+    "Llasa-1B": llasa_release,
+    "omni-mini": omni_mini,
+    "OmniVoice": omnivoice_release,
+}
+SAME = {"F5TTS_v1_Base": "f5-mini", "F5TTS_Base": "f5-mini", "Llasa-3B": "Llasa-1B", "Llasa-8B": "Llasa-1B"}
+"""Models of the catalogue that are one of these at another size."""
+REFUSED: dict[str, set[str]] = {
+    "f5-mini": {"guidance_free"},
+    "E2TTS_Base": {"guidance_free", "error_curve", "first_block"},
+    "megatts3-mini": {"graphs"},
+    "MegaTTS3": {"graphs"},
+    "lm-mini": {"graphs"},
+    "CosyVoice2-0.5B": {"graphs", "speculative", "spade"},
+    "Llasa-1B": {"graphs", "speculative", "spade"},
+    "omni-mini": {"graphs"},
+    "OmniVoice": {"graphs"},
+}
+"""Techniques that need weights which have not been trained here, other layers, or a graphics card; where only the small
+model's loader does not know its device, CUDA graphs cannot be recorded and it runs without."""
+KNOBS = {"spade": {"depth": 2}}
+"""What differs from the defaults: small models have few layers."""
+
+
+@pytest.fixture(autouse=True)
+def _known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    # Random weights end when they like, or not at all.
+    monkeypatch.setattr(llasa, "CONTEXT", 200)
+    monkeypatch.setattr(graphemes, "LONGEST", 6)
+    for threads in range(1, torch.get_num_threads() + 9):
+        blank = replace(benchmarks._blank(torch.device("cpu")), threads=threads)
+        store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
+
+
+def test_every_model_of_the_catalogue_is_here() -> None:
+    assert {SAME.get(one.id, one.id) for one in MODELS} == set(LAYOUTS)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path) -> None:
+    model, who, plain = LAYOUTS[layout](tmp_path)
+    require_whole(measured(model, who, plain), layout)
+    refused = set()
+    for one in applying_to(model.info.family, model.info.knobs):
+        if one.name == "compilation":  # It takes minutes.
+            continue
+        chosen, tables = with_technique(model, plain, one)
+        try:
+            report = measured(model, who, chosen, *tables)
+        except SettingError:
+            refused.add(one.name)
+        else:
+            require_whole(report, f"{layout} with {one.title}")
+    assert refused == REFUSED[layout]
+
+
+def measured(model: SpeechModel, who: Voice, chosen: Setting, *tables: StrategyTable) -> RooflineReport:
+    return measure_roofline(Subject(model, Utterance(TEXT, who), chosen, tables), SilentObserver(), rounds=1)
+
+
+def with_technique(model: SpeechModel, plain: Setting, one: Technique) -> tuple[Setting, tuple[StrategyTable, ...]]:
+    if one.name != ditreducio.TECHNIQUE.name:
+        return plain.with_technique(Engaged(one.name, defaults(one.knobs).replace(**KNOBS.get(one.name, {})))), ()
+    table = skipping(model, plain)
+    return plain.with_technique(Engaged(one.name, NO_VALUES, table.fingerprint)), (table,)
+
+
+def skipping(model: SpeechModel, plain: Setting) -> StrategyTable:
+    """A table by which every other step of the upper layers is that of the one before."""
+    steps = int(plain.options["steps"])
+    row = tuple(Action.TS if step % 2 else Action.NONE for step in range(steps))
+    return StrategyTable(model.belonging(plain), ((Action.NONE,) * steps, *[row] * (model.info.layers - 1)))
+
+
+def require_whole(report: RooflineReport, what: str) -> None:
+    found = {one.name for _, one in report.components()}
+    assert found >= COMPONENTS, f"{what} lacks {COMPONENTS - found}"
+    for phase, one in report.components():
+        assert one.seconds is not None, f"{what}: {one.name} was not measured"
+        if one.name != REST:
+            assert one.bound(report.ceilings, phase.graphed) in BOUNDS, f"{what}: {one.name}"
+            assert one.launches > 0, f"{what}: {one.name}"
+    assert all(phase.launches > 0 for phase in report.phases)
+    assert any(len(phase.layer_launches) > 1 and min(phase.layer_launches) > 0 for phase in report.phases), what
+    json.dumps(report.to_json(), allow_nan=False)

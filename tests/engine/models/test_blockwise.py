@@ -1,0 +1,258 @@
+"""Blocks in time for playback: the real synthesis of a small model by a clock that only its steps and its decoder move.
+
+Nothing here depends on how fast the machine is that runs it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+import torch
+
+from engine.knobs import Values
+from engine.models import load_model
+from engine.models.base import StepReport, Synthesis
+from engine.models.catalogue import entry, voice
+from engine.models.fused_masked import MaskedRequest, MaskedRun
+from engine.models.omni_mini.adapter import OmniMiniSpeech
+from engine.models.omni_mini.decoding import ResidualGridDecoder
+from engine.models.pacing import FEWEST_STEPS
+from engine.observers import SilentObserver
+from engine.sampling.demasking import Guide
+from engine.setting import Engaged, Setting
+from tests.engine.small_omni_mini import write_model
+
+TEXT = (
+    "The birch canoe slid on the smooth planks, and the juice of lemons makes fine punch, "
+    "while rice is often served in round bowls."
+)
+TOLD = "the speech would have paused"
+
+
+@dataclass
+class Machine:
+    """A clock, and what a pass over a row and decoding a frame take of it."""
+
+    row: float
+    """Seconds."""
+    frame: float = 0.0005
+    slower: Callable[[float], float] = lambda now: 1.0
+    """By what factor a pass that begins then takes longer."""
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Heard:
+    """A synthesis as someone who plays it meets it."""
+
+    synthesis: Synthesis
+    pieces: list[tuple[float, float]] = field(default_factory=list)
+    """When each came, and how long it lasts."""
+
+    @property
+    def waits(self) -> float:
+        """How long playback stands still, found without the engine's own account of it."""
+        ends, waited = self.pieces[0][0], 0.0
+        for came, lasts in self.pieces:
+            waited += max(came - ends, 0.0)
+            ends = max(ends, came) + lasts
+        return waited
+
+    @property
+    def steps(self) -> list[int]:
+        """Of each block."""
+        return [block.steps for one in self.synthesis.trace.demasking.passages for block in one.blocks]
+
+    @property
+    def told(self) -> bool:
+        """Whether the take says that playback pauses."""
+        return any(TOLD in note for note in self.synthesis.notes)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> OmniMiniSpeech:
+    return load_model("omni-mini", folder=str(write_model(tmp_path_factory.mktemp("paced") / "model")), device="cpu")
+
+
+@pytest.fixture
+def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Heard]:
+    machines: list[Machine] = []
+    scores, push = MaskedRun.scores, ResidualGridDecoder.push
+
+    def timed_scores(run: MaskedRun, codes: torch.Tensor, first: int, last: int, guide: Guide) -> torch.Tensor:
+        machine = machines[-1]
+        machine.now += run.rows_of(guide) * machine.row * machine.slower(machine.now)
+        return scores(run, codes, first, last, guide)
+
+    def timed_push(decoder: ResidualGridDecoder, codes: torch.Tensor) -> np.ndarray:
+        machines[-1].now += codes.shape[1] * machines[-1].frame
+        return push(decoder, codes)
+
+    monkeypatch.setattr(MaskedRun, "scores", timed_scores)
+    monkeypatch.setattr(ResidualGridDecoder, "push", timed_push)
+
+    def speaking(machine: Machine, observer: object = None, by_sentence: bool = False, **knobs: object) -> Heard:
+        machines.append(machine)
+        monkeypatch.setattr(model, "clock", machine)
+        options = entry("omni-mini").options_with(steps=16, by_sentence=by_sentence)
+        setting = Setting("omni-mini", options).with_technique(Engaged("blockwise", Values(knobs)))
+        text = TEXT.replace(", ", ". ") if by_sentence else TEXT
+        speech = model.synthesise(text, voice("slt"), setting, (), observer or SilentObserver())
+        pieces = []
+        while True:
+            try:
+                piece = next(speech)
+            except StopIteration as end:
+                return Heard(end.value, pieces)
+            pieces.append((machine.now, len(piece.samples) / 24000))
+
+    return speaking
+
+
+@pytest.mark.parametrize("row", [0.00002, 0.00006, 0.0001, 0.0002])
+@pytest.mark.parametrize("ahead", [0, 16])
+def test_playback_never_waits_where_there_is_time(speak: Callable[..., Heard], row: float, ahead: int) -> None:
+    heard = speak(Machine(row), look_ahead=ahead)
+    assert len(heard.pieces) > 3
+    assert heard.waits == 0
+    assert heard.synthesis.measurements.pause_seconds == 0
+    assert not heard.told
+    assert all(FEWEST_STEPS <= steps <= 16 for steps in heard.steps)
+
+
+def test_time_that_is_there_is_used(speak: Callable[..., Heard]) -> None:
+    fast, slow = (speak(Machine(row)).steps for row in (0.00001, 0.0002))
+    assert fast[0] == slow[0] == 4
+    assert set(fast[1:]) == {16}
+    assert sum(slow) < sum(fast)
+    # What there is ahead grows, and steps with it.
+    assert slow[1] < max(slow[2:])
+
+
+@pytest.mark.parametrize("by_sentence", [False, True])
+def test_a_machine_that_slows_down_in_the_middle_cuts_blocks_short(
+    speak: Callable[..., Heard], by_sentence: bool
+) -> None:
+    steady = speak(Machine(0.0001), by_sentence=by_sentence)
+    # Within the second block every pass begins to take 1.8 times as long.
+    begun = sum(steady.pieces[0]) * 0.5 + steady.pieces[0][0] * 0.5
+    slowed = speak(Machine(0.0001, slower=lambda now: 1.8 if now > begun else 1.0), by_sentence=by_sentence)
+    assert slowed.waits == 0
+    assert not slowed.told
+    assert sum(slowed.steps) < sum(steady.steps)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_of_uneven_length_are_borne(speak: Callable[..., Heard], seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    heard = speak(Machine(0.0001, slower=lambda now: chance.uniform(0.6, 1.5)))
+    assert heard.waits == 0
+
+
+def test_a_machine_that_is_too_slow_pauses_and_says_so(speak: Callable[..., Heard]) -> None:
+    heard = speak(Machine(0.001))
+    assert set(heard.steps[1:]) == {FEWEST_STEPS}
+    assert heard.waits > 0.1
+    assert heard.synthesis.measurements.pause_seconds == pytest.approx(heard.waits)
+    assert heard.told
+
+
+def test_a_single_stall_is_told_and_made_up_for(speak: Callable[..., Heard]) -> None:
+    steady = speak(Machine(0.00006))
+    stalled: list[float] = []
+
+    def once(now: float) -> float:
+        if stalled or now < steady.pieces[1][0] + 0.01:
+            return 1.0
+        stalled.append(now)
+        return 100.0
+
+    heard = speak(Machine(0.00006, slower=once))
+    assert heard.synthesis.measurements.pause_seconds == pytest.approx(heard.waits)
+    assert heard.waits > 0.1
+    assert heard.told
+    # The block in which it happened is cut short, and the last one has its steps again.
+    assert min(heard.steps[1:]) < 16
+    assert heard.steps[-1] == 16
+
+
+def codes(heard: Heard) -> list[np.ndarray]:
+    return [one.codes for one in heard.synthesis.trace.demasking.passages]
+
+
+def test_a_seed_is_a_take_where_steps_do_not_follow_measured_times(speak: Callable[..., Heard]) -> None:
+    for knobs in ({"adaptive": False}, {"adaptive": False, "step_time": 40.0}):
+        first, second = (speak(Machine(row), **knobs) for row in (0.00002, 0.0003))
+        assert first.steps == second.steps
+        assert all(np.array_equal(*pair) for pair in zip(codes(first), codes(second), strict=True))
+        assert first.waits == 0
+        # That machine is slower than what was assumed.
+        assert second.told
+    first, second = (speak(Machine(row)) for row in (0.00002, 0.0003))
+    assert first.steps != second.steps
+    # What does not depend on it: how long it is, and what is heard first.
+    one, other = codes(first)[0], codes(second)[0]
+    assert one.shape == other.shape
+    assert np.array_equal(one[:, :24], other[:, :24])
+    assert any("the same seed may speak otherwise" in note for note in first.synthesis.notes)
+
+
+def test_an_assumed_time_leaves_a_machine_of_that_speed_no_pause(speak: Callable[..., Heard]) -> None:
+    assumed = speak(Machine(0.0), adaptive=False, step_time=60.0)
+    assert FEWEST_STEPS <= assumed.steps[1] < max(assumed.steps)
+    # As long as any pass of it takes there.
+    heard = speak(Machine(0.0, frame=0.0, slower=lambda now: 1.0), adaptive=False, step_time=60.0)
+    assert heard.steps == assumed.steps
+
+
+def test_what_is_too_short_to_be_heard_does_not_delay_what_is(speak: Callable[..., Heard]) -> None:
+    heard = speak(Machine(0.0001), first_block=4, block=16, first_steps=2)
+    blocks = heard.synthesis.trace.demasking.passages[0].blocks
+    lengths = [block.frames for block in blocks]
+    assert lengths[:2] == [4, 8]
+    assert all(one <= 16 for one in lengths)
+    # The first piece came with the first block that made any sound; all before it took the steps of the first.
+    silent = next(place for place, end in enumerate(itertools.accumulate(lengths)) if end * 1024 > 24000 * 0.25)
+    assert set(heard.steps[: min(silent, 2)]) == {2}
+
+
+def test_progress_reaches_the_end_where_blocks_are_cut_short(speak: Callable[..., Heard]) -> None:
+    class Follower(SilentObserver):
+        def __init__(self) -> None:
+            self.reports: list[StepReport] = []
+
+        def step(self, report: StepReport) -> None:
+            self.reports.append(report)
+
+    follower = Follower()
+    begun = 0.3
+    heard = speak(Machine(0.0001, slower=lambda now: 2.0 if now > begun else 1.0), follower)
+    assert len(follower.reports) == sum(heard.steps)
+    done = [report.steps_done for report in follower.reports]
+    assert done == sorted(done)
+    assert done[-1] == follower.reports[-1].steps_in_all
+
+
+def test_each_block_is_begun_once_on_what_it_sees(speak: Callable[..., Heard], monkeypatch: pytest.MonkeyPatch):
+    begun: list[int] = []
+    make = MaskedRun.__init__
+
+    def counted(run: MaskedRun, network: object, request: MaskedRequest, guidance: float) -> None:
+        begun.append(request.frames)
+        make(run, network, request, guidance)
+
+    monkeypatch.setattr(MaskedRun, "__init__", counted)
+    passages = speak(Machine(0.0001), look_ahead=16).synthesis.trace.demasking.passages
+    frames = [one.codes.shape[1] for one in passages]
+    seen = [min(block.end + 16, whole) for one, whole in zip(passages, frames, strict=True) for block in one.blocks]
+    assert begun == seen and begun[0] < frames[0]
+    begun.clear()
+    speak(Machine(0.0001), look_ahead=0)
+    assert begun == frames, "with all in sight, one run serves every block"

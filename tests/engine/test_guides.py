@@ -1,0 +1,55 @@
+"""Every command that a guide prints is one that the command line takes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import bench, cli
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = [ROOT / "README.md", *sorted((ROOT / "resources" / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def commands(guide: Path) -> Iterator[list[str]]:
+    """The words behind ``paretone`` in the guide's blocks of code, what is said behind a ``#`` left out."""
+    for block in _BLOCK.findall(guide.read_text(encoding="utf-8")):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.strip().startswith("paretone "):
+                yield shlex.split(line, comments=True)[1:]
+
+
+def read(words: list[str]) -> None:
+    """What the command line does with ``words`` before it runs anything."""
+    if words[0] != "bench":
+        cli.parser().parse_args(words)
+    elif len(words) > 1:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--json", action="store_true")
+        getattr(bench.bench(words[1]), "add_arguments", lambda _: None)(parser)
+        parser.parse_args(words[2:])
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_commands_are_read_as_printed(guide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in commands(guide):
+        try:
+            read(words)
+        except SystemExit:
+            pytest.fail(f"{guide.name}: paretone {shlex.join(words)}\n{capsys.readouterr().err}")
+
+
+def test_commands_are_found() -> None:
+    assert sum(1 for guide in GUIDES for _ in commands(guide)) > 40
+
+
+def test_a_command_that_there_is_not_is_refused() -> None:
+    for words in (["spoke", "--text", "One."], ["bench", "ssd", "--tolerances", "0.4"]):
+        with pytest.raises(SystemExit):
+            read(words)

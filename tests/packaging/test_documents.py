@@ -1,0 +1,78 @@
+"""What the documents name is there: linked files and headings, places of this repository, commands within sentences."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.engine.test_guides import read
+
+ROOT = Path(__file__).resolve().parents[2]
+CHANGES = ROOT / "CHANGELOG.md"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("resources/docs/*.md")])
+PRESENT = [one for one in DOCUMENTS if one != CHANGES]
+"""Those that do not tell of what was, too."""
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_PLACE = re.compile(r"`((?:app|engine|packaging|resources|tests)/[^`\s]*)`")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_SAID = re.compile(r"`(paretone [^`…]+)`")
+_MODULE = re.compile(r"\bpython3? -m ([\w.]+)")
+
+
+def text(document: Path) -> str:
+    return document.read_text(encoding="utf-8")
+
+
+def anchors(document: Path) -> set[str]:
+    """What the headings of ``document`` are linked by."""
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in _HEADING.findall(text(document))}
+
+
+def said(document: Path) -> list[str]:
+    """The commands that stand in the sentences of ``document``; those in blocks have a test of their own."""
+    return [" ".join(one.split()) for one in _SAID.findall(_BLOCK.sub("", text(document)))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.name)
+def test_links_and_pictures_lead_somewhere(document: Path) -> None:
+    for target in (one for one in _LINK.findall(text(document)) if "://" not in one):
+        path, _, anchor = target.partition("#")
+        linked = document.parent / path if path else document
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+@pytest.mark.parametrize("document", PRESENT, ids=lambda one: one.name)
+def test_places_and_modules_exist(document: Path) -> None:
+    for place in _PLACE.findall(text(document)):
+        assert list(ROOT.glob(place.rstrip("/"))), place
+    for module in _MODULE.findall(text(document)):
+        assert find_spec(module) is not None, module
+
+
+def test_every_picture_is_shown_somewhere() -> None:
+    shown = {Path(one).name for document in DOCUMENTS for one in _LINK.findall(text(document))}
+    assert {one.name for one in (ROOT / "resources" / "docs").glob("*.png")} <= shown
+
+
+def test_documents_name_commands() -> None:
+    """So that the next test has something to look at."""
+    assert sum(len(said(one)) for one in PRESENT) > 30
+    assert "paretone bench ssd --tolerance 0.4" in said(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("document", PRESENT, ids=lambda one: one.name)
+def test_commands_in_sentences_are_understood(document: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They may leave out what a command cannot do without, but name no option or choice that it does not know."""
+    for command in said(document):
+        try:
+            read(shlex.split(command)[1:])
+        except SystemExit as ended:
+            wrong = capsys.readouterr().err
+            if ended.code and not re.search("(are|is) required|expected one argument", wrong):
+                pytest.fail(f"{command}\n{wrong}")
