@@ -11,6 +11,7 @@ import pytest
 from engine import bench, cli
 from engine.bench.language import Decoded
 from engine.sampling.autoregressive import Cycle
+from engine.sampling.draft_length import LONGEST
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 
 
@@ -39,7 +40,7 @@ def test_ssd_is_timed_beside_plain_decoding(root: Path, capsys: pytest.CaptureFi
     assert speculative == [*ways, "SSD, β = 0, token by token"]
     for name in speculative:
         row = rows[name]
-        assert 1 <= row["tokens a pass"] <= 4
+        assert 1 <= row["tokens a pass"] <= LONGEST + 1
         assert 0 <= row["acceptance"] <= 1
         assert row["low"] <= row["speed-up"] <= row["high"]
         assert row["predicted"] > 0 and row["c"] > 0
@@ -49,6 +50,15 @@ def test_ssd_is_timed_beside_plain_decoding(root: Path, capsys: pytest.CaptureFi
     (greedy,) = (name for name in rows if name.startswith("greedy"))
     equal, total = re.search(r"(\d+) of (\d+) tokens", greedy).groups()
     assert equal == total and int(total) > 10
+
+
+def test_a_fixed_draft_length_bounds_the_tokens_of_a_pass(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_draft(root)
+    _, rows = rows_of(root, "ssd", "--draft-length", "2", capsys=capsys)
+    speculative = [row for name, row in rows.items() if name.startswith("SSD")]
+    assert len(speculative) == 3
+    assert all(1 <= row["tokens a pass"] <= 3 for row in speculative)
+    assert any(row["tokens a pass"] > 1 for row in speculative)
 
 
 def test_students_are_timed_beside_the_whole_model(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
