@@ -38,8 +38,9 @@ _PANEL_KEYS = """
 <tr><td>Listen: zoom in, out, show all</td><td><b>+, −, 0</b></td></tr>
 <tr><td>Lab: hear A, B, X; say what X is</td><td><b>A, B, X; 1, 2</b></td></tr>
 <tr><td>Lab: hear the first, the second of a pair; answer</td><td><b>A, B; 1 to 7</b></td></tr>
-<tr><td>Lab: hear the reference, a sound; rate it; next page</td>
-<td><b>R, 1 to 0; Up, Down, Page Up, Page Down; Return</b></td></tr>
+<tr><td>Lab: hear the reference, a sound, the one beside; rate it; next page</td>
+<td><b>R, 1 to 0, Left, Right; Up, Down, Page Up, Page Down; Return</b></td></tr>
+<tr><td>Lab, before a test: hear the noise, the tone; the volume is right</td><td><b>N, T; Return</b></td></tr>
 <tr><td>Lab: play or pause; loop, its start, its end; to the start</td><td><b>Space; L, [, ]; Backspace</b></td></tr>
 <tr><td>Takes: star, run again, save as WAV, show file, delete</td><td><b>S, R, W, V, Del</b></td></tr>
 <tr><td>Everywhere: next and previous control</td><td><b>Tab, Shift+Tab</b></td></tr>

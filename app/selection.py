@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import SettingError
 from engine.knobs import Knob, Values, checked, defaults
+from engine.library import TakeSummary
 from engine.models import catalogue
 from engine.models.base import ModelInfo, Voice
 from engine.setting import Setting
@@ -178,7 +179,7 @@ class Selection(QObject):
         """The setting without any technique."""
         return Setting(self.model_id, self.options, (), self.seed)
 
-    def use_setting(self, take: Take) -> None:
+    def use_setting(self, take: Take | TakeSummary) -> None:
         """Load everything that made ``take`` into the selection, so that it can be run again with a change."""
         self.adopt_setting(take.setting, take.text, take.voice)
 

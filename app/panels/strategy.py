@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QGuiApplication,
@@ -20,7 +20,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QSizePolicy,
@@ -32,6 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon
+from app.panels.strategy_figures import Figures, TableModel
 from app.panels.strategy_grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
 from app.theme import Colours, set_look
 from app.undoing import redo_action, undo_action
@@ -48,92 +48,6 @@ _PASSES = {
     PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
     CALIBRATION: ("Pass 3 of 3, calibration", "all other cells try temporal, then branch skipping"),
 }
-
-
-class _TableModel(QAbstractTableModel):
-    """The grid as a table for screen readers and for copying."""
-
-    def __init__(self, grid: StrategyGrid) -> None:
-        super().__init__(grid)
-        self._grid = grid
-
-    def reload(self) -> None:
-        self.beginResetModel()
-        self.endResetModel()
-
-    def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:
-        return 0 if parent.isValid() else self._grid.layers
-
-    def columnCount(self, parent: QModelIndex = QModelIndex()) -> int:
-        return 0 if parent.isValid() else self._grid.steps
-
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if not index.isValid():
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._grid.cell_text(index.row(), index.column())
-        if role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole):
-            return self._grid.describe(index.row(), index.column())
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return Qt.AlignmentFlag.AlignCenter
-        return None
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if role != Qt.ItemDataRole.DisplayRole:
-            return None
-        return f"{'Layer' if orientation is Qt.Orientation.Vertical else 'Step'} {section + 1}"
-
-
-class _Figures(QWidget):
-    """Counts of the shown table, and under them those of the other."""
-
-    COLUMNS = (
-        ("Compute", "Cells that compute both modules for all branches."),
-        ("Temporal", "Cells that repeat the last computed output."),
-        ("Branch", "Cells that compute one branch only."),
-        ("Skipped", "Share of cells that do not compute everything."),
-        ("Operations", "Arithmetic of the backbone over that without skipping, predicted from the table."),
-        ("Allows up to", "Speed-up of the backbone if skipping saved exactly the arithmetic that it avoids."),
-    )
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(self.fontMetrics().height())
-        grid.setVerticalSpacing(0)
-        self._rows: list[list[QLabel]] = []
-        for column, (name, meaning) in enumerate(self.COLUMNS, start=1):
-            head = QLabel(name)
-            head.setProperty("look", "muted")
-            head.setToolTip(meaning)
-            head.setAlignment(Qt.AlignmentFlag.AlignRight)
-            grid.addWidget(head, 0, column)
-        for row in (1, 2):
-            labels = [QLabel() for _ in range(len(self.COLUMNS) + 1)]
-            for column, label in enumerate(labels):
-                if column:
-                    label.setAlignment(Qt.AlignmentFlag.AlignRight)
-                    label.setToolTip(self.COLUMNS[column - 1][1])
-                    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-                grid.addWidget(label, row, column)
-            labels[5].setProperty("look", "title")
-            labels[6].setProperty("look", "title")
-            self._rows.append(labels)
-        grid.setColumnStretch(len(self.COLUMNS) + 1, 1)
-        self.show_row(1, None)
-
-    def show_row(self, row: int, figures: Sequence[str] | None) -> None:
-        """Show the name and figures of one table, or hide its row."""
-        for column, label in enumerate(self._rows[row]):
-            label.setVisible(figures is not None)
-            label.setText("" if figures is None else figures[column])
-            if column and figures is not None:
-                label.setAccessibleName(f"{figures[0]}, {self.COLUMNS[column - 1][0]}: {figures[column]}")
-
-    def texts(self, row: int) -> list[str]:
-        """What a row shows."""
-        return [label.text() for label in self._rows[row]]
 
 
 class _Edit(QUndoCommand):
@@ -219,7 +133,7 @@ class StrategyPanel(QWidget):
         self.text_view.setAccessibleName("Strategy table as text")
         self.text_view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.text_view.installEventFilter(self)
-        self._model = _TableModel(self.grid)
+        self._model = TableModel(self.grid)
         self.text_view.setModel(self._model)
         self._views = QStackedWidget()
         self._views.addWidget(self.grid)
@@ -228,7 +142,7 @@ class StrategyPanel(QWidget):
         self.legend = Legend(self._colours)
         self._cell = QLabel()
         self._cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._figures = _Figures()
+        self._figures = Figures()
 
         top = QHBoxLayout()
         top.addWidget(self._headline, 1)

@@ -50,7 +50,7 @@ class TakesPanel(QWidget):
     b_chosen = Signal(object)
     """A :class:`Take` shall be B."""
     rerun_wanted = Signal(object)
-    """The setting of a take, as :class:`TakeSummary`, shall be loaded into Setup."""
+    """What made a take, a :class:`TakeSummary`, shall be loaded into Setup."""
     changed = Signal()
     """Takes have come or gone, or the library is another one."""
     problem = Signal(str)
@@ -272,10 +272,8 @@ class TakesPanel(QWidget):
     def rerun(self) -> None:
         """Load everything that made the selected take into Setup."""
         selected = self.selected()
-        failed = len(selected) == 1 and isinstance(selected[0], FailedTake)
-        take = selected[0] if failed else self._load_selected()
-        if take is not None:
-            self.rerun_wanted.emit(take)
+        if len(selected) == 1:
+            self.rerun_wanted.emit(selected[0])
 
     @Slot()
     def star(self) -> None:

@@ -62,7 +62,7 @@ def _created(take: TakeSummary) -> str:
 
 def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
     """A column of the metric called ``name``, as :mod:`engine.measure.metrics` defines it; what was not measured sorts
-    last."""
+    as the greatest."""
     one = metric(name)
     absent = " There is none without a baseline of the same words, timing and noise." if one.relative else ""
 

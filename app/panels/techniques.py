@@ -130,37 +130,35 @@ class TechniqueList(QWidget):
         super().__init__(parent)
         self._state = state
         self._colours = colours
-        self._groups: dict[str, TechniqueGroup] = {}
+        self.groups: dict[str, TechniqueGroup] = {}
+        """By the names of their techniques, once they were wanted."""
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(2)
 
-    def __getitem__(self, name: str) -> TechniqueGroup:
-        return self._groups[name]
-
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self._colours = colours
-        for group in self._groups.values():
+        for group in self.groups.values():
             group.grid.set_colours(colours)
 
     def show_techniques(self) -> None:
         """Have a group for each technique of the family, and show those only."""
         for one in self._state.techniques:
-            if one.name not in self._groups:
+            if one.name not in self.groups:
                 self._add(one)
         wanted = {one.name for one in self._state.techniques}
-        for name, group in self._groups.items():
+        for name, group in self.groups.items():
             group.setVisible(name in wanted)
 
     def show_selection(self) -> None:
         """Show what is engaged, and the knobs."""
-        for group in self._groups.values():
+        for group in self.groups.values():
             group.show_selection(self._state)
 
     def show_reasons(self) -> None:
         """Show what forbids running."""
-        for group in self._groups.values():
+        for group in self.groups.values():
             group.show_reason(self._state)
 
     def _add(self, one: Technique) -> None:
@@ -170,14 +168,14 @@ class TechniqueList(QWidget):
         group.training_wanted.connect(self.training_wanted)
         group.weights_chosen.connect(lambda fingerprint: self._state.choose_weights(one.name, fingerprint))
         self._column.addWidget(group)
-        self._groups[one.name] = group
+        self.groups[one.name] = group
 
     def _set_knob(self, name: str, knob: str, value: object) -> None:
         try:
             self._state.set_knob(name, knob, value)
         except PlainError as error:
             self.problem.emit(str(error))
-            self._groups[name].show_selection(self._state)
+            self.groups[name].show_selection(self._state)
 
 
 def _words(look: str) -> QLabel:

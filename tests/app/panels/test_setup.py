@@ -39,7 +39,7 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk:
     assert panel.sampler.knobs == desk.state.sampler_knobs
     assert panel.sampler.editor("steps").value() == STEPS
     for one in desk.state.techniques:
-        group = panel.techniques[one.name]
+        group = panel.techniques.groups[one.name]
         controls = group.controls
         assert one.title.startswith(group.title())
         assert one.title in group.accessibleName()
@@ -51,7 +51,7 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk:
 def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
     panel: SetupPanel, desk: Desk, qtbot: QtBot
 ) -> None:
-    controls = panel.techniques[DITREDUCIO].controls
+    controls = panel.techniques.groups[DITREDUCIO].controls
     editor, reset = controls.editor("marked"), controls.reset_button("marked")
     assert not reset.isEnabled()
     qtbot.keyClick(editor, Qt.Key.Key_Up)
@@ -66,7 +66,7 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
     panel: SetupPanel, desk: Desk, qtbot: QtBot
 ) -> None:
     state = calibrated(desk)
-    reason = panel.techniques[DITREDUCIO].reason
+    reason = panel.techniques.groups[DITREDUCIO].reason
     assert not reason.isVisibleTo(panel)
     solver = panel.sampler.editor("solver")
     qtbot.keyClick(solver, Qt.Key.Key_Down)
@@ -76,7 +76,7 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
     for why_not in (state.why_not_calibrate(), state.why_not_accelerate()):
         assert "choose the Euler solver" in why_not
     assert state.why_not_synthesise() == ""
-    panel.techniques[DITREDUCIO].setChecked(False)
+    panel.techniques.groups[DITREDUCIO].setChecked(False)
     assert not reason.isVisibleTo(panel)
 
 
@@ -84,7 +84,7 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, desk: Desk) ->
     assert "known after calibration" in panel._cost.text()
     state = calibrated(desk)
     assert f"{state.predicted_ops_ratio:.1%}" in panel._cost.text()
-    panel.techniques[DITREDUCIO].setChecked(False)
+    panel.techniques.groups[DITREDUCIO].setChecked(False)
     assert "no technique engaged" in panel._cost.text()
 
 
@@ -123,8 +123,8 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(panel: SetupPanel, des
     assert panel.sampler.editor("intelligibility").value() == 1.6
     assert panel.sampler.editor("similarity").value() == 2.5
     assert {one.name for one in desk.state.techniques} >= {DITREDUCIO, "steps", "precision"}
-    assert not panel.techniques["guidance_free"].isVisibleTo(panel)
-    assert panel.techniques[DITREDUCIO].isVisibleTo(panel)
+    assert not panel.techniques.groups["guidance_free"].isVisibleTo(panel)
+    assert panel.techniques.groups[DITREDUCIO].isVisibleTo(panel)
     # Where there is no voice, what to do is said.
     desk.state.load_model("MegaTTS3", str(tmp_path / "voices"))
     assert desk.state.voice is None
@@ -132,7 +132,7 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(panel: SetupPanel, des
     # Back at the bundled model all is as it was.
     desk.state.load_model("f5-mini")
     assert desk.state.voice.id == "slt"
-    assert panel.techniques["guidance_free"].isVisibleTo(panel)
+    assert panel.techniques.groups["guidance_free"].isVisibleTo(panel)
 
 
 def test_an_instruction_is_typed_in_its_mode_only(panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:

@@ -45,11 +45,11 @@ def give_weights(desk: Desk) -> None:
 
 def test_a_technique_takes_one_line_until_it_is_engaged(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
     for one in desk.state.techniques:
-        group = panel.techniques[one.name]
+        group = panel.techniques.groups[one.name]
         engaged = desk.state.is_engaged(one.name)
         assert group.isChecked() is engaged
         assert group.controls.isVisibleTo(panel) is engaged
-    group = panel.techniques["steps"]
+    group = panel.techniques.groups["steps"]
     group.setFocus()
     qtbot.keyClick(group, Qt.Key.Key_Space)
     assert desk.state.is_engaged("steps")
@@ -58,7 +58,7 @@ def test_a_technique_takes_one_line_until_it_is_engaged(panel: SetupPanel, desk:
 
 def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
     desk.state.engage("steps", True)
-    group = panel.techniques["steps"]
+    group = panel.techniques.groups["steps"]
     assert group.meaning.text().startswith("7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS)")
     assert len(group.grid.times) == 8
     assert len(group.grid.others) == STEPS + 1
@@ -71,7 +71,7 @@ def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, desk: 
 
 def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, desk: Desk) -> None:
     state = calibrated(desk)
-    reason = panel.techniques[DITREDUCIO].reason
+    reason = panel.techniques.groups[DITREDUCIO].reason
     assert state.why_not_accelerate() == ""
     state.engage("steps", True)
     assert "number of steps 4, but 7" in reason.text()
@@ -99,8 +99,8 @@ def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, desk: Desk
     state = calibrated(desk)
     for name in ("error_curve", "first_block", "guidance_interval"):
         state.engage(name, True)
-        assert "do without one" in panel.techniques[name].reason.text()
-        assert panel.techniques[name].reason.text() == state.why_not_accelerate()
+        assert "do without one" in panel.techniques.groups[name].reason.text()
+        assert panel.techniques.groups[name].reason.text() == state.why_not_accelerate()
         state.engage(name, False)
         assert state.why_not_accelerate() == ""
 
@@ -109,14 +109,14 @@ def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, desk: De
     state = calibrated(desk)
     state.engage("precision", True)
     assert any("does not compute in bfloat16 to advantage" in note for note in state.notes)
-    assert not panel.techniques["precision"].reason.isVisibleTo(panel)
+    assert not panel.techniques.groups["precision"].reason.isVisibleTo(panel)
     assert state.why_not_accelerate() == "", "float32 speaks instead"
     state.set_knob("precision", "precision", "float32")
     assert not any("to advantage" in note for note in state.notes)
 
 
 def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
-    state, group = desk.state, panel.techniques["guidance_free"]
+    state, group = desk.state, panel.techniques.groups["guidance_free"]
     state.engage("guidance_free", True)
     assert group.meaning.text().startswith("w = 0.67 stands for guidance g = 2.03")
     assert "no CFG-free weights for w = 0.67" in group.reason.text()
@@ -148,8 +148,8 @@ def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPane
     assert not panel.sampler.editor("guidance").isEnabled()
     assert "w = 0.50" in panel._notes.text()
     desk.state.engage("guidance_free", True)
-    assert "CFG-free already" in panel.techniques["guidance_free"].reason.text()
-    assert not panel.techniques["guidance_free"].train.isVisibleTo(panel)
+    assert "CFG-free already" in panel.techniques.groups["guidance_free"].reason.text()
+    assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)
 
 
 def test_no_guidance_is_called_what_it_is(panel: SetupPanel, desk: Desk) -> None:
@@ -159,7 +159,7 @@ def test_no_guidance_is_called_what_it_is(panel: SetupPanel, desk: Desk) -> None
 
 
 def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
-    state, group = desk.state, panel.techniques["guidance_free"]
+    state, group = desk.state, panel.techniques.groups["guidance_free"]
     state.engage("guidance_free", True)
     give_weights(desk)
     assert not group.weights.isVisibleTo(panel), "there is nothing to choose from"
