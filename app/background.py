@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 
 class Background(QObject):
@@ -19,7 +19,8 @@ class Background(QObject):
         super().__init__(parent)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
         self._ended = False
-        self._came_back.connect(self._hand_over)
+        # Queued always: what is done at once shall not come back within :meth:`run`, before what was asked for earlier.
+        self._came_back.connect(self._hand_over, Qt.ConnectionType.QueuedConnection)
 
     def run(self, work: Callable[[], object], done: Callable[[object], object]) -> None:
         """Do ``work`` in the thread; ``done`` is given, here, what it returns or the exception that it raises."""

@@ -71,6 +71,8 @@ class Docks:
         self._before: QByteArray | None = None
         self.family = ""
         """Of the models that the shown panels suit; ``""`` before any was used."""
+        self._next_family = ""
+        """Of the model that was chosen while one panel alone is shown."""
         self.panels: dict[str, QWidget] = {}
         """The panels that are built, by name."""
         window.setDockNestingEnabled(True)
@@ -131,7 +133,11 @@ class Docks:
     def suit(self, family: str) -> None:
         """Once models of another ``family`` are used, show the panels that have something to say about them and hide
         those that have not; :meth:`go_to` shows them all the same. If one was in front, one of theirs is now. Panels
-        that were closed stay closed as long as the family does."""
+        that were closed stay closed as long as the family does. While one panel alone is shown, that waits for
+        :meth:`show_as_before`."""
+        if self._before is not None:
+            self._next_family = family
+            return
         before, self.family = self.family, family
         if family == before:
             return
@@ -156,6 +162,8 @@ class Docks:
         if self._before is not None:
             self._window.restoreState(self._before, self.version)
             self._before = None
+            family, self._next_family = self._next_family or self.family, ""
+            self.suit(family)
 
     def saved(self) -> QByteArray:
         """The layout, for :meth:`restore`; the one that comes back while only one panel is shown."""
@@ -187,7 +195,7 @@ class Docks:
             dock.show()
         for dock in first.values():
             dock.raise_()
-        family, self.family = self.family, ""
+        family, self.family, self._next_family = self._next_family or self.family, "", ""
         if family:
             self.suit(family)
         self._share_out(left, centre, right, below)

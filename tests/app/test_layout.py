@@ -27,9 +27,13 @@ def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, 
         beside = set(host.tabifiedDockWidgets(dock)) | {dock}
         assert beside == {docks[one.name] for one in PLACES if one.region is place.region}
     qtbot.waitUntil(lambda: not any(dock.visibleRegion().isEmpty() for dock in first.values()))
-    centre, below = first[Region.CENTRE].geometry(), first[Region.BELOW].geometry()
-    assert first[Region.LEFT].x() < centre.x() == below.x() < first[Region.RIGHT].x()
-    assert centre.bottom() < below.top()
+
+    def in_their_places() -> None:
+        centre, below = first[Region.CENTRE].geometry(), first[Region.BELOW].geometry()
+        assert first[Region.LEFT].x() < centre.x() == below.x() < first[Region.RIGHT].x()
+        assert centre.bottom() < below.top()
+
+    qtbot.waitUntil(in_their_places)
 
 
 def test_a_new_panel_is_one_more_place(host: QMainWindow, qtbot: QtBot) -> None:
@@ -77,6 +81,19 @@ def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qt
     docks["takes"].hide()
     docks.show_as_before()
     assert docks["takes"].isHidden(), "nothing to bring back"
+
+
+def test_one_panel_alone_stays_so_when_another_family_is_chosen(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host)
+    docks.default_layout()
+    docks.suit("flow")
+    docks.show_only("lab")
+    docks.suit("language")
+    assert [place.name for place, dock in docks if not dock.isHidden()] == ["lab"]
+    assert docks.family == "flow", "what is kept between sessions belongs to the kept layout"
+    docks.show_as_before()
+    assert docks.family == "language"
+    assert docks["strategy"].isHidden() and not docks["decoding"].isHidden()
 
 
 def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMainWindow, qtbot: QtBot) -> None:
