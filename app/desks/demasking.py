@@ -34,8 +34,8 @@ class DemaskingDesk(QObject):
         self._listening = listening
         self._theme = theme
         self._job = 0
-        self._heard = "A", 0.0
-        """The take of which a part was decoded last, and where in it that begins, in seconds."""
+        self._asked: tuple[str, Take, float] | None = None
+        """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
         self.demasking: DemaskingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
         state.comparison_changed.connect(self._show_takes)
@@ -61,13 +61,19 @@ class DemaskingDesk(QObject):
             return f"The voice {take.voice!r} of the take is not there any more; choose it again in Setup."
         return ""
 
+    def _take(self, side: str) -> Take | None:
+        return self._state.take_a if side == "A" else self._state.take_b
+
     def _voice(self, take: Take) -> Voice | None:
         return next((one for one in self._state.voices if one.id == take.voice), None)
 
     def follow(self, event: Event) -> None:
         """Play what was decoded."""
         if isinstance(event, PartialDecoded) and event.job == self._job:
-            self._listening.hear_sound(event.samples, event.sample_rate)
+            side, take, start = self._asked
+            # Another take may be compared there by now.
+            part_of = (side, start) if self._take(side) is take else None
+            self._listening.hear_sound(event.samples, event.sample_rate, part_of)
 
     def _build_demasking(self) -> QWidget:
         from app.panels.demasking import DemaskingPanel
@@ -78,7 +84,6 @@ class DemaskingDesk(QObject):
             lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
         )
         self._listening.heard_at.connect(self.demasking.set_position)
-        self._listening.sound_at.connect(self._follow_sound)
         self._show_takes()
         self.refresh()
         return self.demasking
@@ -88,19 +93,14 @@ class DemaskingDesk(QObject):
         if self.demasking is not None:
             self.demasking.set_takes(self._state.take_a, self._state.take_b)
 
-    @Slot(float)
-    def _follow_sound(self, seconds: float) -> None:
-        side, start = self._heard
-        self.demasking.set_position(side, start + seconds)
-
     def decode(self, side: str, passage: int, step: int) -> None:
         """Decode a passage of ``"A"`` or ``"B"`` as it stood behind ``step``, and play it. Raises :class:`PlainError`
         when it cannot be done."""
-        take = self._state.take_a if side == "A" else self._state.take_b
+        take = self._take(side)
         reason = self._why_not(take)
         if reason:
             raise SettingError(reason)
         chosen, voice, setting = take.trace.demasking.passages[passage], self._voice(take), take.setting
-        self._heard = side, chosen.start
+        self._asked = side, take, chosen.start
         job = self._state.jobs.start(Kind.PARTIAL, lambda job: DecodePartial(job, chosen, step, voice, setting))
         self._job = job.number

@@ -25,7 +25,7 @@ from app.state import AppState
 from app.theme import Theme
 from app.wav import write_wav
 from engine.errors import PlainError
-from engine.library import Library
+from engine.library import Library, TakeSummary
 from engine.messages import AudioReady, Event
 from engine.take import Take
 from engine.techniques import wording
@@ -46,9 +46,7 @@ class ListeningDesk(QObject):
     takes_changed = Signal()
     """The library has takes more or fewer."""
     heard_at = Signal(str, float)
-    """Which side is heard, ``"A"`` or ``"B"``, and how many seconds from its beginning."""
-    sound_at = Signal(float)
-    """A sound that is no take is heard at this many seconds."""
+    """Which side is heard, ``"A"`` or ``"B"``, or a part of it alone, and how many seconds from its beginning."""
 
     def __init__(
         self,
@@ -70,7 +68,10 @@ class ListeningDesk(QObject):
         self._theme = theme
         self._streaming = 0
         self._sounding = False
-        """Whether a sound is heard that is no take."""
+        """Whether a sound is heard that is neither A nor B."""
+        self._part_of: tuple[str, float, float] | None = None
+        """The side that this sound is a part of, where in it the part begins, and how far in its last sample lies, in
+        seconds."""
         self._failures: dict[str, str] = {}
         """Why the last take for a side came to nothing, by side."""
         self.compared = False
@@ -146,7 +147,7 @@ class ListeningDesk(QObject):
         self._notices.say(self._opened.problem, "warning" if self._opened.damaged else "info")
 
     @Slot(object)
-    def _rerun(self, take: Take) -> None:
+    def _rerun(self, take: TakeSummary) -> None:
         self._actions.attempt(lambda: self._state.use_setting(take))
         self._docks.go_to("setup")
 
@@ -243,12 +244,14 @@ class ListeningDesk(QObject):
         if self.listen is not None:
             self.listen.hear_from(side, seconds)
 
-    def hear_sound(self, samples: np.ndarray, sample_rate: int) -> None:
-        """Play a sound (n,) that is no take, from its beginning."""
+    def hear_sound(self, samples: np.ndarray, sample_rate: int, part_of: tuple[str, float] | None = None) -> None:
+        """Play a sound (n,) that is neither A nor B, from its beginning. ``part_of``: the side that it is a part of,
+        and where in it that begins, in seconds."""
         if self.listen is None or self.listen.lent:
             return
         self._end_stream()
         self._sounding = True
+        self._part_of = None if part_of is None else (*part_of, (len(samples) - 1) / sample_rate)
         self.listen.begin_stream(sample_rate)
         self.listen.append(samples)
         self.listen.end_stream()
@@ -258,10 +261,12 @@ class ListeningDesk(QObject):
         if self._streaming:
             return
         self._sounding = self._sounding and self.listen.player.streaming
-        if self._sounding:
-            self.sound_at.emit(seconds)
-        else:
+        if not self._sounding:
             self.heard_at.emit(self.listen.heard, seconds)
+        elif self._part_of is not None:
+            side, start, last = self._part_of
+            # At its end it is still itself, and not what comes after it in the take.
+            self.heard_at.emit(side, start + min(seconds, last))
 
     @Slot(bool)
     def _heard_something(self, playing: bool) -> None:

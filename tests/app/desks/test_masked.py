@@ -196,9 +196,15 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(
     # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
     with monkeypatch.context() as patched:
         patched.setattr(type(listen.player), "streaming", property(lambda player: True))
-        window.listening.hear_sound(sound.samples, sound.sample_rate)
+        window.listening.hear_sound(sound.samples, sound.sample_rate, ("A", panel.passage.start))
         listen.position_changed.emit(0.4)
         assert panel.grid._position == pytest.approx(10)
+        listen.position_changed.emit(len(sound.samples) / sound.sample_rate)
+        assert panel.grid._position < panel.passage.codes.shape[1], "not in the next passage yet"
+        listen.position_changed.emit(0.4)
+        window.listening.hear_sound(sound.samples, sound.sample_rate)
+        listen.position_changed.emit(0.8)
+        assert panel.grid._position == pytest.approx(10), "a sound of neither side, such as a study's, moves no mark"
     state.load_model("f5-mini", device="cpu")
     qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()
