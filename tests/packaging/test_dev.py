@@ -288,6 +288,61 @@ def test_one_failed_check_fails_the_whole_but_stops_nothing(
     assert captured.err == "\nFAILED before the tests: Style, Format\n"
 
 
+@pytest.fixture
+def project(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose tests are really run, by the interpreter of these."""
+    (dev.ROOT / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    monkeypatch.setattr(dev, "environment_python", lambda: Path(sys.executable))
+    monkeypatch.setattr(
+        dev, "checks", lambda arguments: [("Tests", [sys.executable, "-m", "pytest", "-q", *arguments])]
+    )
+    return dev.ROOT
+
+
+UNSTEADY = """
+from pathlib import Path
+import pytest
+@pytest.mark.parametrize("number", range({count}))
+def test_it(number):
+    before = Path(f"before-{{number}}")
+    assert before.exists() or (before.write_text("") == 0 and {always})
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "always", "arguments", "code"),
+    [(2, False, [], 0), (4, False, [], 1), (1, False, ["test_unsteady.py"], 1), (4, True, [], 0)],
+    ids=["few", "many", "asked for by name", "none"],
+)
+def test_few_failures_are_run_once_more_and_named(
+    dev: ModuleType,
+    project: Path,
+    capfd: pytest.CaptureFixture[str],
+    count: int,
+    always: bool,
+    arguments: list[str],
+    code: int,
+) -> None:
+    (project / "test_unsteady.py").write_text(UNSTEADY.format(count=count, always=always))
+    (project / "test_steady.py").write_text("def test_it(): pass")
+    (project / dev.LAST_FAILED).parent.mkdir(parents=True)
+    (project / dev.LAST_FAILED).write_text('{"test_gone.py::test_it": true}')
+    assert dev.test(arguments) == code
+    error = capfd.readouterr().err
+    named = (
+        "UNSTEADY, failed among the others and passed alone, to be mended: test_unsteady.py::test_it[0], test_unsteady"
+    )
+    assert (named in error) == ((count, code) == (2, 0))
+
+
+def test_what_fails_twice_has_failed(dev: ModuleType, project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "test_wrong.py").write_text("def test_it(): assert False")
+    assert dev.test([]) == 1
+    captured = capfd.readouterr()
+    assert captured.out.count("FAILED test_wrong.py::test_it") == 2
+    assert "UNSTEADY" not in captured.err
+
+
 def test_arguments_go_to_pytest_alone(
     dev: ModuleType, started: list[tuple[list[str], dict[str, str]]], capsys: pytest.CaptureFixture[str]
 ) -> None:
