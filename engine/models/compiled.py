@@ -30,8 +30,6 @@ Run = TypeVar("Run", Conditioning, FlatConditioning)
 COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
 EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
 """What of a flow model's run has a row for every evaluation."""
-
-
 WORTH_SAYING = 1.0
 """Seconds of compiling from which a take says that its times include them."""
 
@@ -53,7 +51,7 @@ class Compiled:
             return self._plain(*arguments)
         captured, began = _captured(), time.perf_counter()
         try:
-            return self._compiled(*arguments)
+            result = self._compiled(*arguments)
         except Exception as error:
             if is_out_of_memory(error):
                 raise
@@ -63,9 +61,9 @@ class Compiled:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             self._said.append(f"Compiling failed ({reason}), so evaluations ran without; details are in the log.")
             return self._plain(*arguments)
-        finally:
-            if _captured() > captured:
-                self._seconds += time.perf_counter() - began
+        if _captured() > captured:
+            self._seconds += time.perf_counter() - began
+        return result
 
     def warmed(self) -> None:
         """What was compiled until now belongs to no take."""
