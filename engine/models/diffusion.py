@@ -140,29 +140,17 @@ class DiffusionTransformer(nn.Module):
 
         # Where nobody asks for a module's output, there is none as a whole.
         unseen = look is None and run.mask is None
+
+        def at_once(module: SelfAttention | FeedForward, **entering: object) -> Callable[[Tensor, Tensor], None] | None:
+            """How ``module`` adds its output by itself, where it can and may."""
+            return partial(module.add_to, **entering) if unseen and module.is_packed(hidden) else None
+
+        attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
+        adding = at_once(block.attention, norm=normed, rotary=run.rotary)
+        hidden = advance(hidden, gate, attention, duty.attention, attention_memory, run.branches, in_place, adding)
+        in_place, adding = not hidden.requires_grad, at_once(block.feed_forward, norm=normed_forward)
         hidden = advance(
-            hidden,
-            gate,
-            attention,
-            duty.attention,
-            None if memory is None else memory.attention,
-            run.branches,
-            in_place,
-            partial(block.attention.add_to, norm=normed, rotary=run.rotary)
-            if unseen and block.attention.is_packed(hidden)
-            else None,
-        )
-        hidden = advance(
-            hidden,
-            gate_forward,
-            feed_forward,
-            duty.feed_forward,
-            None if memory is None else memory.feed_forward,
-            run.branches,
-            not hidden.requires_grad,
-            partial(block.feed_forward.add_to, norm=normed_forward)
-            if unseen and block.feed_forward.is_packed(hidden)
-            else None,
+            hidden, gate_forward, feed_forward, duty.feed_forward, forward_memory, run.branches, in_place, adding
         )
         if look is not None:
             look(index, "output", hidden)
