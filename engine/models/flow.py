@@ -229,7 +229,6 @@ class FlowSpeech(ABC):
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         engagement = before_calibration(self.info, setting)
-        self._graphs.status = observer.status
         self._backbones.of(engagement, observer.status)
         if engagement.error_threshold is not None and voice is not None:
             observer.status("Measuring how modules change from step to step …")
@@ -245,8 +244,8 @@ class FlowSpeech(ABC):
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         started = time.perf_counter()
-        self._graphs.status = observer.status
-        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), observer.check)
+        engagement = engage(self.info, setting, artefacts)
+        script = self._script(text, voice, setting, engagement, observer.check, observer.status)
         text_seconds = time.perf_counter() - started
         fader = self._fader(script.options)
         spoken, pieces, first_audio_seconds = [], [], 0.0
@@ -279,10 +278,12 @@ class FlowSpeech(ABC):
         setting: Setting,
         engagement: Engagement,
         check: Callable[[], None] = lambda: None,
+        status: Callable[[str], None] = lambda text: None,
     ) -> _Script:
-        """Everything that must be known before the first passage is spoken."""
+        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
         options = engagement.options
         curve = self._curve(voice, setting, engagement, check)
+        self._graphs.status = status
         prompt, prepared = self._prepare(text, voice, options, check)
         return _Script(
             engagement,

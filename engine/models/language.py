@@ -26,6 +26,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from weakref import ref
 
 import numpy as np
 import torch
@@ -139,7 +140,8 @@ class LanguageSpeech(ABC):
         self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
         """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
-        self._lengths: OrderedDict[tuple[TokenModel, TokenModel, Speculation], AdaptiveLength] = OrderedDict()
+        # Weakly: networks that are given up must not be kept by this.
+        self._lengths: OrderedDict[tuple[ref[TokenModel], ref[TokenModel], Speculation], AdaptiveLength] = OrderedDict()
         """Draft lengths that adapt, by what they are for."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
@@ -197,7 +199,6 @@ class LanguageSpeech(ABC):
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        self._graphs.status = observer.status
         self._networks.of(engage(self.info, setting), observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
@@ -212,8 +213,7 @@ class LanguageSpeech(ABC):
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         pace = Pace(time.perf_counter())
-        self._graphs.status = observer.status
-        script = self._script(text, voice, setting, observer.check)
+        script = self._script(text, voice, setting, observer.check, observer.status)
         text_seconds = time.perf_counter() - pace.started
         fade = self._fade_seconds(script.options) if len(script.passages) > 1 else 0.0
         joiner = PassageJoiner(round(fade * self.info.sample_rate))
@@ -277,8 +277,16 @@ class LanguageSpeech(ABC):
             len(script.passages),
         )
 
-    def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> _Script:
-        """Everything that must be known before the first passage is spoken."""
+    def _script(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None],
+        status: Callable[[str], None] = lambda text: None,
+    ) -> _Script:
+        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
+        self._graphs.status = status
         engagement = engage(self.info, setting)
         networks = self._launched(self._networks.of(engagement), engagement)
         prompt, prepared = self._prepare(text, voice, engagement.options, check)
@@ -402,7 +410,7 @@ class LanguageSpeech(ABC):
         """How many tokens are drafted. What adapts is used again: sentences are short, and measuring takes cycles."""
         if not speculation.adaptive:
             return speculation.draft_length
-        key = target, draft, speculation
+        key = ref(target), ref(draft), speculation
         if key not in self._lengths:
             self._lengths[key] = AdaptiveLength(speculation.draft_length)
             while len(self._lengths) > MOST_LENGTHS:
