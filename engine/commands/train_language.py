@@ -13,7 +13,6 @@ from engine.terminal import Terminal
 
 if TYPE_CHECKING:
     from engine.training.draft import DraftOptions
-    from engine.training.optimisers import Rates
     from engine.training.spade import StudentOptions
 
 DEFAULT_MODEL = "lm-mini"
@@ -116,7 +115,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         sentences=options.sentences,
         manifest=options.manifest,
         initial=getattr(options, "initial", None),
-        rates=_rates(options),
+        rate=options.rate,
+        matrix_rate=options.matrix_rate,
         folder=options.folder,
         **arguments.training_run(options),
     )
@@ -140,15 +140,6 @@ def _options(options: argparse.Namespace) -> DraftOptions | StudentOptions:
         shares = {"spoken_share": options.spoken_share, "overlap_share": options.overlap_share}
         return DraftOptions(**common, lower=options.lower, upper=options.upper, **shares)
     return StudentOptions(**common, retained=options.layers, relative_latents=not options.published_latents)
-
-
-def _rates(options: argparse.Namespace) -> Rates | None:
-    from engine.training.optimisers import Rates
-    from engine.training.token_recipe import TokenOptions
-
-    if options.rate is None and options.matrix_rate is None:
-        return None
-    return Rates(options.matrix_rate, options.rate or TokenOptions.other_rate)
 
 
 def _count(text: str) -> int:

@@ -67,8 +67,11 @@ class LanguageTraining:
     """Recordings to learn from besides."""
     initial: Path | None = None
     """An earlier draft of the same layers to start from."""
-    rates: Rates | None = None
-    """``None`` for the usual ones of a model of this size."""
+    rate: float | None = None
+    """AdamW's; ``None`` for the usual one of a model of this size."""
+    matrix_rate: float | None = None
+    """Muon's, for the matrices of the layers; ``None`` for the usual one or, where :attr:`rate` is given, for AdamW to
+    move them, too."""
     folder: str = ""
     """Where the checkpoint lies, if not in its usual place."""
     device: str = "auto"
@@ -171,11 +174,13 @@ def _recipe(job: LanguageTraining, teacher: Teacher, data: TokenData, follower: 
 
 def _rates(job: LanguageTraining, teacher: Teacher) -> Rates:
     """Those that were asked for, or the usual ones: what small models bear would ruin what a large one knows."""
-    if job.rates is not None:
-        return job.rates
     if sum(one.numel() for one in teacher.network.parameters()) < SMALL_PARAMETERS:
-        return Rates(job.options.matrix_rate, job.options.other_rate)
-    return LARGE_DRAFT if isinstance(job.options, DraftOptions) else LARGE_STUDENT
+        usual = Rates(job.options.matrix_rate, job.options.other_rate)
+    else:
+        usual = LARGE_DRAFT if isinstance(job.options, DraftOptions) else LARGE_STUDENT
+    if job.rate is None and job.matrix_rate is None:
+        return usual
+    return Rates(job.matrix_rate, usual.others if job.rate is None else job.rate)
 
 
 def _record(job: LanguageTraining, teacher: Teacher, follower: Follower) -> ImportanceRecord:
