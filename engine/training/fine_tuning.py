@@ -13,7 +13,7 @@ from typing import Protocol
 
 import torch
 
-from engine import files
+from engine import files, locks
 from engine.errors import Cancelled, CheckpointError, TrainingError
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
@@ -127,18 +127,20 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
 
 def _spoken(job: FineTuning, chosen: CatalogueEntry, follower: Follower) -> Path:
     """A manifest of what flite speaks, made now where it is not beside the work folder yet."""
-    from engine.training.bundled_training import CORPUS, flite_corpus
+    from engine.training.bundled_training import CORPUS, flite_corpus  # Imported here: it imports this module.
 
     if not chosen.bundled:
         raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
     folder = job.work.parent
     manifest = folder / MANIFEST / f"{MANIFEST}.csv"
-    if not manifest.is_file():
-        follower.status("flite speaks what is learnt from")
-        corpus = flite_corpus(folder / CORPUS, job.sentences, follower.progress)
-        follower.status("Writing it as recordings")
-        manifest.parent.mkdir(parents=True, exist_ok=True)
-        write_clips(manifest, corpus.training, corpus.held_out, follower.check)
+    manifest.parent.mkdir(parents=True, exist_ok=True)
+    # Of two trainings that want it at once, the second one finds it made.
+    with locks.held(manifest.parent / "making.sqlite", follower.check):
+        if not manifest.is_file():
+            follower.status("flite speaks what is learnt from")
+            corpus = flite_corpus(folder / CORPUS, job.sentences, follower.progress)
+            follower.status("Writing it as recordings")
+            write_clips(manifest, corpus.training, corpus.held_out, follower.check)
     return manifest
 
 

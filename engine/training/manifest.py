@@ -11,12 +11,14 @@ A manifest with a mistake is refused as a whole, before any work, with every lin
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from engine.errors import TrainingError
+from engine.files import write_atomically
 from engine.front_end.durations import TimedPhone
 from engine.training.corpora import Clip
 
@@ -86,15 +88,17 @@ def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
 
 
 def write_manifest(path: Path, rows: Sequence[Row]) -> None:
-    """Write ``rows`` as a manifest with all columns; recordings in its folder are named relative to it."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*REQUIRED, *OPTIONAL])
-        for row in rows:
-            audio = row.audio.relative_to(path.parent) if row.audio.is_relative_to(path.parent) else row.audio
-            phones = " ".join(f"{phone}:{end:.4f}" for phone, _, end in row.phones)
-            which = VALIDATION if row.held_out else TRAIN
-            writer.writerow([audio.as_posix(), row.text, phones, row.voice, which])
+    """Write ``rows`` as a manifest with all columns, whole or not at all; recordings in its folder are named relative
+    to it."""
+    table = io.StringIO(newline="")
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow([*REQUIRED, *OPTIONAL])
+    for row in rows:
+        audio = row.audio.relative_to(path.parent) if row.audio.is_relative_to(path.parent) else row.audio
+        phones = " ".join(f"{phone}:{end:.4f}" for phone, _, end in row.phones)
+        which = VALIDATION if row.held_out else TRAIN
+        writer.writerow([audio.as_posix(), row.text, phones, row.voice, which])
+    write_atomically(path, table.getvalue().encode())
 
 
 def write_clips(
