@@ -47,10 +47,10 @@ def held_against(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[flo
     if one is None or other is None:
         one = other = None
     mels = drawn_or_heard(one, *one_sound), drawn_or_heard(other, *other_sound)
-    return log_mel_distance(*mels), compared(metrics, mels, (one_sound, other_sound))
+    return log_mel_distance(*mels), _compared(metrics, mels, (one_sound, other_sound))
 
 
-def compared(metrics: Metrics, mels: tuple[np.ndarray, np.ndarray], sounds: tuple[Sound, Sound]) -> Metrics:
+def _compared(metrics: Metrics, mels: tuple[np.ndarray, np.ndarray], sounds: tuple[Sound, Sound]) -> Metrics:
     """``metrics`` of the second of two takes with what it is beside the first: spectrograms (frames, bands) and
     recordings. Raises :class:`SettingError` where they differ in length."""
     (one, rate), (other, _) = sounds

@@ -14,8 +14,7 @@ from typing import Protocol
 
 from engine import locks
 from engine.errors import SettingError, StudyError
-from engine.measure.against import compared
-from engine.measure.fidelity import log_mel_distance
+from engine.measure.against import held_against
 from engine.models.base import Observer, ProgressObserver, SpeechModel
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
@@ -267,11 +266,11 @@ class _Run:
         if mel is None or take.trace.mel is None:
             return take.metrics, None
         try:
-            distance = log_mel_distance(mel, take.trace.mel)
-            sounds = (self._store.audio(beside), take.sample_rate), (take.samples, take.sample_rate)
-            return compared(take.metrics, (mel, take.trace.mel), sounds), distance
+            baseline = mel, (self._store.audio(beside), take.sample_rate)
+            distance, metrics = held_against(take.metrics, baseline, (take.trace.mel, (take.samples, take.sample_rate)))
         except SettingError:
             return take.metrics, None
+        return metrics, distance
 
     def _keep_failure(self, task: Task, sentence: str, whole_setting: bool) -> None:
         match task:
