@@ -1,4 +1,4 @@
-"""Takes that commands make for what profiles tell of them."""
+"""What commands synthesise, as takes: the evidence of profiles."""
 
 from __future__ import annotations
 

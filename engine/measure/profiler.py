@@ -1,7 +1,8 @@
 """Torch's profiler, without the lines that it writes for tracing tools on standard error.
 
-``USDT:… profiler_start`` and ``…_stop`` come from Kineto, which torch's profiler is made of, at its highest level of
-messages. It reads the level that is written when it is first used; what goes wrong raises, or its users check for it.
+``USDT:… profiler_start`` and ``…_stop`` are messages of Kineto, which torch's profiler is made of, at its highest
+level. From which level on it writes any, it reads from the environment when it is first used. None is missed: what goes
+wrong raises, or the profiler's users check for it.
 """
 
 from __future__ import annotations

@@ -148,8 +148,9 @@ def paired_ratio(
 
 
 def running_order(names: Sequence[object], number: int) -> tuple[object, ...]:
-    """The order of round ``number``: rotated by one each round, reversed in every other; of an even number of names,
-    which would otherwise meet in half of the orders only and two of them in a single one, in every other full turn."""
+    """The order of round ``number``: rotated by one each round, and reversed in every other round. An even number of
+    names is reversed in every other full turn instead: else only half of the orders would come up, and of two names a
+    single one."""
     start = number % len(names)
     order = (*names[start:], *names[:start])
     turned = number if len(names) % 2 else number // len(names)

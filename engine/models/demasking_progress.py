@@ -1,4 +1,4 @@
-"""How far the steps of a text are that is filled in."""
+"""How far the steps are that fill in a text, passage by passage and block by block."""
 
 from __future__ import annotations
 

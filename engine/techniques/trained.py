@@ -10,8 +10,8 @@ Trained = WeightSet | DraftWeights | StudentWeights
 
 
 def fitting(info: ModelInfo, technique: str, knobs: Values) -> tuple[Trained, ...]:
-    """Those of the loaded model that ``technique`` can engage with under ``knobs``. The first are taken where a setting
-    names none; there are none for techniques without weights of their own."""
+    """Those of the loaded model that ``technique`` can engage with under ``knobs``: of them a setting that names none
+    takes the first. Techniques without weights of their own have none."""
     if technique == guidance_free.NAME:
         return guidance_free.fitting(info, float(knobs["weight"]))
     if technique == spade.NAME:
