@@ -33,7 +33,8 @@ def decimals(step: float) -> int:
 
 
 _ROOM = 36
-"""Letters of a label and the longest title of its choice that fit beside each other; longer choices go below it."""
+"""Letters of the longest label and of the longest title of a choice that fit beside each other; longer choices go below
+their labels."""
 
 
 class _Rows(QWidget):
@@ -111,7 +112,7 @@ class KnobControls(QWidget):
 
     def _build(self) -> _Rows:
         rows, defaults = _Rows(), self._defaults
-        row = 0
+        row, widest = 0, max((len(one.title) for one in self._knobs), default=0)
         for knob in self._knobs:
             editor = self._editor(knob)
             label = QLabel(" ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))))
@@ -125,7 +126,7 @@ class KnobControls(QWidget):
             reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
             reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, defaults[one.name]))
             rows.grid.addWidget(label, row, 0)
-            if isinstance(knob, Choice) and len(knob.title) + max(map(len, knob.titles or knob.values)) > _ROOM:
+            if isinstance(knob, Choice) and widest + max(map(len, knob.titles or knob.values)) > _ROOM:
                 row += 1
                 rows.grid.addWidget(editor, row, 0, 1, 2)
             else:

@@ -172,6 +172,8 @@ class MetersPanel(QScrollArea):
         self._plot.setMouseEnabled(False, False)
         self._plot.hideButtons()
         self._plot.setMenuEnabled(False)
+        # So that the topmost number is not cut off.
+        self._plot.getPlotItem().setContentsMargins(0, self.fontMetrics().height() / 2, 0, 0)
         for side, title in (("left", "RTF"), ("bottom", "seconds")):
             self._plot.getAxis(side).enableAutoSIPrefix(False)
             self._plot.setLabel(side, title)

@@ -240,7 +240,7 @@ class TrainingPanel(QWidget):
     def set_corpus(self, spoken: bool) -> None:
         """Whether flite can speak what is learnt from where recordings are needed and no manifest is given."""
         self._spoken = spoken
-        empty = "empty: what flite speaks" if spoken and self.training.needs_manifest else "manifest.csv"
+        empty = "empty: flite speaks" if spoken and self.training.needs_manifest else "manifest.csv"
         self.manifest.setPlaceholderText(empty)
         self._show()
 

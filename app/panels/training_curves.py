@@ -68,6 +68,8 @@ class TrainingCurves(QWidget):
         plot.setLabel("bottom", "step")
         plot.setMouseEnabled(x=False, y=False)
         plot.hideButtons()
+        # So that the topmost number is not cut off.
+        plot.getPlotItem().setContentsMargins(0, plot.fontMetrics().height() / 2, 0, 0)
         for side in ("bottom", "left"):
             plot.getAxis(side).enableAutoSIPrefix(False)
         # The axis holds logarithms; the second level is labelled where there is room.
