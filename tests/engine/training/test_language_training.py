@@ -18,9 +18,11 @@ from engine.models.language_weights import DRAFTS, STUDENTS
 from engine.observers import SilentObserver
 from engine.techniques.language_engagement import engage
 from engine.techniques.spade.pruning import layer_of
+from engine.training import language_training
 from engine.training.draft import DraftOptions, DraftRecipe, retained_layers
 from engine.training.language_training import LanguageTraining, train_language
 from engine.training.lm_mini_teacher import LmMiniTeacher
+from engine.training.optimisers import Rates
 from engine.training.session import CHECKPOINT, Budget, Milestone, Pace
 from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, write_tokens
@@ -253,6 +255,31 @@ def test_a_single_layer_learns_what_all_others_did(root: Path, tmp_path: Path) -
         if one.losses
     )
     assert [one.depth for one in load(root).info.students] == [1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "small", "large"),
+    [
+        ({}, Rates(0.01, 1e-3), Rates(None, 1e-4)),
+        ({"rate": 3e-4}, Rates(None, 3e-4), Rates(None, 3e-4)),
+        ({"matrix_rate": 0.02}, Rates(0.02, 1e-3), Rates(0.02, 1e-4)),
+        ({"rate": 3e-4, "matrix_rate": 0.02}, Rates(0.02, 3e-4), Rates(0.02, 3e-4)),
+    ],
+    ids=["the usual", "AdamW's", "Muon's", "both"],
+)
+def test_rates_that_are_not_given_follow_from_the_size_of_the_model(
+    root: Path,
+    tmp_path: Path,
+    teacher: LmMiniTeacher,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: dict[str, float],
+    small: Rates,
+    large: Rates,
+) -> None:
+    task = job(root, tmp_path / "work", DraftOptions(), **asked)
+    assert language_training._rates(task, teacher) == small
+    monkeypatch.setattr(language_training, "SMALL_PARAMETERS", 1)
+    assert language_training._rates(task, teacher) == large
 
 
 def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp_path: Path) -> None:
