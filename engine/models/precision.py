@@ -21,7 +21,7 @@ from torch import nn
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.f5.unett import UNetT
 from engine.models.int8 import Int8Linear
-from engine.models.layers import SelfAttention
+from engine.models.layers import FeedForward, SelfAttention
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -54,17 +54,17 @@ def in_precision(backbone: Model, precision: str) -> Model:
     return narrowed
 
 
-def _modules(backbone: DiffusionTransformer | UNetT) -> Iterator[nn.Module]:
+def _modules(backbone: DiffusionTransformer | UNetT) -> Iterator[SelfAttention | FeedForward]:
     for block in backbone.blocks:
         yield block.attention
         yield block.feed_forward
 
 
-def _compute_in(module: nn.Module, dtype: torch.dtype) -> None:
+def _compute_in(module: SelfAttention | FeedForward, dtype: torch.dtype) -> None:
     """Let ``module`` take and give float32, and compute in ``dtype``."""
     module.to(dtype)
-    if isinstance(module, SelfAttention):
-        module.fuse()
+    # Gives up what was packed in float32.
+    module.fuse()
     module.register_forward_pre_hook(lambda module, inputs: (inputs[0].to(dtype), *inputs[1:]))
     module.register_forward_hook(lambda module, inputs, output: output.float())
 

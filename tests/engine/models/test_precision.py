@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.models import products
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.int8 import Int8Linear
@@ -44,6 +45,18 @@ def test_only_attention_and_feed_forward_are_narrowed(backbone: DiT) -> None:
     narrow = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
     assert narrow == {name for name in dtypes if ".attn." in name or ".ff." in name}
     assert velocity(narrowed).dtype == torch.float32
+
+
+def test_nothing_narrow_is_said_to_be_put_together_from_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "NARROWEST", 1)
+    monkeypatch.setattr(products.PackedProduct, "is_split", True)
+    sizes = BackboneConfig("DiT", 64, 1, 2, dim_head=32, text_dim=8, text_num_embeds=4)
+    wide = DiT(sizes).eval().requires_grad_(False)
+    wide.fuse()
+    if not products.available():
+        pytest.skip("nothing is packed here")
+    assert products.notes_of(wide) == (products.NOTE,)
+    assert products.notes_of(in_precision(wide, "bfloat16")) == ()
 
 
 def test_what_stays_is_shared(backbone: DiT) -> None:
