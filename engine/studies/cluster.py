@@ -239,7 +239,8 @@ def _begin_here(ray: ModuleType) -> None:
     """Make a cluster of this machine alone. Raises :class:`StudyError`."""
     for left in reversed(range(_ATTEMPTS)):
         try:
-            ray.init(include_dashboard=False, **_QUIET)
+            # Without an address Ray would join a cluster that runs on this machine already, whosever it is.
+            ray.init(address="local", include_dashboard=False, **_QUIET)
             return
         except Exception as error:  # Ray raises plain exceptions where a node takes too long to begin.
             ray.shutdown()
