@@ -8,7 +8,7 @@ from collections.abc import Callable
 from engine.messages import Event, JobCancelled, JobFailed, JobFinished
 
 ENDS = (JobFinished, JobFailed, JobCancelled)
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 240
 """When a test gives up; never what it measures."""
 
 

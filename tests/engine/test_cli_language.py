@@ -51,7 +51,8 @@ def test_techniques_by_name(paretone: Callable[..., tuple[int, str, str]], tmp_p
 
 def test_comparing(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     compare = ("compare", *MODEL, "--text", TEXT, "--repeats", "1", "--out", tmp_path / "both", "--json")
-    code, said, _ = paretone(*compare, "baseline", "speed=2,temperature=0,technique=speculative:draft_length=3")
+    drafting = "technique=speculative:draft_length=3;adaptive=false"
+    code, said, _ = paretone(*compare, "baseline", f"speed=2,temperature=0,{drafting}")
     assert code == 0
     data = json.loads(said)
     assert data["a"]["tokens"] == data["b"]["tokens"]

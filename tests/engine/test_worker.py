@@ -495,7 +495,8 @@ def test_fifty_engines_leave_no_thread_behind() -> None:
         engine.submit(ShutDown(3))
         assert engine.join(PATIENCE_SECONDS)
         assert isinstance(recorder.end_of(2), JobCancelled | JobFinished)
-    assert set(threading.enumerate()) == before
+    # Less may be left than before: threads of earlier tests end when they like.
+    assert set(threading.enumerate()) <= before
 
 
 # --- The walls -------------------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from engine.training.session import CHECKPOINT, LOG
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
 pytest.importorskip("accelerate")
+PATIENCE_SECONDS = 600
+"""For a process that loads torch, and perhaps another, on a machine that does much else."""
 
 
 class Job(NamedTuple):
@@ -78,6 +80,7 @@ def test_the_command_trains_and_says_where_the_result_lies(job: Job):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * PATIENCE_SECONDS)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for other processes")
 def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job):
     process = subprocess.Popen(
@@ -87,19 +90,19 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job):
         if line.startswith("step 25 "):
             break
     process.send_signal(signal.SIGINT)
-    _, messages = process.communicate(timeout=240)
+    _, messages = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
     assert "to resume from" in messages
     assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * PATIENCE_SECONDS)
 def test_two_processes_train_one_model(job: Job):
     # accelerate's own launcher starts one process a graphics card; on processors it is torch's.
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [*launch, *_command(job, "--steps", "3", "--json")], capture_output=True, text=True, timeout=200, check=False
-    )
+    command = [*launch, *_command(job, "--steps", "3", "--json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     (printed,) = done.stdout.strip().splitlines()
     assert Path(json.loads(printed)["checkpoint"]).is_file()

@@ -104,7 +104,8 @@ def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypat
     assert done[-1] == observer.reports[-1].steps_in_all
 
 
-@pytest.mark.parametrize("chosen", [setting(), setting(drafted())], ids=["plain", "speculative"])
+# Lengths that adapt to the times of this machine would leave open how many cycles there are.
+@pytest.mark.parametrize("chosen", [setting(), setting(drafted(adaptive=False))], ids=["plain", "speculative"])
 def test_cancelled_before_the_next_token(model: LmMiniSpeech, chosen: Setting) -> None:
     observer = Follower(cancel_at=40)
     with pytest.raises(Cancelled):

@@ -288,7 +288,7 @@ def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Pat
     model = load_model(MODEL, folder=str(place), device="cpu")
     assert len(model.info.drafts) == len(model.info.students) == len(model.info.foreign) == 1
     plain = setting(temperature=0.0)
-    speculative = plain.with_technique(Engaged("speculative", Values(tolerance=0.0, draft_length=3)))
+    speculative = plain.with_technique(Engaged("speculative", Values(tolerance=0.0, draft_length=3, adaptive=False)))
     alone, drafted = speak(model, of=plain), speak(model, of=speculative)
     assert tokens_of(drafted) == tokens_of(alone) and len(set(tokens_of(alone))) > 1
     assert any(cycle.drafted for cycle in drafted.trace.decoding.passages[0])
