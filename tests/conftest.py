@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QApplication
+    from PySide6.QtWidgets import QApplication, QWidget
     from pytestqt.wait_signal import SignalBlocker
 
 # Before anything imports Qt or torch: both read these once.
@@ -43,6 +44,9 @@ class PatientBot(QtBot):
         self, signal: object, *, timeout: int = round(1000 * PATIENCE_SECONDS), **options: object
     ) -> SignalBlocker:
         return super().waitSignal(signal, timeout=timeout, **options)
+
+    def waitExposed(self, widget: QWidget, *, timeout: int = round(1000 * PATIENCE_SECONDS)) -> AbstractContextManager:
+        return super().waitExposed(widget, timeout=timeout)
 
 
 @pytest.fixture

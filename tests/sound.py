@@ -128,6 +128,8 @@ def null_sink(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     for name, value in sink.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
-    sink.start()
-    yield sink
-    sink.kill()
+    try:
+        sink.start()
+        yield sink
+    finally:
+        sink.kill()

@@ -18,6 +18,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from app.theme import Theme
 from app.window import MainWindow
 from engine.worker import Engine
+from tests.app.holding import Posts
 from tests.engine import small_speech
 
 PATIENCE_MILLISECONDS = 120_000
@@ -30,8 +31,31 @@ def theme(qapp: QApplication) -> Theme:
     return Theme(qapp)
 
 
+@pytest.fixture(autouse=True)
+def _collected_here() -> Iterator[None]:
+    """Leave no rubbish to later tests: engines collect it, too, and would end Qt's objects on their own thread."""
+    yield
+    collect()
+
+
+def collect() -> None:
+    """End what Qt and Python are done with, here and now."""
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    gc.collect()
+
+
 @pytest.fixture
-def make_window(theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot) -> Iterator[Callable[..., MainWindow]]:
+def posts() -> Iterator[Posts]:
+    """By which the windows' engines can be held."""
+    made = Posts()
+    yield made
+    made.go_on()
+
+
+@pytest.fixture
+def make_window(
+    theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot, posts: Posts
+) -> Iterator[Callable[..., MainWindow]]:
     """Makes windows that share one data folder and one settings file, and start the small model. What a test leaves
     open is closed after it."""
     qapp.setQuitOnLastWindowClosed(False)
@@ -39,10 +63,11 @@ def make_window(theme: Theme, tmp_path: Path, qapp: QApplication, qtbot: QtBot) 
 
     def make(load: Callable = small_speech.load, data: Path = tmp_path / "data") -> MainWindow:
         settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        made.append(MainWindow(theme, settings, data, lambda post: Engine(post, load)))
+        made.append(MainWindow(theme, settings, data, lambda post: Engine(posts.to(post), load)))
         return made[-1]
 
     yield make
+    posts.go_on()
     for window in made:
         if isValid(window) and not window.is_closed:
             close(window, qtbot)
@@ -58,8 +83,7 @@ def close(window: MainWindow, qtbot: QtBot) -> None:
     window.deleteLater()
     # What Qt ended must be collected before the next window's objects take its addresses: PySide tells them apart by
     # those.
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    gc.collect()
+    collect()
 
 
 @pytest.fixture

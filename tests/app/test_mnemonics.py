@@ -133,6 +133,8 @@ def test_no_letter_is_reached_by_two_at_the_same_time(make_window: Callable[...,
         window.docks.bring_forward(below[index % len(below)])
         window.docks.go_to(name)
         qtbot.wait(20)
+        behind = window.tabifiedDockWidgets(window.docks[name])
+        qtbot.waitUntil(lambda behind=behind: all(one.visibleRegion().isEmpty() for one in behind))
         panel = window.panels[name]
         within[name] = twice(one for one in labelled(window) if panel.isAncestorOf(one) and one.isVisible())
         QTest.keyPress(window.focusWidget(), KEY.Key_Alt, ALT)

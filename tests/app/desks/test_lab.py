@@ -22,11 +22,12 @@ from app.window import MainWindow
 from engine.errors import PlainError
 from engine.knobs import Values
 from engine.library import Library
-from engine.messages import RunStudy
+from engine.messages import AudioReady, RunStudy, TrialDone
 from engine.models.base import Utterance
 from engine.setting import Engaged, Setting
 from engine.take import Take
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.holding import Posts
 from tests.app.listening.test_results import abx_session
 from tests.sound import NullSink, null_sink  # noqa: F401
 
@@ -88,13 +89,17 @@ def tick_all(window: MainWindow) -> None:
         setup.ticks.item(row).setCheckState(Qt.CheckState.Checked)
 
 
-def come_to_the_volume(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
+def ask_for_a_test(window: MainWindow, length: int = 2, practice: int = 0) -> None:
     lab = window.panels["lab"]
     lab.setup.length.setValue(length)
     lab.setup.practice.setValue(practice)
     assert lab.setup.begin_button.isEnabled(), lab.setup.begin_button.toolTip()
     lab.setup.begin_button.click()
-    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+
+
+def come_to_the_volume(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
+    ask_for_a_test(window, length, practice)
+    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None, timeout=PATIENCE_MILLISECONDS)
 
 
 def begin(window: MainWindow, qtbot: QtBot, length: int = 2, practice: int = 0) -> None:
@@ -224,16 +229,23 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
 
 
 @pytest.mark.slow
-def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
+    window: MainWindow, posts: Posts, qtbot: QtBot
+) -> None:
     compare(window)
     trials_done: list[tuple] = []
     ended: list[Outcome] = []
     window.bridge.trials.connect(trials_done.append)
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
     window.state.engage("ditreducio", True)
+    posts.hold_at(TrialDone)
     window.state.calibrate_on(tuple(Utterance(f"Sentence number {one}.", window.state.voice) for one in range(12)))
     qtbot.waitUntil(lambda: bool(trials_done), timeout=PATIENCE_MILLISECONDS)
-    begin(window, qtbot)
+    ask_for_a_test(window)
+    qtbot.waitUntil(lambda: window.jobs.held, timeout=PATIENCE_MILLISECONDS)
+    posts.go_on()
+    qtbot.waitUntil(lambda: window.panels["lab"].volume is not None, timeout=PATIENCE_MILLISECONDS)
+    window.panels["lab"].volume.begin_button.click()
     assert [one.kind for one in window.jobs.running] == [Kind.CALIBRATE], "it is in the middle of its work"
     window.bridge.drain()
     before = len(trials_done)
@@ -244,28 +256,37 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(window: M
     window.bridge.drain()
     assert len(trials_done) == before, "nothing computes while it sounds"
     assert ended == []
+    posts.hold_at(TrialDone)
     page.leave_button.click()
     page.leave_button.click()
     qtbot.waitUntil(lambda: len(trials_done) > before, timeout=PATIENCE_MILLISECONDS)
     window.action.cancel.trigger()
+    posts.go_on()
     qtbot.waitUntil(lambda: ended == [Outcome.CANCELLED], timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.mark.slow
-def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
+    window: MainWindow, posts: Posts, qtbot: QtBot
+) -> None:
     compare(window)
     lab = window.panels["lab"]
     ended: list[Outcome] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
     window.state.set_text("One. Two. Three. Four. Five. Six. Seven. Eight.")
+    posts.hold_at(AudioReady)
     window.state.synthesise_baseline()
-    lab.setup.begin_button.click()
+    ask_for_a_test(window)
     qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
     lab._waiting.cancel_button.click()
     assert lab.setup.isVisible()
     assert not window.jobs.held
     assert lab.volume is None
-    come_to_the_volume(window, qtbot)
+    ask_for_a_test(window)
+    qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
+    assert (lab.volume, ended) == (None, [])
+    posts.go_on()
+    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
     assert ended == [Outcome.FINISHED], "the take first"
 
 

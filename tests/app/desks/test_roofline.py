@@ -14,7 +14,9 @@ from app.jobs import Kind, Outcome
 from app.window import MainWindow
 from engine.measure.roofline import benchmarks
 from engine.measure.roofline import ceilings as store
+from engine.messages import EngineStatus
 from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.holding import Posts
 
 
 @pytest.fixture(autouse=True)
@@ -53,10 +55,12 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     assert "# side: B" in (tmp_path / "roofline.csv").read_text()
 
 
-def test_measuring_can_be_cancelled(window: MainWindow, qtbot: QtBot) -> None:
+def test_measuring_can_be_cancelled(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     panel = window.roofline.roofline
+    posts.hold_at(EngineStatus)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         panel.measure_buttons["A"].click()
         panel.cancel_button.click()
+        posts.go_on()
     assert ended.args[1] is Outcome.CANCELLED
     assert panel.reports["A"] is None and panel.state.startswith("Cancelled")

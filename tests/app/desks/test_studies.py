@@ -16,11 +16,13 @@ from app.jobs import Kind, Outcome
 from app.panels.studies import CLUSTER, StudiesPanel
 from app.study_forms import Bound, Varied
 from app.window import MainWindow
+from engine.messages import Event, StudyTakeDone
 from engine.models import load_model
 from engine.studies.results import read
 from engine.studies.store import DATABASE, Store
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
+from tests.app.holding import Posts
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies import small
 
@@ -82,16 +84,18 @@ def created(folder: Path) -> dict[object, str]:
         return {one.cell: one.created for one in store.takes()}
 
 
-def stop_after(window: MainWindow, takes: int, stop: Callable[[], object]) -> None:
-    """Do ``stop`` once so many takes are there."""
-    came: list[object] = []
+def stop_after(window: MainWindow, posts: Posts, takes: int, stop: Callable[[], object]) -> None:
+    """Do ``stop`` once so many takes are there; the engine makes no more before."""
+    came: list[Event] = []
 
-    def note(event: object) -> None:
-        if type(event).__name__ == "StudyTakeDone":
+    def note(event: Event) -> None:
+        if isinstance(event, StudyTakeDone):
             came.append(event)
             if len(came) == takes:
                 stop()
+                posts.go_on()
 
+    posts.hold_at(StudyTakeDone, takes)
     window.bridge.happened.connect(note)
 
 
@@ -128,11 +132,11 @@ def test_a_study_is_counted_run_and_filled_in(
 
 
 def test_pausing_finishes_the_take_and_resuming_redoes_nothing(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+    panel: StudiesPanel, window: MainWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     opened(window, file, qtbot)
-    stop_after(window, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
+    stop_after(window, posts, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED
     assert "Paused" in panel.state
@@ -147,11 +151,11 @@ def test_pausing_finishes_the_take_and_resuming_redoes_nothing(
 
 
 def test_cancelling_keeps_what_is_finished(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+    panel: StudiesPanel, window: MainWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     opened(window, file, qtbot)
-    stop_after(window, 2, lambda: qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton))
+    stop_after(window, posts, 2, lambda: qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.CANCELLED
     assert "Cancelled" in panel.state
@@ -161,18 +165,17 @@ def test_cancelling_keeps_what_is_finished(
 
 
 def test_after_a_restart_the_study_is_there_and_goes_on(
-    make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot
+    make_window: Callable[..., MainWindow], posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     folder = file.with_suffix(".study")
     first = make_window()
     first.show()
-    qtbot.waitUntil(lambda: first.is_built and first.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: first.is_built and first.state.ready and not first.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     opened(first, file, qtbot)
-    takes: list[object] = []
-    first.bridge.happened.connect(lambda event: takes.append(event))
+    stop_after(first, posts, 3, first.close)
     first.studies.studies.run_button.click()
-    qtbot.waitUntil(lambda: sum(type(one).__name__ == "StudyTakeDone" for one in takes) > 2, timeout=120_000)
+    qtbot.waitUntil(lambda: first.is_closed, timeout=PATIENCE_MILLISECONDS)
     close(first, qtbot)
     before = created(folder)
     assert 2 < len(before) < 3 * MANY
@@ -190,11 +193,11 @@ def test_after_a_restart_the_study_is_there_and_goes_on(
 
 
 def test_a_folder_goes_on_although_its_file_is_gone(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+    panel: StudiesPanel, window: MainWindow, posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     opened(window, file, qtbot)
-    stop_after(window, 1, window.studies.pause)
+    stop_after(window, posts, 1, window.studies.pause)
     ended(window, panel.run_button.click, qtbot)
     before = created(file.with_suffix(".study"))
     kept = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -224,7 +227,9 @@ def test_a_setting_that_cannot_be_run_is_listed_with_its_sentence(
 
 
 @pytest.mark.slow
-def test_the_bundled_model_is_studied(make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
+def test_the_bundled_model_is_studied(
+    make_window: Callable[..., MainWindow], posts: Posts, tmp_path: Path, qtbot: QtBot
+) -> None:
     window = make_window(load_model)
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
@@ -236,7 +241,7 @@ def test_the_bundled_model_is_studied(make_window: Callable[..., MainWindow], tm
     )
     opened(window, file, qtbot)
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    stop_after(window, 1, window.studies.pause)
+    stop_after(window, posts, 1, window.studies.pause)
     ended(window, window.studies.studies.run_button.click, qtbot)
     before = created(tmp_path / "bundled.study")
     assert 1 <= len(before) < 10
@@ -529,12 +534,13 @@ def test_a_newer_study_is_left_alone(panel: StudiesPanel, window: MainWindow, tm
 def test_a_locked_study_fails_with_a_sentence(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.database._PATIENCE_SECONDS", 0.1)
     file = run_once(tmp_path)
     opened(window, file, qtbot)
     other = sqlite3.connect(file.with_suffix(".study") / DATABASE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    outcome, sentence = ended(window, panel.run_button.click, qtbot)
+    with monkeypatch.context() as impatient:
+        impatient.setattr("engine.database._PATIENCE_SECONDS", 0.1)
+        outcome, sentence = ended(window, panel.run_button.click, qtbot)
     other.close()
     assert outcome is Outcome.FAILED
     assert "another program is writing to it" in sentence

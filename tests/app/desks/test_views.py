@@ -16,6 +16,7 @@ from app.window import MainWindow
 from engine.explore import VIEWS
 from engine.messages import Progress
 from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.holding import Posts
 
 
 def opened(window: MainWindow, name: str) -> ViewsPanel:
@@ -40,13 +41,15 @@ def test_a_view_is_computed_and_written(window: MainWindow, qtbot: QtBot, tmp_pa
     assert (tmp_path / "figure.csv").read_text(encoding="utf-8") == panel.figure.to_csv()
 
 
-def test_a_view_is_cancelled(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_view_is_cancelled(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     panel = opened(window, "ablation")
-    QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
     progress: list[Progress] = []
     window.bridge.progress.connect(progress.append)
+    posts.hold_at(Progress)
+    QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: bool(progress), timeout=PATIENCE_MILLISECONDS)
     QTest.keyClick(panel.cancel_button, Qt.Key.Key_Space)
+    posts.go_on()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert panel.figure is None
     assert panel.state.startswith("Cancelled")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.listening import device
 from app.listening.device import OutputDevice, Sound, probe
 
 
@@ -34,7 +35,10 @@ def test_a_broken_sound_configuration_is_survived(tmp_path: Path, monkeypatch: p
     assert "everything else works" in sound.reason
 
 
-def test_a_probe_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = probe(timeout=1e-4)
+def test_a_probe_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = tmp_path / "hanging.py"
+    hanging.write_text("import time\ntime.sleep(3600)\n")
+    monkeypatch.setattr(device, "__file__", str(hanging))
+    sound = probe(timeout=0.2)
     assert not sound.usable
     assert "did not answer" in sound.reason

@@ -31,7 +31,8 @@ def take(index: int, setting: Setting = BASELINE, **changes: object) -> Take:
     measurements = Measurements(1.0 + index, 2.0, 0.5, device="cpu", ops_ratio=0.5)
     made = Take(
         f"{index:032x}",
-        f"2026-11-21T10:00:{index:02d}.000+00:00",
+        # Long before today, whatever a machine takes for that: a take that fails is made then.
+        f"2001-11-21T10:00:{index:02d}.000+00:00",
         f"Sentence {index}.",
         "slt",
         setting,

@@ -1,0 +1,46 @@
+"""The engine of a window, held where a test wants it: what is to happen in the middle of a job then does, however fast
+or slow the machine is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from engine.messages import Event
+from tests.engine.recorder import PATIENCE_SECONDS
+
+
+class Posts:
+    """What a window's engine posts comes by here."""
+
+    def __init__(self) -> None:
+        self._kind: type[Event] = Event
+        self._left = 0
+        self._free = threading.Event()
+        self._free.set()
+
+    def to(self, window: Callable[[Event], None]) -> Callable[[Event], None]:
+        """What to give to an engine, to have its events reach ``window``."""
+
+        def post(event: Event) -> None:
+            window(event)
+            if threading.current_thread().name == "engine":
+                self._hold(event)
+
+        return post
+
+    def hold_at(self, kind: type[Event], number: int = 1) -> None:
+        """Let the engine wait as soon as it has posted ``number`` more events of ``kind``, until :meth:`go_on`."""
+        self._free.clear()
+        self._kind, self._left = kind, number
+
+    def go_on(self) -> None:
+        """Let the engine go on."""
+        self._left = 0
+        self._free.set()
+
+    def _hold(self, event: Event) -> None:
+        if self._left and isinstance(event, self._kind):
+            self._left -= 1
+            if not self._left:
+                assert self._free.wait(PATIENCE_SECONDS)
