@@ -309,4 +309,4 @@ def _spoken(row: str) -> str:
 
 
 def _hertz(frequency: int) -> str:
-    return f"{frequency // 1000}k" if frequency >= 1000 else str(frequency)
+    return f"{frequency // 1000} kHz" if frequency >= 1000 else f"{frequency} Hz"

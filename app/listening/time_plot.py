@@ -23,7 +23,7 @@ class TimePlot(pg.PlotWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.setMenuEnabled(False)
         self.hideButtons()
-        self.getAxis("left").setWidth(3.2 * self.fontMetrics().averageCharWidth() + 8)
+        self.getAxis("left").setWidth(self.fontMetrics().horizontalAdvance("500 Hz") + 8)
         self.image = pg.ImageItem(axisOrder="col-major", autoDownsample=True)
         self.curve = pg.PlotCurveItem()
         self.region = pg.LinearRegionItem(movable=True)

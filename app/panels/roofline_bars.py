@@ -155,7 +155,8 @@ class Waterfall(QWidget):
             painter.drawText(tick, Qt.AlignmentFlag.AlignHCenter, f"{place * 1e3:g}")
             place += spacing
         report = next(one for one in self._reports.values() if one is not None)
-        words = f"ms, {report.ceilings.clock}"
+        # A clock's name says seconds; along the axis there are thousandths of them.
+        words = f"ms ({report.ceilings.clock.replace('seconds', 'time', 1)})"
         line = QRectF(area.left() - 6 * em, area.bottom() + 1.2 * em, area.width() + 12 * em, 1.2 * em)
         painter.drawText(line, Qt.AlignmentFlag.AlignHCenter, words)
 
