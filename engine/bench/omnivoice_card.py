@@ -36,8 +36,9 @@ from engine.measure.roofline.launches import launches
 from engine.measure.roofline.masked_stages import masked_stages
 from engine.measure.timing import paired_ratio
 from engine.models.fused_masked import FusedMasked, MaskedRequest
-from engine.models.graphs import Record, Shelf, record_cuda, with_graphs
+from engine.models.graphs import Record, Shelf, record_cuda
 from engine.models.masked import MaskedWorkings
+from engine.models.masked_graphs import with_graphs
 from engine.models.masked_network import MaskedConfig
 from engine.models.omnivoice.config import FRAME_RATE
 from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs
@@ -53,6 +54,8 @@ STEPS = 32
 TEXT, REFERENCE, SECONDS = 60, 75, 10
 """Tokens of the text, frames of a voice of three seconds, and how long the clip is."""
 NARROW = f"bfloat16{ALL}"
+EXACT_LENGTHS = 1
+"""Bucket of the graphs: all rounds fill in the same canvas, of which nothing has to be padded."""
 GRAPHED = f"+ {NARROW}, CUDA graphs"
 DEFINITION = (
     "Seconds in which a canvas of ten seconds is filled in by eager float32 as upstream runs it, over those with all "
@@ -110,7 +113,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
         OFFICIAL: predictors(plain, exact)[OFFICIAL],
         EXACT: exact.begin,
         f"+ {NARROW}": narrow.begin,
-        GRAPHED: with_graphs(narrow, shelf).begin,
+        GRAPHED: with_graphs(narrow, shelf, EXACT_LENGTHS).begin,
     }
     floors = {EXACT: floor(case, exact, "float32", ceilings)}
     floors[OFFICIAL], floors[f"+ {NARROW}"] = floors[EXACT], floor(case, narrow, "bfloat16", ceilings)
@@ -144,7 +147,7 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
     network = FusedMasked.of(random_network(case.config, case.device), NARROW)
     shelf: Shelf = Shelf(case.record)
     shelf.most = 4
-    graphed, codec = with_graphs(network, shelf), HiggsDecoder(case.decoder).to(case.device).eval()
+    graphed, codec = with_graphs(network, shelf, EXACT_LENGTHS), HiggsDecoder(case.decoder).to(case.device).eval()
     end = min(plan.first_size, case.request.frames)
     seen = case.request.frames if plan.look_ahead is None else min(end + plan.look_ahead, case.request.frames)
 

@@ -7,6 +7,8 @@ are does not depend on it. See :mod:`engine.techniques.frozen_prefix`.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -39,7 +41,22 @@ class FrozenPrefixRun(MaskedRun):
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
         super().__init__(network, request, guidance)
         self._every, self._passes = every, 0
-        self._memory = PrefixMemory(request.prefix)
+        self._memory: PrefixMemory = PrefixMemory(request.prefix)
+
+    @property
+    def memory(self) -> PrefixMemory:
+        """What the layers made of text and reference the last time."""
+        return self._memory
+
+    def rows_of(self, guide: Guide) -> int:
+        return super().rows_of(guide) - self._request.prefix + math.ceil(self._request.prefix / self._every)
+
+    def rows_of_last(self, guide: Guide) -> int:
+        was_whole = (self._passes - 1) % self._every == 0
+        return super().rows_of(guide) - (0 if was_whole else self._request.prefix)
+
+    def begin_block(self) -> None:
+        self._passes = 0
 
     def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
         self._memory.recording = self._is_whole

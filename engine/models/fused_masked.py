@@ -43,6 +43,9 @@ from engine.techniques.precision import ALL
 Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
 
+Wanted = tuple[slice, ...] | tuple[Tensor, ...]
+"""Rows of each branch, counted within it."""
+
 
 @dataclass(frozen=True)
 class MaskedRequest:
@@ -105,6 +108,8 @@ class Rows:
     """(rows, 1, head_width)."""
     sines: Tensor
     """The same; those of a pair's first half are negative."""
+    seen: tuple[Tensor, ...] = ()
+    """Which rows of each branch are attended to, (1, rows) of truth values; without any, all are."""
 
     def wanted(self, first: int, last: int, frames: int) -> tuple[slice, ...]:
         """The rows, within each branch, of the frames from ``first`` to ``last``: the canvas of ``frames`` ends it."""
@@ -201,7 +206,7 @@ class FusedMasked:
         hidden: Tensor,
         projected: tuple[Tensor, Tensor],
         rows: Rows,
-        wanted: tuple[slice, ...],
+        wanted: Wanted,
         memory: Memory | None = None,
     ) -> Tensor:
         """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states behind the final
@@ -228,7 +233,7 @@ class FusedMasked:
         turned: Tensor,
         values: Tensor,
         rows: Rows,
-        wanted: tuple[slice, ...] | None,
+        wanted: Wanted | None,
         extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
     ) -> Tensor:
         """Attention within each branch, of all its rows or only of those ``wanted``: (rows, heads · head_width).
@@ -241,9 +246,14 @@ class FusedMasked:
             seen = keys[part], values[part]
             if extend is not None and number == 0:
                 seen = extend(*seen)
+            grouped, mask = config.heads != config.key_value_heads, rows.seen[number] if rows.seen else None
+            if grouped and mask is not None:
+                # On graphics cards no quick kernel takes both groups and a mask.
+                seen = (one.repeat_interleave(config.heads // config.key_value_heads, dim=1) for one in seen)
+                grouped = False
             branch = (one.transpose(0, 1)[None] for one in (asking, *seen))
-            grouped = config.heads != config.key_value_heads
-            mixed.append(F.scaled_dot_product_attention(*branch, enable_gqa=grouped)[0].transpose(0, 1).flatten(1))
+            taken = F.scaled_dot_product_attention(*branch, attn_mask=mask, enable_gqa=grouped)
+            mixed.append(taken[0].transpose(0, 1).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
     def normed(self, hidden: Tensor, weight: Tensor) -> Tensor:
@@ -285,8 +295,15 @@ class MaskedRun:
         return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
 
     def rows_of(self, guide: Guide) -> int:
-        """How many these are."""
+        """How many these are, of steps on an average."""
         return self.branches(guide).parts[-1].stop
+
+    def rows_of_last(self, guide: Guide) -> int:
+        """How many these were in the last step."""
+        return self.rows_of(guide)
+
+    def begin_block(self) -> None:
+        """The next step is the first one of a block."""
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
@@ -325,7 +342,11 @@ class MaskedRun:
             for before, new in zip(self._prefix_projected, projected, strict=True)
         )
         more = () if self._memory is None else (self._memory,)
-        return self._network.forward(embedded, joined, rows, rows.wanted(first, last, self._request.frames), *more)
+        return self._network.forward(embedded, joined, rows, self.wanted(rows, first, last), *more)
+
+    def wanted(self, rows: Rows, first: int, last: int) -> Wanted:
+        """The rows of each branch of the frames from ``first`` to ``last``."""
+        return rows.wanted(first, last, self._request.frames)
 
 
 def _rows(network: FusedMasked, parts: tuple[slice, ...], positions: Tensor) -> Rows:

@@ -8,11 +8,10 @@ forward cannot be recorded, it runs as it would without, and a note says so.
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -28,9 +27,7 @@ from engine.models.diffusion import Conditioning, DiffusionTransformer
 from engine.models.f5.unett import Conditioning as FlatConditioning
 from engine.models.f5.unett import UNetT
 from engine.models.fused_causal import FusedLayer, FusedTransformer, turn
-from engine.models.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
 from engine.sampling.cache import KeyValueCache
-from engine.sampling.demasking import Guide
 from engine.techniques.graphs import Graphing
 
 WARM_UPS = 3
@@ -431,84 +428,3 @@ class _Step:
         self._positions.copy_(positions)
         self._replay()
         return self._output.clone()
-
-
-# --- Masked -----------------------------------------------------------------------------------------------------------
-class GraphedRun(MaskedRun):
-    """A masked network on one canvas, its steps recordings. Canvases have graphs by their exact shapes: one of them
-    takes as many steps as make recording worth while."""
-
-    def __init__(
-        self, network: FusedMasked, request: MaskedRequest, guidance: float, shelf: Shelf[_DemaskingStep]
-    ) -> None:
-        super().__init__(network, request, guidance)
-        self._shelf = shelf
-
-    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
-        possible = self._possible(guide, first, last)
-        if possible is Guide.REUSED:
-            return super().scores(codes, first, last, guide)
-        key = (
-            "masked",
-            id(self._network),
-            self.rows,
-            codes.shape,
-            self._request.frames,
-            first,
-            last,
-            possible,
-            self._guidance,
-        )
-        found = self._shelf.find(
-            key,
-            lambda: _DemaskingStep(self, codes, first, last, possible, self._shelf.record),
-            f"a step with {self.rows[possible is Guide.BOTH]} rows",
-        )
-        if found is None:
-            return super().scores(codes, first, last, guide)
-        self.operations += self._request.operations(self._network.config, last - first, possible)
-        scores, difference = found.scores(self, codes)
-        if difference is not None:
-            self._difference = (first, last), difference
-        return scores
-
-    def tensors(self) -> Sequence[Tensor]:
-        """What differs from canvas to canvas of the same shape."""
-        tables = (one for rows in (self._guided, self._unguided) for one in _tables(rows))
-        return self._prefix, *self._prefix_projected, *tables
-
-
-def with_graphs(network: FusedMasked, shelf: Shelf[_DemaskingStep]) -> FusedMasked:
-    """``network``, whose steps are recordings."""
-    made = copy.copy(network)
-    made.begin = lambda request, guidance: GraphedRun(network, request, guidance, shelf)
-    return made
-
-
-class _DemaskingStep:
-    """The recording of one step."""
-
-    def __init__(self, run: GraphedRun, codes: Tensor, first: int, last: int, guide: Guide, record: Record) -> None:
-        self._codes = codes.clone()
-        self._static = GraphedRun(run._network, run._request, run._guidance, Shelf())
-        self._owner: GraphedRun | None = None
-        self._take_over(run)
-        self._both = guide is Guide.BOTH
-        self._replay, self._output = record(lambda: MaskedRun.scores(self._static, self._codes, first, last, guide))
-
-    def scores(self, run: GraphedRun, codes: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Scores, and what guidance found where it was computed."""
-        if run is not self._owner:
-            self._take_over(run)
-        self._codes.copy_(codes)
-        self._replay()
-        return self._output, self._static._difference[1].clone() if self._both else None
-
-    def _take_over(self, run: GraphedRun) -> None:
-        self._owner = run
-        for target, source in zip(self._static.tensors(), run.tensors(), strict=True):
-            target.copy_(source)
-
-
-def _tables(rows: Rows) -> tuple[Tensor, ...]:
-    return rows.cosines, rows.sines

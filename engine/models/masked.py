@@ -39,8 +39,9 @@ from engine.models.compiled import COMPILING, compiled_masked, notes_of, warmed
 from engine.models.delivery import Delivery, Joiner
 from engine.models.demasking_progress import DemaskingProgress
 from engine.models.fused_masked import FusedMasked, MaskedRequest, MaskedRun
-from engine.models.graphs import Shelf, with_graphs
+from engine.models.graphs import Shelf
 from engine.models.grid_decoder import GridDecoder
+from engine.models.masked_graphs import with_graphs
 from engine.models.masked_network import MaskedNetwork
 from engine.models.masked_networks import MaskedNetworks
 from engine.models.masked_script import MaskedScript, guide_of
@@ -262,7 +263,7 @@ class MaskedSpeech(ABC):
         graphs, mode = engagement.launching.graphs, engagement.launching.mode
         if graphs is not None:
             self._graphs.bound(graphs)
-            return with_graphs(network, self._graphs)
+            return with_graphs(network, self._graphs, graphs.bucket)
         if mode is None:
             return network
         if self._compiled is None or self._compiled[0] != (network, mode):
@@ -305,6 +306,8 @@ class MaskedSpeech(ABC):
             with enough_memory(self.info.device, f"a canvas of {passage.frames} frames"):
                 if looks_ahead:
                     run = script.begin(request.shortened(min(end + plan.look_ahead, request.frames)))
+                elif place:
+                    run.begin_block()
                 if plan is not None and not pace.playing:
                     # Where the first block was too short to be heard, the next one is awaited as it was.
                     block = replace(block, steps=plan.first_steps)
@@ -369,7 +372,7 @@ class MaskedSpeech(ABC):
         for step in demask(run, canvas, block, script.rules, noise, first_step, guide, observer.check, cut):
             seconds.append(self.clock() - began)
             if script.paced and at_once:
-                pace.stepped(run.rows_of(guide(step)), seconds[-1])
+                pace.stepped(run.rows_of_last(guide(step)), seconds[-1])
             progress.tell(replace(block, steps=steps), step - first_step, seconds[-1])
             began = self.clock()
         devices.synchronise(self._device)

@@ -1,7 +1,7 @@
 """Blockwise streaming of masked models: the canvas is filled in block by block from its beginning, and heard so.
 
-The whole canvas passes the network at every step, with everything behind the block still masked; only frames of the
-block may be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later
+The canvas passes the network at every step, with everything behind the block still masked; only frames of the block may
+be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later
 ones take as many as the audio that is already there leaves time for, so that playback never has to wait; one that turns
 out too slow is cut short while it runs (:mod:`engine.models.pacing`). A machine on which not even the fewest steps fit
 lets playback pause, and the take says so.
@@ -13,6 +13,11 @@ steps, or as many as would fit if a step lasted a time that is given (``step_tim
 Which codes are committed when is another process than upstream's, which fills in the first codebook of the whole clip
 before any deeper one; so what is said differs, and has to be judged. Looking ahead no further than some frames saves
 time in addition and is an approximation: the network sees a shorter clip than it speaks.
+
+Text and reference are most of the rows of a step. They are computed at the first step of a block and at every n-th from
+there, and the block attends in between to what they were: an experiment that nobody has published
+(:mod:`engine.techniques.frozen_prefix` does so on whole canvases). CUDA graphs and compiled code are of whole passes:
+with them, text and reference are computed at every step.
 
 The defaults are what was measured with the bundled model (``resources/docs/omnivoice.md``), whose words come through as
 well as on the whole canvas. omnivoice-fast has 32 frames in 8 steps first, and shows all.
@@ -48,6 +53,8 @@ class Blockwise:
     """Where they do not: how long a step is taken to last, so that they have as many as then fit; 0: all."""
     look_ahead: int | None
     """How many frames behind a block the network sees; ``None``: all."""
+    text_every: int
+    """Text and reference are computed at every so many-th step of a block."""
 
     @classmethod
     def of(cls, knobs: Values) -> Blockwise:
@@ -61,6 +68,7 @@ class Blockwise:
             bool(knobs["adaptive"]),
             float(knobs["step_time"]) / 1000,
             ahead or None,
+            int(knobs["text_every"]),
         )
 
 
@@ -161,6 +169,17 @@ TECHNIQUE = Technique(
             unit="frames",
             minimum=0,
             maximum=500,
+            whole=True,
+        ),
+        Number(
+            "text_every",
+            "Text and reference (experiment)",
+            "They are computed at the first step of a block and at every n-th from there, which is faster and an "
+            "approximation; 1 computes them at every step.",
+            default=4,
+            symbol="n",
+            minimum=1,
+            maximum=64,
             whole=True,
         ),
     ),

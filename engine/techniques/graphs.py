@@ -75,8 +75,8 @@ TECHNIQUE = Technique(
         Number(
             "bucket",
             "Length bucket",
-            "Lengths are rounded up to multiples of this, so that passages share graphs; what is padded is masked. 1 "
-            "records every length by itself, without a mask. Masked models always do.",
+            "Lengths are rounded up to multiples of this, so that passages and blocks share graphs; what is padded is "
+            "masked. 1 records every length by itself, without a mask.",
             default=64,
             unit="frames",
             minimum=1,

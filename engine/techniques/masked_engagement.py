@@ -21,6 +21,11 @@ from engine.techniques import (
 from engine.techniques.blockwise import Blockwise
 from engine.techniques.launching import PLAIN, Launching, launching
 
+TEXT_KEPT = (
+    "Text and reference were computed at the first and every {}th step of a block only, which is an approximation that "
+    "nobody has published yet."
+)
+TEXT_COMPUTED = "Text and reference were computed at every step: CUDA graphs and compiled code are of whole passes."
 NO_GUIDANCE = "No guidance: the model speaks less clearly and less like the voice without it."
 
 
@@ -61,7 +66,12 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
     stride = _knobs(setting, guidance_stride.NAME)
     interval = _knobs(setting, guidance_interval.NAME)
     blocks, frozen = _knobs(setting, blockwise.NAME), _knobs(setting, frozen_prefix.NAME)
-    notes = (*remarks(setting, options), *fallen_back, *([] if options["guidance"] else [NO_GUIDANCE]))
+    plan, launched = None if blocks is None else Blockwise.of(blocks), launching(info, setting)
+    every = 1 if frozen is None else int(frozen["every"])
+    notes = [*remarks(setting, options), *fallen_back, *([] if options["guidance"] else [NO_GUIDANCE])]
+    if plan is not None and frozen is None and plan.text_every > 1:
+        every = plan.text_every if launched == PLAIN else 1
+        notes.append(TEXT_COMPUTED if every == 1 else TEXT_KEPT.format(every))
     return MaskedEngagement(
         options,
         reference,
@@ -69,10 +79,10 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
         None if interval is None else int(interval["steps"]),
         1 if stride is None else int(stride["every"]),
         stride is not None and stride["between"] == guidance_stride.REUSE,
-        1 if frozen is None else int(frozen["every"]),
-        None if blocks is None else Blockwise.of(blocks),
-        notes,
-        launching(info, setting),
+        every,
+        plan,
+        tuple(notes),
+        launched,
     )
 
 

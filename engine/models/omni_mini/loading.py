@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from engine.errors import CheckpointError
 from engine.models.checkpoints import fingerprint
+from engine.models.masked_networks import offered
 from engine.models.omni_mini.adapter import OmniMiniSpeech
 from engine.models.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.omni_mini.config import SAMPLE_RATE
 from engine.models.omni_mini.front_end import OmniMiniFrontEnd
 from engine.models.order import Order
-from engine.models.precision import offered
 
 PHONES = "phones"
 """Name of its text front end."""

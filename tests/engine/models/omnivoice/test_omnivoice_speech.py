@@ -138,7 +138,14 @@ def test_a_voice_is_continued_and_encoded_once(
 @pytest.mark.parametrize("ahead", [0, 20])
 def test_blocks_are_heard_as_they_come_and_sound_as_at_once(model: OmniVoiceSpeech, ahead: int) -> None:
     plan = engaged(
-        "blockwise", block=16, first_block=16, first_steps=2, later_steps=3, adaptive=False, look_ahead=ahead
+        "blockwise",
+        block=16,
+        first_block=16,
+        first_steps=2,
+        later_steps=3,
+        adaptive=False,
+        look_ahead=ahead,
+        text_every=1,
     )
     pieces, synthesis = pieces_of(model, LONG, setting(plan))
     trace, measured = synthesis.trace.demasking, synthesis.measurements
@@ -163,7 +170,7 @@ def test_blocks_are_heard_as_they_come_and_sound_as_at_once(model: OmniVoiceSpee
 
 def test_one_block_in_as_many_steps_is_the_whole_canvas(model: OmniVoiceSpeech) -> None:
     whole = spoken(model, setting())
-    plan = engaged("blockwise", block=250, first_block=250, first_steps=6, later_steps=6, adaptive=False)
+    plan = engaged("blockwise", block=250, first_block=250, first_steps=6, later_steps=6, adaptive=False, text_every=1)
     blocks = spoken(model, setting(plan))
     first, second = whole.trace.demasking.passages[0], blocks.trace.demasking.passages[0]
     assert np.array_equal(first.codes, second.codes)
@@ -239,6 +246,42 @@ def test_text_and_reference_are_left_out_as_asked(model: OmniVoiceSpeech) -> Non
     assert any("not computed at every step" in note for note in synthesis.notes)
     both = setting(engaged("frozen_prefix"), engaged("blockwise", block=16), engaged("guidance_stride"))
     assert len(spoken(model, both).samples) > 1000
+
+
+def test_blocks_compute_text_and_reference_at_their_first_step_and_every_nth(
+    model: OmniVoiceSpeech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[int] = []
+    scores = MaskedRun.scores
+
+    def followed(self: MaskedRun, *given: object) -> torch.Tensor:
+        found = scores(self, *given)
+        rows.append(self.rows_of_last(given[-1]) - 2 * self._request.frames)
+        return found
+
+    monkeypatch.setattr(MaskedRun, "scores", followed)
+    knobs = {"block": 16, "first_block": 16, "first_steps": 2, "later_steps": 5, "adaptive": False}
+    for look_ahead in (0, 16):
+        rows.clear()
+        synthesis = spoken(model, setting(engaged("blockwise", **knobs, look_ahead=look_ahead)), LONG)
+        prefix, blocks = rows[0], synthesis.trace.demasking.passages[0].blocks
+        assert prefix > 10 and len(blocks) > 2
+        steps = [prefix if step % 4 == 0 else 0 for block in blocks for step in range(block.steps)]
+        assert rows == steps
+        assert any("at the first and every 4th step of a block only" in note for note in synthesis.notes)
+    every = spoken(model, setting(engaged("blockwise", **knobs, text_every=1)), LONG)
+    assert not any("every 4th step" in note for note in every.notes)
+    assert every.measurements.ops_ratio > synthesis.measurements.ops_ratio
+    frozen = engage(model.info, setting(engaged("blockwise"), engaged("frozen_prefix", every=3)))
+    assert frozen.prefix_every == 3, "the technique of that name decides"
+
+
+def test_graphs_and_compiled_code_compute_text_and_reference_at_every_step(model: OmniVoiceSpeech) -> None:
+    info = replace(model.info, lacking=())
+    for other in ("graphs", "compilation"):
+        engagement = engage(info, setting(engaged("blockwise"), Engaged(other)))
+        assert engagement.prefix_every == 1
+        assert any("were computed at every step: CUDA graphs" in note for note in engagement.notes)
 
 
 def test_no_guidance_runs_one_branch_and_says_so(model: OmniVoiceSpeech) -> None:
