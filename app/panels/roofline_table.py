@@ -31,9 +31,8 @@ def head_of(phase: Phase) -> str:
     if phase.whole_seconds is not None:
         parts.append(f"{phase.whole_seconds * 1e3:.3g} ms each")
     launches = f"{phase.launches:.0f} launches each"
-    if phase.layer_launches:
-        fewest, most = min(phase.layer_launches), max(phase.layer_launches)
-        launches += f" ({fewest} a layer)" if fewest == most else f" ({fewest} to {most} a layer)"
+    if phase.launches_by_layer:
+        launches += f" ({phase.launches_by_layer})"
     parts.append(launches)
     if phase.graphed:
         parts.append("as a CUDA graph")

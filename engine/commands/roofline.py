@@ -140,10 +140,7 @@ def _shown(report: RooflineReport) -> list[str]:
 
 def _headline(phase: Phase) -> str:
     measured = "" if phase.whole_seconds is None else f", {phase.whole_seconds * 1e3:.3g} ms each"
-    layers = ""
-    if phase.layer_launches:
-        fewest, most = min(phase.layer_launches), max(phase.layer_launches)
-        layers = f", {fewest} a layer" if fewest == most else f", {fewest} to {most} a layer"
+    layers = f" ({phase.launches_by_layer})" if phase.launches_by_layer else ""
     graph = ", as a CUDA graph" if phase.graphed else ""
     launches = f", {phase.launches:.0f} launches each{layers}{graph}"
     return f"{phase.title}: {phase.forwards:g} × ({phase.shape}){measured}{launches}"

@@ -28,7 +28,7 @@ def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFi
     assert cli.main(["roofline", "--published", "--csv", str(table)]) == 0
     out = capsys.readouterr().out
     for said in (
-        "1728 launches each, 61 a layer",
+        "1728 launches each (61 a layer)",
         "10.15",
         "0.3224",
         "The floor is 23.9 ms; 55,296 launches take 608 ms",
@@ -50,7 +50,9 @@ def test_a_setting_is_measured_and_compared(
         for made in (data, data["baseline"])
     ]
     assert forwards == [2, 4]
-    assert data["measured_seconds"] > data["floor_seconds"] * 0.2
+    # How much longer than the floor it takes depends on the machine, whose ceilings these are not.
+    assert data["measured_seconds"] > 0 and data["baseline"]["measured_seconds"] > 0
+    assert 0 < data["floor_seconds"] < data["baseline"]["floor_seconds"]
     assert {one["bound"] for one in data["components"] if one["component"] != "rest"} <= {"compute", "memory", "launch"}
     assert json.loads(trace.read_bytes())["traceEvents"]
 

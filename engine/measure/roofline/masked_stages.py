@@ -22,6 +22,7 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
+from engine.models.frozen_prefix import FrozenPrefixRun
 from engine.models.fused_masked import FusedLayer, MaskedRun, Rows, rotated
 from engine.models.masked import MaskedWorkings
 from engine.models.masked_script import guide_of
@@ -30,13 +31,17 @@ from engine.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
 """By how a step is guided, as people call it where there are several kinds."""
+KEPT = ", text and reference kept"
+"""Added where only the canvas is computed."""
+ALWAYS_KEPT = 2**31
+"""As every so many-th pass: text and reference are computed by the first one only."""
 
 
 def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
     """``works`` as stages."""
     config, request = works.network.config, works.request
     steps = _steps(works)
-    block = works.blocks[len(works.blocks) // 2]
+    block = works.blocks[measured_block(works)]
     plan = works.engagement.blocks
     if plan is not None and plan.look_ahead is not None:
         request = request.shortened(min(block.end + plan.look_ahead, request.frames))
@@ -51,11 +56,16 @@ def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
         shape=f"{request.prefix} rows before the canvas",
     )
     stages = [conditioning]
-    for guide, forwards in steps.items():
-        stepping = _Stepping(works, run, canvas, block, guide, request.frames)
-        title = "Steps" if len(steps) == 1 else TITLES[guide]
+    guides = {guide for guide, _ in steps}
+    for (guide, kept), forwards in steps.items():
+        begun = run
+        if kept:
+            begun = FrozenPrefixRun(works.network, request, works.rules.guidance, ALWAYS_KEPT)
+        stepping = _Stepping(works, begun, canvas, block, guide, request.frames)
+        title = "Steps" if len(guides) == 1 else TITLES[guide]
         name = {Guide.BOTH: "evaluation", Guide.REUSED: "reused", Guide.ALONE: "unguided"}[guide]
-        stages.append(stepping.stage(name if len(steps) > 1 else "evaluation", title, forwards))
+        name = name if len(guides) > 1 else "evaluation"
+        stages.append(stepping.stage(f"{name}-kept" if kept else name, f"{title}{KEPT if kept else ''}", forwards))
     codes = torch.zeros_like(canvas.codes)
     shape = f"{works.audio_seconds:.1f} s of audio" + (f", in {len(works.blocks)} blocks" if plan else "")
     stages.append(
@@ -64,15 +74,21 @@ def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def _steps(works: MaskedWorkings) -> dict[Guide, int]:
-    """How many steps there are of each kind."""
-    found: dict[Guide, int] = {}
+def measured_block(works: MaskedWorkings) -> int:
+    """The block, from 0, whose steps stand for those of all: the one in the middle."""
+    return len(works.blocks) // 2
+
+
+def _steps(works: MaskedWorkings) -> dict[tuple[Guide, bool], int]:
+    """How many steps there are of each kind: how they are guided, and whether text and reference are kept."""
+    found: dict[tuple[Guide, bool], int] = {}
     codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
     for block in works.blocks:
         for step, count in enumerate(commit_counts(codebooks * block.frames, block.steps, works.rules.shift)):
             if count:
                 guide = Guide.ALONE if alone else guide_of(works.engagement, step)
-                found[guide] = found.get(guide, 0) + 1
+                kind = guide, step % works.engagement.prefix_every != 0
+                found[kind] = found.get(kind, 0) + 1
     return found
 
 
@@ -95,7 +111,14 @@ class _Stepping:
         # Guidance can be used again only once there has been some.
         run.scores(canvas.codes, block.start, block.end, Guide.BOTH)
         self._scores = run.scores(canvas.codes, block.start, block.end, guide)
-        self._rows: Rows = run.branches(guide)
+        kept = isinstance(run, FrozenPrefixRun)
+        prefix = run.rows[0] - frames
+        self._rows: Rows = run.branches(guide).behind(prefix) if kept else run.branches(guide)
+        self._extend = run.memory if kept else None
+        self._seen = tuple(
+            part.stop - part.start + (prefix if kept and number == 0 else 0)
+            for number, part in enumerate(self._rows.parts)
+        )
         generator = torch.Generator().manual_seed(0)
 
         def noise(*shape: int, like: Tensor = network.like) -> Tensor:
@@ -129,10 +152,9 @@ class _Stepping:
         ) + Work(0, (depth - 1) * weight * 3 * config.hidden * config.feed_forward)
         attended = sum(
             (
-                counts.attention(1, part.stop - part.start, queries, keys, activation) * ((depth - 1) / depth)
-                + counts.attention(1, self._block.frames, queries, keys, activation, part.stop - part.start)
-                * (1 / depth)
-                for part in self._rows.parts
+                counts.attention(1, part.stop - part.start, queries, keys, activation, seen) * ((depth - 1) / depth)
+                + counts.attention(1, self._block.frames, queries, keys, activation, seen) * (1 / depth)
+                for part, seen in zip(self._rows.parts, self._seen, strict=True)
             ),
             Work(),
         )
@@ -194,7 +216,7 @@ class _Stepping:
         entering = self._canvas_rows if index == 0 else self._hidden
         leaving = self._taken if is_last else self._hidden
         normed = network.normed(leaving, layer.feed_forward_norm)
-        attend = partial(self._attend, self._spans if is_last else None)
+        attend = partial(self._attend, self._spans if is_last else None, index)
         return (
             (PROJECTIONS, partial(self._project, entering, index)),
             (ATTENTION, attend),
@@ -209,8 +231,9 @@ class _Stepping:
         self._network.project(hidden, layer)
         rotated(self._turned, self._rows)
 
-    def _attend(self, wanted: tuple[slice, ...] | None) -> Tensor:
-        return self._network.attended(self._turned, self._projected[1], self._rows, wanted)
+    def _attend(self, wanted: tuple[slice, ...] | None, layer: int) -> Tensor:
+        extend = None if self._extend is None else partial(self._extend, layer)
+        return self._network.attended(self._turned, self._projected[1], self._rows, wanted, extend)
 
 
 def _expand(layer: FusedLayer, normed: Tensor) -> Tensor:

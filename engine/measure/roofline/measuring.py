@@ -17,12 +17,12 @@ from engine.measure.roofline.clock import ROUNDS, Clock, Stage
 from engine.measure.roofline.flow_stages import flow_stages
 from engine.measure.roofline.language_stages import language_stages
 from engine.measure.roofline.launches import write_chrome_trace
-from engine.measure.roofline.masked_stages import masked_stages
+from engine.measure.roofline.masked_stages import masked_stages, measured_block
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.models.flow import FlowSpeech
 from engine.models.language import LanguageSpeech
-from engine.models.masked import MaskedSpeech
+from engine.models.masked import MaskedSpeech, MaskedWorkings
 from engine.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.launching import Launching
@@ -120,7 +120,7 @@ def _taken_apart(subject: Subject, check: Callable[[], None]) -> _Parts:
         return _Parts(stages, works.request.embedded.device, seconds, notes, works.engagement.launching)
     if isinstance(model, MaskedSpeech):
         works = model.workings(utterance.text, utterance.voice, subject.setting, check)
-        notes = (*works.engagement.notes, *_first_of(works.passages))
+        notes = (*works.engagement.notes, *_first_of(works.passages), *_block_of(works))
         stages, launching = masked_stages(works), works.engagement.launching
         return _Parts(stages, works.network.device, works.audio_seconds, notes, launching)
     raise SettingError(f"{model.info.title} cannot be taken apart into components.")
@@ -139,6 +139,16 @@ def _launched(parts: _Parts) -> tuple[Stage, ...]:
 
 def _first_of(passages: int) -> tuple[str, ...]:
     return () if passages == 1 else (f"Measured on the first of {passages} passages.",)
+
+
+def _block_of(works: MaskedWorkings) -> tuple[str, ...]:
+    plan, blocks = works.engagement.blocks, len(works.blocks)
+    if plan is None or blocks == 1:
+        return ()
+    sees = "" if plan.look_ahead is None else "; earlier ones see less of the canvas, later ones more"
+    most = ", the most that each may take," if plan.adaptive or plan.step_seconds else ""
+    steps = sum(block.steps for block in works.blocks)
+    return (f"All {steps} steps{most} were measured on block {measured_block(works) + 1} of {blocks}{sees}.",)
 
 
 def _one_of_each(stages: tuple[Stage, ...]) -> Callable[[], None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -126,6 +127,15 @@ class Phase:
     rest_range: tuple[float, float] | None = None
     """Between what the rest of one forward lies: the 95 % interval of its median, the whole and the components of the
     same round compared; ``None`` where there were too few rounds to tell."""
+
+    @property
+    def launches_by_layer(self) -> str:
+        """What each layer starts, in words, such as ``14 a layer`` or ``12, 6 × 14, 15 by layer``; ``""`` where that
+        was not looked at."""
+        if len(set(self.layer_launches)) <= 1:
+            return f"{self.layer_launches[0]} a layer" if self.layer_launches else ""
+        runs = ((count, len(list(same))) for count, same in itertools.groupby(self.layer_launches))
+        return ", ".join(f"{layers} × {count}" if layers > 1 else str(count) for count, layers in runs) + " by layer"
 
     @property
     def seconds(self) -> float:

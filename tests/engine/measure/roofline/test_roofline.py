@@ -162,8 +162,9 @@ def test_this_machine_has_ceilings(monkeypatch):
     monkeypatch.setitem(benchmarks.COPIED, "cpu", 2**22)
     measured = benchmarks.measure(CPU)
     assert measured.device and measured.threads == torch.get_num_threads()
-    assert measured.operations["float32"] > 1e8 and measured.bytes["float32"] > 1e8
-    assert 1e-8 < measured.launch_seconds < 1e-3
+    # Orders of magnitude only, for a unit that was mistaken: how fast the machine is, and how busy, is not known.
+    assert measured.operations["float32"] > 1e6 and measured.bytes["float32"] > 1e6
+    assert 1e-9 < measured.launch_seconds < 0.1
     assert Ceilings.from_json(json.loads(json.dumps(measured.to_json()))) == measured
 
 
@@ -309,6 +310,17 @@ def test_what_follows_from_a_measurement():
     assert rest.seconds == pytest.approx(0.05 - (0.16 + 0.008) / 4)
     assert rest.launches == pytest.approx(7 - 2 * 3)
     assert rest.bound(made.ceilings) == "" and rest.ratio(made.ceilings) is None
+
+
+def test_launches_by_layer_are_said_of_every_layer():
+    said = {
+        (): "",
+        (14, 14, 14): "14 a layer",
+        (12, 14, 14, 14, 15): "12, 3 × 14, 15 by layer",
+        (9, 8): "9, 8 by layer",
+    }
+    for layers, words in said.items():
+        assert Phase("evaluation", "Evaluations", 1, (), layer_launches=layers).launches_by_layer == words
 
 
 def test_a_rest_that_is_no_time_bounds_nothing():
@@ -493,3 +505,44 @@ def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
     assert (guided.title, unguided.title) == ("Guided steps", "Unguided steps")
     assert guided.forwards == 2 and unguided.forwards == 4
     assert guided.components[1].work.operations > unguided.components[1].work.operations
+
+
+def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_path):
+    model, setting = masked_model(tmp_path)
+    kept = setting.with_technique(Engaged("frozen_prefix", Values(every=3)))
+    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
+    made = measure_roofline(Subject(model, utterance, kept), SilentObserver(), rounds=1)
+    whole, short = made.phases[1:3]
+    assert (whole.title, short.title) == ("Steps", "Steps, text and reference kept")
+    assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
+    works = model.workings(utterance.text, utterance.voice, kept)
+    prefix, frames, config = works.request.prefix, works.request.frames, works.network.config.transformer
+    assert prefix > 10
+    by_name = [{one.name: one.work.operations for one in phase.components} for phase in (whole, short)]
+    assert by_name[0][HEAD] == by_name[1][HEAD]
+    # Products of a layer are over fewer rows; the canvas attends to the text all the same.
+    last, others = frames * 2, config.layers - 1
+    rows = ((prefix + 2 * frames) * others + last) / (2 * frames * others + last)
+    assert by_name[0][FEED_FORWARD] / by_name[1][FEED_FORWARD] == pytest.approx(rows)
+    columns = 4 * config.heads * config.head_width
+    assert by_name[1][ATTENTION] == pytest.approx(columns * frames * (prefix + 2 * frames))
+    assert short.layer_launches and all(one.seconds is not None for one in short.components)
+
+
+def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
+    model, setting = masked_model(tmp_path)
+    knobs = Values(block=16, first_block=16, first_steps=2, later_steps=4, look_ahead=16)
+    utterance = Utterance(" ".join([OMNIVOICE_TEXT] * 3), voice("", "OmniVoice"))
+    blocks = setting.with_technique(Engaged("blockwise", knobs)).with_technique(Engaged("frozen_prefix"))
+    made = measure_roofline(Subject(model, utterance, blocks), SilentObserver(), rounds=1)
+    count = len(model.workings(utterance.text, utterance.voice, blocks).blocks)
+    steps = 2 + 4 * (count - 1)
+    (note,) = (one for one in made.notes if "were measured on block" in one)
+    assert note.startswith(f"All {steps} steps, the most that each may take, were measured on block {count // 2 + 1}")
+    whole, short = made.phases[1:3]
+    assert (whole.forwards, short.forwards) == (count, steps - count), "each block begins with a whole step"
+    assert not any("were measured on block" in one for one in measured_plainly(model, setting, utterance).notes)
+
+
+def measured_plainly(model, setting: Setting, utterance: Utterance) -> RooflineReport:
+    return measure_roofline(Subject(model, utterance, setting), SilentObserver(), rounds=1)
