@@ -35,7 +35,7 @@ from engine.measure.memory import PeakMemory
 from engine.measure.roofline.launches import launches
 from engine.measure.timing import interval, paired_ratio, running_order
 from engine.measure.verdicts import ORIGINAL
-from engine.models.base import Voice, whole
+from engine.models.base import ModelInfo, Voice, whole
 from engine.models.catalogue import harvard_sentences
 from engine.models.fused_masked import FusedMasked
 from engine.models.masked import MaskedSpeech
@@ -45,8 +45,10 @@ from engine.sampling.demasking import Guide
 from engine.setting import Engaged, Setting
 from engine.techniques import (
     blockwise,
+    compilation,
     fewer_steps,
     frozen_prefix,
+    graphs,
     guidance_interval,
     guidance_stride,
     precision,
@@ -56,6 +58,8 @@ from engine.techniques import (
 NAME = "omnivoice"
 PRECISIONS = tuple(f"+ {name}" for name in precision.PRECISIONS)
 SENTENCEWISE = "exact, sentence by sentence"
+TOGETHER = "with all of these together"
+"""Half of the steps, guidance at every second, text and reference at every fourth of them."""
 SETTLED = 10
 """Generations after which memory should not grow any more."""
 DEFINITION = (
@@ -98,7 +102,7 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     device = model.networks.own.device
     rows = []
-    ways = _ways(masked.baseline(arguments), model.info.precisions)
+    ways = _ways(masked.baseline(arguments), model.info)
     memory = []
     if arguments.generations:  # First: what a network of full size leaves behind would hide what grows.
         memory.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
@@ -130,20 +134,31 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
-def _ways(plain: Setting, precisions: tuple[str, ...]) -> dict[str, Setting]:
+def _ways(plain: Setting, info: ModelInfo) -> dict[str, Setting]:
+    """All ways of speaking that the device of the model ``info`` describes has, by their names."""
+
     def with_one(name: str, **knobs: object) -> Setting:
         return plain.with_technique(Engaged(name, Values(knobs)))
 
-    steps = int(plain.options["steps"])
-    narrow = {f"+ {one}": with_one(precision.NAME, precision=one) for one in precisions if one != "float32"}
-    return {
-        OFFICIAL: plain,
-        EXACT: plain,
-        **narrow,
-        f"exact, {max(steps // 2, 1)} steps": with_one(fewer_steps.NAME, steps=max(steps // 2, 1)),
-        f"exact, guided at the first {max(steps // 2, 1)}": with_one(guidance_interval.NAME, steps=max(steps // 2, 1)),
-        "exact, guided at every second": with_one(guidance_stride.NAME),
-        "exact, text and reference at every fourth": with_one(frozen_prefix.NAME),
+    half = max(int(plain.options["steps"]) // 2, 1)
+    narrow = {f"+ {one}": with_one(precision.NAME, precision=one) for one in info.precisions if one != "float32"}
+    fewer, stride = Engaged(fewer_steps.NAME, Values(steps=half)), Engaged(guidance_stride.NAME)
+    kept, lacking = Engaged(frozen_prefix.NAME), dict(info.lacking)
+    # The narrowest float is as a rule the fastest.
+    best = next((name for name in (f"+ bfloat16{precision.ALL}", "+ bfloat16") if name in narrow), EXACT)
+    fastest = narrow.get(best, plain)
+    ways = {OFFICIAL: plain, EXACT: plain, **narrow}
+    if graphs.NAME not in lacking:  # There is a graphics card; on processors compiling takes minutes for little.
+        for name in dict.fromkeys((EXACT, best)):
+            ways[f"{name}, CUDA graphs"] = ways[name].with_technique(Engaged(graphs.NAME))
+        if compilation.NAME not in lacking:
+            ways["exact, torch.compile"] = with_one(compilation.NAME)
+    return ways | {
+        f"exact, {half} steps": plain.with_technique(fewer),
+        f"exact, guided at the first {half}": with_one(guidance_interval.NAME, steps=half),
+        "exact, guided at every second": plain.with_technique(stride),
+        "exact, text and reference at every fourth": plain.with_technique(kept),
+        f"{best}, {TOGETHER}": fastest.with_technique(fewer).with_technique(stride).with_technique(kept),
         SENTENCEWISE: with_one(sentencewise.NAME),
         "exact, blockwise": with_one(blockwise.NAME),
     }
@@ -164,6 +179,9 @@ def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
 def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> dict[str, _Taken]:
     taken = {name: _Taken() for name in ways}
     sentences = harvard_sentences()
+    for name, setting in ways.items():
+        if name != OFFICIAL:
+            model.make_ready(setting, SilentObserver(), voice)
     for number in range(-1, rounds):  # The first is for warming up.
         text = f"{sentences[number % len(sentences)]} {sentences[(number + 1) % len(sentences)]}"
         for name in running_order(tuple(ways), number):
@@ -252,7 +270,7 @@ def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict
             "forwards a second": 1 / taken,
             "speed-up": 1.0 if gain is None else gain.median,
         }
-        if gain is not None:
+        if gain is not None and rounds > 1:  # Of a single round there is no interval.
             row |= {"low": gain.low, "high": gain.high}
         row["launches a forward"] = launches(lambda name=name: forward(name), device)
         rows.append({**row, "largest difference": float((forward(name) - expected).abs().max())})

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine import bench, cli
-from engine.bench import official_masked
+from engine.bench import official_masked, omnivoice
+from engine.models import load_model
 from engine.models.bidirectional import Qwen3Config
+from engine.models.catalogue import entry
+from engine.models.masked import MaskedSpeech
 from engine.models.masked_network import MaskedConfig
+from engine.setting import Setting
+from engine.techniques.engagement import problem
 from tests.engine.small_omni_mini import write_model
 
 pytest.importorskip("transformers")
+FOUND = omnivoice._Taken([1.0], [1.0], [0.0], 1, 1.0)
 SMALL = MaskedConfig(Qwen3Config(32, 2, 4, 2, 16, 48, 1e-6, 1e6), 64, 4, 33)
 
 
@@ -43,6 +51,7 @@ def test_exact_savings_leave_every_code(root: Path, capsys: pytest.CaptureFixtur
         equal, cells = mini["codes equal"].split(" of ")
         assert equal == cells
         assert full["largest difference"] < 1e-3
+        assert {"low", "high"} <= mini.keys() and not {"low", "high"} & full.keys(), "one round has no interval"
     assert report["headline"] == rows[official_masked.EXACT][0]["speed-up"]
 
 
@@ -52,7 +61,7 @@ def test_first_audio_beside_the_whole(root: Path, capsys: pytest.CaptureFixture[
     assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise"]
     (blocks,) = rows["blockwise"]
     assert blocks["first audio p50 (s)"] < blocks["whole p50 (s)"]
-    assert 0 <= blocks["playback waits p50 (s)"] <= blocks["longest (s)"] <= blocks["longest gap (s)"] * 100
+    assert 0 <= blocks["playback waits p50 (s)"] <= blocks["longest (s)"]
     assert rows["whole canvas"][0]["takes that wait"] == "0 of 2"
     assert report["headline"] > 0
 
@@ -86,12 +95,53 @@ def test_techniques_are_added_one_by_one(root: Path, capsys: pytest.CaptureFixtu
     assert full["speed-up"] == mini["speed-up"] == 1
     exact_full, exact = rows[official_masked.EXACT]
     assert exact_full["largest difference"] < 1e-3
+    assert {"low", "high"} <= exact.keys() and not {"low", "high"} & exact_full.keys(), "one round has no interval"
     assert exact["launches a forward"] < mini["launches a forward"]
     assert exact_full["launches a forward"] < full["launches a forward"]
     assert {"exact, 2 steps", "exact, blockwise", "exact, sentence by sentence"} <= rows.keys()
+    together = next(one for name, (one, *_) in rows.items() if name.endswith(omnivoice.TOGETHER))
+    assert together["launches a forward"] <= exact["launches a forward"] + 40
+
+
+@pytest.mark.parametrize("kept_by_each", [0, 24 << 20])
+def test_memory_that_grows_is_seen(
+    root: Path, kept_by_each: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(omnivoice, "SETTLED", 3)
+    monkeypatch.setattr(omnivoice, "_taken", lambda model, ways, *given: dict.fromkeys(ways, FOUND))
+    kept, synthesise = [], MaskedSpeech.synthesise
+
+    def keeping(self: MaskedSpeech, *given: object) -> object:
+        kept.append(np.ones(kept_by_each, np.uint8))
+        return synthesise(self, *given)
+
+    monkeypatch.setattr(MaskedSpeech, "synthesise", keeping)
+    more = ("--full-rounds", "0", "--generations", "8", "--sentences", "0")
+    _, rows = report_of(root, "omnivoice", *more, capsys=capsys)
     (memory,) = (one for name, (one, *_) in rows.items() if "generations of different lengths" in name)
-    assert memory["peak after 4 (MB)"] > 0
-    assert memory["grown since (MB)"] == 0
+    assert memory["grown since (MB)"] == pytest.approx(memory["peak after 8 (MB)"] - memory["peak after 3 (MB)"])
+    leaked = 5 * kept_by_each / 1e6
+    # What takes hold for a moment comes and goes.
+    assert leaked - 60 < memory["grown since (MB)"] < leaked + 60
+
+
+def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
+    model = load_model("omni-mini", folder=str(root), device="cpu")
+    plain = Setting("omni-mini", entry("omni-mini").options_with(steps=8))
+    ways = omnivoice._ways(plain, replace(model.info, precisions=("float32", "bfloat16"), lacking=(("graphs", "No."),)))
+    assert not any("CUDA graphs" in name or "compile" in name for name in ways)
+    on_card = replace(model.info, precisions=("float32", "bfloat16", "bfloat16_all"), lacking=())
+    card = omnivoice._ways(plain, on_card)
+    assert {"+ all exact savings, CUDA graphs", "+ bfloat16_all, CUDA graphs", "exact, torch.compile"} < card.keys()
+    for name, setting in card.items():
+        assert problem(on_card, setting) is None, name
+    together = card[f"+ bfloat16_all, {omnivoice.TOGETHER}"]
+    assert {one.technique for one in together.techniques} == {
+        "precision",
+        "fewer_steps",
+        "guidance_stride",
+        "frozen_prefix",
+    }
 
 
 @pytest.mark.parametrize("name", ["omnivoice", "omnivoice-exact", "omnivoice-first-audio"])
