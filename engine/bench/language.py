@@ -15,16 +15,18 @@ from statistics import median
 from engine.bench import bundled
 from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
-from engine.measure.verdicts import Verdict, Way, verdicts
+from engine.measure.verdicts import VOCODER_ONLY, Verdict, Way, verdicts
 from engine.models import load_model
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.f5.config import SAMPLE_RATE
 from engine.models.language import LanguageSpeech
 from engine.models.vocos import Vocos
 from engine.observers import SilentObserver
 from engine.sampling.autoregressive import Cycle
 from engine.setting import Setting
 
+BUNDLED = "lm-mini"
 AGAIN = "autoregressive, again (A/A)"
 WORD_ERRORS = 0.02
 """By how much the word error rate may be above the baseline's."""
@@ -32,7 +34,7 @@ WORD_ERRORS = 0.02
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
     """The options that these benches have in common."""
-    parser.add_argument("--model", default="lm-mini", help="model of the catalogue (default: %(default)s)")
+    parser.add_argument("--model", default=BUNDLED, help="model of the catalogue (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder with its checkpoint, where it is not in its usual place")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
@@ -48,14 +50,21 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
 
 
 def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
-    """The model that the options name, on as many threads as they say."""
+    """The model that the options name, on as many threads as they say. Raises :class:`engine.errors.PlainError`."""
     import torch
 
+    if arguments.threads < 1 or arguments.sentences < 0:
+        raise SettingError("--threads must be at least 1, and --sentences at least 0; 0 sentences are not judged.")
     torch.set_num_threads(arguments.threads)
     bundled.say(f"Loading {arguments.model} …")
     model = load_model(arguments.model, folder=arguments.folder, device=arguments.device)
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} is no speech language model; choose one of these with --model.")
+    if arguments.sentences and model.info.sample_rate != SAMPLE_RATE:
+        raise SettingError(
+            f"The judge of this bench hears {SAMPLE_RATE} samples a second, but {model.info.title} speaks at "
+            f"{model.info.sample_rate}: give --sentences 0, and judge it in a study."
+        )
     return model
 
 
@@ -157,11 +166,14 @@ def judged(
     wanted."""
     said: dict[str, list[Verdict]] = {}
     if arguments.sentences:
-        vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+        # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
+        own = entry(arguments.model).bundled
+        vocoder = Vocos.load(entry(arguments.model if own else BUNDLED).vocoder_folder)
         spoken = [Way(name, setting) for name, setting in ways.items()]
         sentences = harvard_sentences()[: arguments.sentences]
         for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
-            said.setdefault(verdict.speech, []).append(verdict)
+            if own or verdict.speech != VOCODER_ONLY:
+                said.setdefault(verdict.speech, []).append(verdict)
     return said
 
 

@@ -25,6 +25,10 @@ from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict
 from engine.models.base import DraftWeights, Voice
 from engine.models.catalogue import harvard_sentences
 from engine.models.language import LanguageSpeech
+from engine.sampling.autoregressive import decode
+from engine.sampling.draft_length import AdaptiveLength
+from engine.sampling.speculative import speculate
+from engine.sampling.tokens import Greedy, Uniforms
 from engine.setting import Engaged, Setting
 from engine.techniques import speculative
 from engine.techniques.language_engagement import DRAFT_BY_STUDENT
@@ -32,7 +36,8 @@ from engine.techniques.speculative.planner import predicted_speed_up
 
 NAME = "ssd"
 PLAIN = "autoregressive"
-GREEDY_SENTENCES = 3
+GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
+"""On which, and on how many tokens of each at most, decoding by the likeliest is compared."""
 DEFINITION = (
     "Backbone CPU seconds a token of the engine's optimised autoregressive loop over those of speculative decoding at "
     "this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
@@ -62,7 +67,7 @@ def run(arguments: argparse.Namespace) -> Report:
     others = model.info.drafts[1:] if arguments.all_drafts else ()
     ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
     voice = bundled.speaker(arguments)
-    equal, compared = _greedy_equality(model, ways, voice)
+    equal, compared = _greedy_equality(model, ways[_title(0.0)], voice)
     pace = paced(model, ways, voice, arguments.rounds, bundled.say)
     said = judged(model, ways, arguments)
     rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
@@ -95,18 +100,30 @@ def _title(tolerance: float) -> str:
     return f"SSD, β = {tolerance:g}"
 
 
-def _greedy_equality(model: LanguageSpeech, ways: Mapping[str, Setting], voice: Voice) -> tuple[int, int]:
-    """How many tokens are equal, of how many, where the likeliest token is always taken."""
-    found: list[list[int]] = []
-    for name in (PLAIN, _title(0.0)):
-        setting = replace(ways[name], options=ways[name].options.replace(temperature=0.0))
-        tokens: list[int] = []
-        for text in harvard_sentences()[:GREEDY_SENTENCES]:
-            for _, decoding in model.decodings(text, voice, setting):
-                tokens += [token for cycle in decoding for token in cycle.tokens]
-        found.append(tokens)
-    equal = sum(one == two for one, two in zip(*found, strict=False))
-    return equal, max(map(len, found))
+def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
+    """How many tokens of ``setting``, which drafts, are those of plain decoding, of how many, where the likeliest is
+    always taken, whatever else the model's own sampler may do."""
+    equal = compared = 0
+    for text in harvard_sentences()[:GREEDY_SENTENCES]:
+        works = model.workings(text, voice, setting)
+        target, draft, speculation = works.networks.target, works.networks.draft, works.engagement.speculation
+        request = replace(works.request, maximum=min(works.request.maximum, GREEDY_TOKENS))
+        length = AdaptiveLength(speculation.draft_length) if speculation.adaptive else speculation.draft_length
+        plain = decode(target.tokens, request, Greedy(), Uniforms(0))
+        drafted = speculate(
+            target.tokens,
+            draft.tokens,
+            request,
+            Greedy(),
+            Uniforms(0),
+            draft_length=length,
+            draft_request=works.draft_request,
+            block=speculation.block,
+        )
+        one, two = ([token for cycle in decoding for token in cycle.tokens] for decoding in (plain, drafted))
+        equal += sum(mine == theirs for mine, theirs in zip(one, two, strict=False))
+        compared += max(len(one), len(two))
+    return equal, compared
 
 
 def _rows(

@@ -12,7 +12,10 @@ from engine import bench, cli
 from engine.bench.language import Decoded
 from engine.sampling.autoregressive import Cycle
 from engine.sampling.draft_length import LONGEST
+from tests.engine.export.test_language import with_companions
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
+
+OFFICIAL = "CosyVoice2-0.5B"
 
 
 @pytest.fixture
@@ -59,6 +62,28 @@ def test_a_fixed_draft_length_bounds_the_tokens_of_a_pass(root: Path, capsys: py
     assert len(speculative) == 3
     assert all(1 <= row["tokens a pass"] <= 3 for row in speculative)
     assert any(row["tokens a pass"] > 1 for row in speculative)
+
+
+def test_official_releases_are_timed_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their samplers know no temperature: what is likeliest is compared all the same."""
+    for package in ("onnx", "onnxruntime", "tokenizers"):
+        pytest.importorskip(package)
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    monkeypatch.setattr("engine.bench.ssd.GREEDY_TOKENS", 15)
+    root = with_companions(OFFICIAL, tmp_path / OFFICIAL)
+    report, rows = rows_of(root, "ssd", "--model", OFFICIAL, capsys=capsys)
+    assert report["headline"] == rows["SSD, β = 0.4"]["speed-up"]
+    assert f"greedy at β = 0: {3 * 15} of {3 * 15} tokens equal" in rows
+    assert all(row["acceptance"] > 0 for name, row in rows.items() if name.startswith("SSD"))
+
+
+@pytest.mark.parametrize("wrong", [("--threads", "0"), ("--sentences", "-3"), ("--model", "f5-mini")])
+def test_what_cannot_be_timed_is_said(wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "ssd", "--device", "cpu", "--rounds", "2", *wrong]) == 2
+    said = capsys.readouterr().err
+    assert "must be at least" in said or "is no speech language model" in said
 
 
 def test_students_are_timed_beside_the_whole_model(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
