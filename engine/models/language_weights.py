@@ -9,6 +9,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from engine.errors import CheckpointError
 from engine.models.base import RECOVERED, DraftWeights, ModelInfo, StudentWeights
 from engine.models.checkpoints import fingerprint
 from engine.paths import data_folder
@@ -47,7 +48,7 @@ def find_language_weights(
 ) -> LanguageWeights:
     """Drafts and students in ``drafts`` and ``students`` of ``folders``, the last of these first, that were made from
     the checkpoint with the fingerprint ``base``. ``check`` may raise to cancel. Raises
-    :class:`engine.errors.CheckpointError` where the measurement of layers is damaged."""
+    :class:`CheckpointError` where the measurement of layers is damaged."""
     found: dict[str, list] = {DRAFTS: [], STUDENTS: []}
     foreign = []
     for kind, (name, read) in {DRAFTS: ("draft", _draft), STUDENTS: ("student", _student)}.items():
@@ -64,6 +65,20 @@ def find_language_weights(
     drafts, students = (tuple(filter(None, found[kind])) for kind in (DRAFTS, STUDENTS))
     students = tuple(sorted(students, key=lambda one: not one.recovered))
     return LanguageWeights(drafts, students, tuple(foreign), order)
+
+
+def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> DraftWeights:
+    """What the file ``path`` says of the draft in it. Raises :class:`CheckpointError` where it is none that was made
+    from the checkpoint with the fingerprint ``base``."""
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing; give the file of a draft.")
+    metadata = _metadata(path)
+    draft = _draft(path, metadata, check) if metadata.get("kind") == "draft" else None
+    if draft is None:
+        raise CheckpointError(f"{path} is no draft; give the file that a training of one has written.")
+    if metadata.get("base") != base:
+        raise CheckpointError(f"The draft {path} was made from another checkpoint; train without it, or from that one.")
+    return draft
 
 
 def places(model: str, folder: Path) -> tuple[Path, ...]:

@@ -20,6 +20,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine import files
+from engine.errors import SettingError
 from engine.sampling.tokens import TokenSampler
 from engine.techniques.spade.losses import cross_entropy, divergence
 from engine.techniques.spade.pruning import layer_of
@@ -30,7 +31,7 @@ from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, l
 
 @dataclass(frozen=True)
 class DraftOptions(TokenOptions):
-    """What a run can change."""
+    """What a run can change. Raises :class:`engine.errors.SettingError` for shares that are none."""
 
     lower: int = 2
     """How many of the lowest layers it has; these are trained."""
@@ -42,6 +43,11 @@ class DraftOptions(TokenOptions):
     """Share of one minus the overlap of the two distributions in that rest: what is rejected, as it is."""
     temperature: float = 0.8
     """At which the two are compared: that of the sampler which will compare them."""
+
+    def __post_init__(self) -> None:
+        for name, share in (("cross-entropy", self.spoken_share), ("overlap", self.overlap_share)):
+            if not 0 <= share <= 1:
+                raise SettingError(f"The share of the {name} in the loss must lie between 0 and 1, not at {share:g}.")
 
 
 class DraftRecipe(TokenRecipe):
@@ -60,8 +66,8 @@ class DraftRecipe(TokenRecipe):
         options: DraftOptions = DraftOptions(),
         initial: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``sampler`` is what validation counts the acceptance under. ``initial`` are tensors of an earlier draft to
-        start from, in place of the target's."""
+        """``sampler`` is what validation counts the acceptance under. ``initial`` are tensors of an earlier draft of
+        the same layers to start from, in place of the target's."""
         self._retained = retained_layers(target.transformer.config.layers, options.lower, options.upper)
         self._sampler = sampler
         torch.manual_seed(options.seed)

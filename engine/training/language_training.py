@@ -6,22 +6,25 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from engine import device as devices
 from engine import files
-from engine.errors import Cancelled, TrainingError
+from engine.errors import Cancelled, SettingError, TrainingError
 from engine.knobs import Values
 from engine.models import load_model
 from engine.models.base import Utterance
 from engine.models.catalogue import harvard_sentences, voices
 from engine.models.checkpoints import read_weights
-from engine.models.language_weights import DRAFTS, STUDENTS, own_place, places
+from engine.models.language_weights import DRAFTS, STUDENTS, own_place, places, read_draft
 from engine.setting import Setting
 from engine.techniques.spade.measuring import measure_layers
+from engine.techniques.spade.pruning import require_layers
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from engine.training.draft import DraftOptions, DraftRecipe
 from engine.training.export import PROMPT
@@ -102,8 +105,10 @@ def train_language(job: LanguageTraining, follower: Follower, pace: Pace = PACE)
     follower.status(f"Reading {chosen.title}")
     teacher = read_teacher(job.model, job.folder, follower)
     torch.set_flush_denormal(True)
+    # What cannot be is said before anything is spoken to learn from.
+    options, initial = _options(job, teacher, follower), _initial(job, teacher, follower)
     data = gathered(job, teacher, follower)
-    recipe = _recipe(job, teacher, data, follower)
+    recipe = _recipe(job, teacher, data, options, initial)
     kind = STUDENTS if isinstance(recipe, StudentRecipe) else DRAFTS
     folder = (job.export or own_place(job.model)) / kind
     stages = _Stages(recipe, folder, job, follower)
@@ -158,17 +163,46 @@ def _own_speech(job: LanguageTraining, teacher: Teacher, follower: Follower) -> 
     return kept_tokens(job.work / f"{teacher.base[:8]}-{job.sentences}-{OWN_SPEECH}", speak)
 
 
-def _recipe(job: LanguageTraining, teacher: Teacher, data: TokenData, follower: Follower) -> TokenRecipe:
-    device, rates = devices.choose(job.device), _rates(job, teacher)
+def _options(job: LanguageTraining, teacher: Teacher, follower: Follower) -> DraftOptions | StudentOptions:
+    """Those of the run, complete. Raises :class:`SettingError` for layers that the model has not."""
+    rates, layers = _rates(job, teacher), teacher.network.transformer.config.layers
     options = replace(job.options, matrix_rate=rates.matrices, other_rate=rates.others)
     if isinstance(options, DraftOptions):
-        initial = None if job.initial is None else read_weights(job.initial, follower.check)
-        drafted = replace(options, temperature=teacher.temperature)
-        return DraftRecipe(
-            teacher.network, teacher.base, data, teacher.collate, device, teacher.sampler, drafted, initial
+        return replace(options, temperature=teacher.temperature)
+    if options.retained:
+        return replace(options, retained=require_layers(options.retained, layers))
+    if not 1 <= job.depth <= layers:
+        raise SettingError(f"{teacher.entry.title} has {layers} layers; keep between 1 and {layers}, not {job.depth}.")
+    return replace(options, retained=_record(job, teacher, follower).retained(job.depth))
+
+
+def _initial(job: LanguageTraining, teacher: Teacher, follower: Follower) -> dict[str, Tensor] | None:
+    """The tensors of the draft to start from. Raises :class:`CheckpointError` for one of another checkpoint, and
+    :class:`SettingError` for one of other layers."""
+    if job.initial is None or not isinstance(job.options, DraftOptions):
+        return None
+    lower = min(job.options.lower, teacher.network.transformer.config.layers)
+    draft = read_draft(job.initial, teacher.base, follower.check)
+    if draft.trained != tuple(range(lower)):
+        raise SettingError(
+            f"{job.initial} has learnt in {len(draft.trained)} of the model's layers, not in the {lower} lowest ones; "
+            "train a draft with as many, or start without it."
         )
-    if not options.retained:
-        options = replace(options, retained=_record(job, teacher, follower).retained(job.depth))
+    return read_weights(job.initial, follower.check)
+
+
+def _recipe(
+    job: LanguageTraining,
+    teacher: Teacher,
+    data: TokenData,
+    options: DraftOptions | StudentOptions,
+    initial: Mapping[str, Tensor] | None,
+) -> TokenRecipe:
+    device = devices.choose(job.device)
+    if isinstance(options, DraftOptions):
+        return DraftRecipe(
+            teacher.network, teacher.base, data, teacher.collate, device, teacher.sampler, options, initial
+        )
     return StudentRecipe(teacher.network, teacher.base, data, teacher.collate, device, options)
 
 

@@ -28,7 +28,7 @@ from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, write_tokens
 from engine.training.teachers import read_teacher
 from engine.training.token_recipe import TokenData
-from tests.engine.small_language import CODES, LAYERS, PHONES, write_model
+from tests.engine.small_language import CODES, LAYERS, PHONES, write_draft, write_model, write_student
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow
 
 SENTENCES = 5
@@ -321,3 +321,43 @@ def test_what_cannot_be_trained_is_said(
     with pytest.raises(error, match=words):
         train_language(task, Follower(), QUICK)
     assert not (tmp_path / "work" / CHECKPOINT).exists()
+
+
+class Hurried(Follower):
+    """Fails where anything is spoken to learn from."""
+
+    def progress(self, done: int, total: int) -> None:
+        raise AssertionError("It has begun to speak.")
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "words"),
+    [
+        (StudentOptions, {"depth": 9}, f"LM mini has {LAYERS} layers; keep between 1 and {LAYERS}, not 9"),
+        (StudentOptions, {"depth": 0}, "not 0"),
+        (lambda: StudentOptions(retained=(0, 7)), {}, "some of 0 to 2"),
+        (DraftOptions, {"initial": "nowhere.safetensors"}, r"nowhere\.safetensors is missing"),
+        (DraftOptions, {"initial": "model.safetensors"}, "is no draft"),
+        (DraftOptions, {"initial": "students/student-2-recovered.safetensors"}, "is no draft"),
+        (DraftOptions, {"initial": "drafts/draft-2.safetensors"}, "was made from another checkpoint"),
+        (DraftOptions, {"initial": "drafts/own.safetensors"}, "learnt in 1 of the model's layers, not in the 2 lowest"),
+        (lambda: DraftOptions(lower=1), {"initial": "drafts/own.safetensors"}, "It has begun to speak"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_spoken(
+    root: Path, tmp_path: Path, make: Callable[[], DraftOptions | StudentOptions], change: dict, words: str
+) -> None:
+    write_student(root)
+    write_draft(root).rename(root / "drafts" / "own.safetensors")
+    write_draft(root, base="f" * 64)
+    changes = {name: root / value if name == "initial" else value for name, value in change.items()}
+    common = {"sentences": 400, "folder": str(root), "device": "cpu"}
+    task = LanguageTraining("lm-mini", tmp_path / "work", make(), Budget(steps=1), **common, **changes)
+    with pytest.raises((PlainError, AssertionError), match=words):
+        train_language(task, Hurried(), QUICK)
+
+
+@pytest.mark.parametrize("shares", [{"spoken_share": 7.0}, {"overlap_share": -0.1}, {"spoken_share": float("nan")}])
+def test_shares_of_the_loss_are_shares(shares: dict) -> None:
+    with pytest.raises(SettingError, match="must lie between 0 and 1"):
+        DraftOptions(**shares)
