@@ -27,6 +27,8 @@ from engine.techniques.launching import PLAIN, Launching, launching
 
 SMALLEST_GUIDANCE = 1e-5
 """Below this strength one branch runs; see :mod:`engine.sampling.guidance`."""
+UNEQUAL_GUIDANCE = 0.1
+"""Strengths that differ by no more are taken for equal: the names of weights have two digits."""
 NO_GUIDANCE = (
     "No guidance: without it the CFG-free paper finds a word error rate of 8–9 % instead of 2 %. This is not CFG-free, "
     "which takes weights trained for it."
@@ -89,7 +91,7 @@ def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable]
     belonging = Belonging.of(info.id, fingerprint, info.variant, info.knobs, options)
     table = _table(info, setting, artefacts, belonging)
     computed_in, fallen_back = precision.computed_in(info, setting)
-    notes = (*remarks(setting, options), *fallen_back, *_notes(info, setting, options, weights, table))
+    notes = (*remarks(setting, options), *fallen_back, *_notes(info, setting, reference, options, weights, table))
     return Engagement(
         options,
         reference,
@@ -161,9 +163,21 @@ def _knob(setting: Setting, name: str, knob: str) -> int | float | None:
 
 
 def _notes(
-    info: ModelInfo, setting: Setting, options: Values, weights: WeightSet | None, table: StrategyTable | None
+    info: ModelInfo,
+    setting: Setting,
+    reference: Values,
+    options: Values,
+    weights: WeightSet | None,
+    table: StrategyTable | None,
 ) -> Iterator[str]:
     trained = info.cfg_free_weight
+    if weights is not None and abs(reference["guidance"] - weights.equivalent_guidance) > UNEQUAL_GUIDANCE:
+        strength = f"{weights.equivalent_guidance:.3g}"
+        yield (
+            f"The CFG-free weights stand for guidance {strength}, but the baseline is guided by "
+            f"{reference['guidance']:.3g}: their takes differ by that, too. A fair baseline has guidance "
+            f"{strength}."
+        )
     if trained is not None and setting.options.get("guidance", 0.0) > 0:
         yield (
             f"Guidance is left out: {info.title} is CFG-free (w = {trained:.2f}) and speaks as if guided by "

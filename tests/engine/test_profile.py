@@ -381,7 +381,7 @@ def composed() -> tuple[Setting, StrategyTable]:
     """CFG-free, step pruning, precision and a table that was made for them."""
     free = Engaged("guidance_free", Values(weight=0.5))
     narrow = Engaged("precision", Values(precision="bfloat16"))
-    of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32))
+    of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32, guidance=1.0))
     of = of.with_technique(free).with_technique(narrow).with_technique(Engaged("steps", Values(steps=7)))
     made = StrategyTable.computing(before_calibration(capable(), of).belonging, LAYERS).changed(1, 3, Action.TS)
     return of.with_technique(Engaged("ditreducio", NO_VALUES, made.fingerprint)), made

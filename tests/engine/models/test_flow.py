@@ -203,4 +203,4 @@ def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.Mo
     info = model.look_for_weights()
     assert [one.weight for one in info.weight_sets] == [0.5]
     assert model.info is info
-    assert speak(model, engaging(plain(steps=1), FREE)).notes == ("Read by the test.",)
+    assert speak(model, engaging(plain(steps=1, guidance=1.0), FREE)).notes == ("Read by the test.",)

@@ -157,7 +157,16 @@ def test_on_one_branch_only_temporal_skipping_remains() -> None:
 
 def test_no_guidance_is_not_sold_as_cfg_free() -> None:
     assert engage(info(), setting(guidance=0.0)).notes == (NO_GUIDANCE,)
-    assert engage(info(), setting(free())).notes == ()
+    assert engage(info(), setting(free(), guidance=1.0)).notes == ()
+
+
+def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> None:
+    (note,) = engage(info(), setting(free())).notes
+    assert note.startswith("The CFG-free weights stand for guidance 1, but the baseline is guided by 2:")
+    assert note.endswith("A fair baseline has guidance 1.")
+    assert engage(info(), setting(free(0.67))).notes == (), "two thirds stand for 2"
+    (note,) = engage(info(), setting(free(0.67), guidance=3.0)).notes
+    assert "stand for guidance 2, but the baseline is guided by 3:" in note
 
 
 def test_a_cfg_free_checkpoint_runs_one_branch_and_takes_no_guidance() -> None:
