@@ -100,7 +100,7 @@ def no_latents(audio: Path) -> str:
     )
 
 
-OPTIONS = (
+_SAMPLER = (
     STEPS,
     replace(SPACING, default="uniform", titles=("EPSS where a table exists (not official here)", "Uniform (official)")),
     SWAY,
@@ -140,7 +140,22 @@ OPTIONS = (
     SPEED,
     replace(CROSS_FADE, default=0.16),
 )
-"""The sampler options of this family, as knobs, with the official command line's defaults."""
 
-BUNDLED_OPTIONS = (*OPTIONS, QUICK_START)
-"""Those of the bundled model."""
+OPTIONS = (
+    *_SAMPLER,
+    Number(
+        "disturbance",
+        "Disturbance",
+        "Makes every phone longer or shorter by up to this share, drawn at random but alike for all takes of a text. "
+        "The official code draws anew each time, at 10 %; 0 leaves durations as they are predicted.",
+        default=0.0,
+        unit="%",
+        minimum=0.0,
+        maximum=50.0,
+        step=5.0,
+    ),
+)
+"""The sampler options of the release, as knobs, with the official command line's defaults but for the disturbance."""
+
+BUNDLED_OPTIONS = (*_SAMPLER, QUICK_START)
+"""Those of the bundled model, whose durations are a table's."""

@@ -58,17 +58,18 @@ class OfficialReading:
 
     def __init__(self, front_end: OfficialFrontEnd) -> None:
         self._front_end = front_end
-        self._last: tuple[tuple[MegaPrompt, str, float], MegaPassages] | None = None
+        self._last: tuple[tuple[MegaPrompt, str, Tempo], MegaPassages] | None = None
 
     def __call__(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None]
     ) -> tuple[MegaPrompt, MegaPassages]:
-        audio, speed = Path(voice.audio), float(options["speed"])
+        audio = Path(voice.audio)
+        tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)
         prompt = self._front_end.prompt(audio, check=check)
         # The same recording gives the same object as long as it is not changed.
-        if self._last is None or self._last[0][0] is not prompt or self._last[0][1:] != (text, speed):
-            passages = self._front_end.passages(text, audio, Tempo(stretch=1 / speed), check=check)
-            self._last = (prompt, text, speed), passages
+        if self._last is None or self._last[0][0] is not prompt or self._last[0][1:] != (text, tempo):
+            passages = self._front_end.passages(text, audio, tempo, check=check)
+            self._last = (prompt, text, tempo), passages
         return prompt, self._last[1]
 
 

@@ -19,6 +19,7 @@ from engine.models import catalogue, load_model
 from engine.models.base import Synthesis, Voice, whole
 from engine.models.megatts3 import graphemes
 from engine.models.megatts3.adapter import MegaSpeech
+from engine.models.megatts3.duration_model import DurationModel
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action, StrategyTable
@@ -88,6 +89,27 @@ def test_it_speaks_in_the_voices_of_its_folder(model: MegaSpeech, folder: Path) 
     assert np.array_equal(said.samples, speak(model, released).samples)
     fast = speak(model, released, of=setting(speed=2.0))
     assert len(fast.samples) < len(said.samples)
+
+
+@pytest.mark.slow
+def test_disturbed_durations_are_alike_for_all_takes_of_a_text(
+    model: MegaSpeech, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Random weights predict no length at all, of which nothing can be disturbed.
+    monkeypatch.setattr(DurationModel, "predict", lambda self, heard, phones, tones, check: [61] * phones.shape[1])
+    released = catalogue.voice("some_noise", MODEL, str(folder))
+
+    def phones(**changes: object) -> list[int]:
+        _, made = model._prepare("Another sentence.", released, setting(**changes).options)
+        (passage,) = made.passages
+        return passage.mel2ph[0].tolist()
+
+    plain, disturbed = phones(), phones(disturbance=50.0)
+    assert plain != disturbed, "what was read last is not taken for it"
+    assert phones(similarity=1.0) == plain
+    assert phones(similarity=1.0, disturbance=50.0) == disturbed
+    with pytest.raises(SettingError, match="Disturbance must lie between 0 and 50 %"):
+        speak(model, released, of=setting(disturbance=80.0))
 
 
 @pytest.mark.slow
