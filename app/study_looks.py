@@ -20,7 +20,7 @@ from engine.studies.results import Results
 from engine.studies.search import answer
 from engine.studies.store import DATABASE, RULED_OUT, StudyDamaged
 from engine.studies.study import BASELINE, SEARCH, Study, duration
-from engine.studies.wording import answer_lines, described, reference_lines, search_in, setting_title
+from engine.studies.wording import REFERENCE, answer_lines, described, reference_lines, search_in, setting_title
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Row:
 
     key: str
     title: str
-    setting: Setting
+    setting: Setting | None
+    """``None`` for reference speech, which is no setting."""
     baseline: bool
     finished: int
     total: int | None
@@ -96,6 +97,12 @@ class Look:
     def made(self) -> int:
         """Finished takes."""
         return sum(one.finished for one in self.rows)
+
+    @property
+    def reference(self) -> Row | None:
+        """What the judges make of the reference speech, to stand beside the settings; ``None`` without any."""
+        references = self.results.references if self.results is not None else {}
+        return Row("", REFERENCE, None, False, 0, None, references) if references else None
 
     @property
     def definition(self) -> str:

@@ -6,16 +6,18 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QBrush, QColor, QFont
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
+from app.listening.wording import counted
 from app.study_looks import Look, Row
 from app.theme import Colours
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import LOWER, Metric
-from engine.studies.wording import shown
+from engine.studies.wording import figure_text, shown
 
 Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1
 _MARK, _SETTING, _TAKES = range(3)
+_REFERENCE = "What the same judges make of the reference speech: below that, they can tell no two settings apart"
 _FIXED = (
     ("", "★ the search's answer, ! cannot be run"),
     ("Setting", "What is compared; the baseline is without techniques"),
@@ -31,11 +33,18 @@ class StudyModel(QAbstractTableModel):
         self._colours = colours
         self._rows: tuple[Row, ...] = ()
         self._metrics: tuple[Metric, ...] = ()
+        self._over = ""
+        """What intervals are over, in the singular."""
 
     def show_look(self, look: Look | None) -> None:
         """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
         rows = look.rows if look is not None else ()
-        metrics = shown(look.results) if look is not None and look.results is not None else ()
+        metrics = ()
+        if look is not None and look.results is not None:
+            metrics = shown(look.results)
+            heard = {one.text for takes in look.results.heard.values() for one in takes}
+            self._over = "sentence" if len(heard) != 1 else "voice-seed pair"
+            rows = (*rows, look.reference) if look.reference is not None else rows
         same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
         if same:
             # A take changes a row or two: only these are drawn and sorted anew.
@@ -61,7 +70,7 @@ class StudyModel(QAbstractTableModel):
 
     def row(self, key: str) -> Row | None:
         """The setting called ``key``."""
-        return next((one for one in self._rows if one.key == key), None)
+        return next((one for one in self._rows if one.key == key and one.setting is not None), None)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:
         return 0 if parent.isValid() else len(self._rows)
@@ -113,18 +122,21 @@ class StudyModel(QAbstractTableModel):
         if column == _SETTING:
             return row.title
         if column == _TAKES:
-            return str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
+            takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
+            return takes if row.setting is not None else ""
         return figure_text(self._figure(row, column))
 
     def _explanation(self, row: Row, column: int) -> str:
         if column >= len(_FIXED):
             one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
             if figure is None:
-                return f"{one.title}: not measured yet"
-            return (
-                f"{one.title} {figure.value:.4g}, 95 % interval {figure.low:.4g} to {figure.high:.4g}, n = {figure.n} "
-                f"takes of {figure.clusters} sentence{'' if figure.clusters == 1 else 's'}.\n{one.definition}"
-            )
+                return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
+            interval = f"95 % interval {figure.low:.4g} to {figure.high:.4g}, " if figure.spreads else ""
+            what = "take" if row.setting is not None else "recording"
+            from_what = f"n = {counted(figure.n, what)} of {counted(figure.clusters, self._over)}"
+            return f"{one.title} {figure.value:.4g}, {interval}{from_what}.\n{one.definition}"
+        if row.setting is None:
+            return _REFERENCE
         if row.problem:
             return row.problem
         if row.total is None:
@@ -142,15 +154,6 @@ class StudyModel(QAbstractTableModel):
         # What was not measured comes last when the best is first.
         worst = float("inf") if one.better == LOWER else float("-inf")
         return worst if figure is None else float(figure.value)
-
-
-def figure_text(figure: Estimate | None) -> str:
-    """A figure with its interval."""
-    if figure is None:
-        return "–"
-    if figure.low == figure.high:
-        return f"{figure.value:.4g}"
-    return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
 
 
 class StudyTable(QTableView):

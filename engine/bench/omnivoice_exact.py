@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> Report:
             "weights": arguments.model,
             "way": name,
             "ms a step": 1000 * sum(found) / len(found) / arguments.steps,
-            **_gain(speed_up[name]),
+            **_gain(speed_up[name], arguments.rounds),
             "codes equal": f"{sum(equal[name])} of {cells}",
         }
         for name, found in seconds.items()
@@ -111,10 +111,12 @@ def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:
         taken = sorted(found.seconds[name])[len(found.seconds[name]) // 2]
         difference = float((forward(name).log_softmax(-1) - expected).abs().max())
         row = {"weights": size, "way": name, "ms a step": 1000 * taken}
-        row |= _gain(found.speed_up[name]) if name in found.speed_up else {"speed-up": 1.0}
+        row |= _gain(found.speed_up[name], rounds) if name in found.speed_up else {"speed-up": 1.0}
         rows.append({**row, "largest difference": difference})
     return rows
 
 
-def _gain(found: Interval) -> dict[str, object]:
-    return {"speed-up": found.median, "low": found.low, "high": found.high}
+def _gain(found: Interval, rounds: int) -> dict[str, object]:
+    # Of a single round there is no interval.
+    ends = {"low": found.low, "high": found.high} if rounds > 1 else {}
+    return {"speed-up": found.median, **ends}

@@ -151,12 +151,11 @@ def _status(results: Results) -> Result:
 
 
 def _row(one: SettingResult, results: Results) -> dict[str, object]:
-    from engine.studies.wording import setting_title, shown
+    from engine.studies.wording import figure_text, setting_title, shown
 
     row: dict[str, object] = {"setting": setting_title(one), "takes": one.finished}
     for each in shown(results):
-        figure = one.figures.get(each.name)
-        row[each.label] = None if figure is None else f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
+        row[each.label] = figure_text(one.figures.get(each.name))
     if one.problem:
         row["problem"] = one.problem
     return row

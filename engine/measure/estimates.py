@@ -30,6 +30,11 @@ class Estimate:
     clusters: int
     """How many sentences these are of: what the interval is over."""
 
+    @property
+    def spreads(self) -> bool:
+        """Whether it has an interval: a single sentence gives none, and neither do figures that are all equal."""
+        return self.clusters > 1 and self.low < self.high
+
 
 def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
     """One estimate for each column of (clusters, columns): the statistic over its clusters. ``n`` says from how many

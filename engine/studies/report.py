@@ -11,21 +11,22 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from engine import files
 from engine.errors import StudyError
+from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric, metric
 from engine.studies.drawing import Point, scatter
 from engine.studies.layers import importance
-from engine.studies.results import Heard, Results, SettingResult
+from engine.studies.results import Heard, Results
 from engine.studies.search import answer
 from engine.studies.space import Search
 from engine.studies.store import Store
 from engine.studies.study import duration
-from engine.studies.wording import answer_words, reference_lines, search_in, setting_title, short_title
+from engine.studies.wording import REFERENCE, answer_words, reference_lines, search_in, setting_title, short_title
 from engine.studies.writing import to_toml
 from engine.techniques.spade.record import FILE as LAYERS
 
@@ -80,13 +81,20 @@ def to_csv(results: Results) -> str:
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
     writer.writerow(["setting", "key", "origin", "takes", "problem", *columns, "definition"])
     for one in results.settings:
-        cells: list[object] = []
-        for name in names:
-            figure = one.figures.get(name)
-            cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
+        about = [setting_title(one), one.key, one.origin, one.finished, one.problem]
         definition = json.dumps(one.setting.to_json(), sort_keys=True)
-        writer.writerow([setting_title(one), one.key, one.origin, one.finished, one.problem, *cells, definition])
+        writer.writerow([*about, *_csv_cells(one.figures, names), definition])
+    if results.references:
+        writer.writerow([REFERENCE, "", "reference", "", "", *_csv_cells(results.references, names), ""])
     return text.getvalue()
+
+
+def _csv_cells(figures: Mapping[str, Estimate], names: Sequence[str]) -> list[object]:
+    cells: list[object] = []
+    for name in names:
+        figure = figures.get(name)
+        cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
+    return cells
 
 
 def takes_csv(results: Results) -> str:
@@ -133,7 +141,11 @@ def to_latex(results: Results) -> str:
     ]
     for one in results.settings:
         if one.finished:
-            lines.append(" & ".join([_tex(setting_title(one)), *(_tex_figure(one, each) for each in shown)]) + " \\\\")
+            cells = (_tex_figure(one.figures.get(each.name)) for each in shown)
+            lines.append(" & ".join([_tex(setting_title(one)), *cells]) + " \\\\")
+    if any(each.name in results.references for each in shown):
+        cells = (_tex_figure(results.references.get(each.name)) for each in shown)
+        lines += ["\\midrule", " & ".join([REFERENCE, *cells]) + " \\\\"]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
@@ -146,11 +158,10 @@ def _arrow(one: Metric) -> str:
     return " $\\downarrow$" if one.better == "lower" else " $\\uparrow$"
 
 
-def _tex_figure(one: SettingResult, each: Metric) -> str:
-    figure = one.figures.get(each.name)
+def _tex_figure(figure: Estimate | None) -> str:
     if figure is None:
         return "--"
-    if figure.low == figure.high:
+    if not figure.spreads:
         return f"{figure.value:.3g}"
     return f"{figure.value:.3g} {{\\scriptsize [{figure.low:.3g}, {figure.high:.3g}]}}"
 
@@ -192,6 +203,7 @@ def to_html(results: Results) -> str:
         *_figures(results),
         "<h2>Settings</h2>",
         _table(results),
+        _files(results),
         *_floor(results),
         *_players(results),
         *_definitions(results),
@@ -255,10 +267,13 @@ def _table(results: Results) -> str:
     heads = "".join(f'<th title="{escape(one.definition)}">{escape(one.label)}</th>' for one in shown)
     rows = [f"<tr><th>#</th><th>Setting</th>{heads}<th>Takes</th></tr>"]
     for number, one in enumerate(results.settings, start=1):
-        cells = "".join(f"<td>{_figure(one, each)}</td>" for each in shown)
+        cells = "".join(f"<td>{_figure(one.figures.get(each.name))}</td>" for each in shown)
         title = escape(setting_title(one)) + (f"<br><small>{escape(one.problem)}</small>" if one.problem else "")
         look = ' class="best"' if one.key in best else ""
         rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{one.finished}</td></tr>")
+    if results.references:
+        cells = "".join(f"<td>{_figure(results.references.get(each.name))}</td>" for each in shown)
+        rows.append(f"<tr><td></td><td>{REFERENCE}</td>{cells}<td></td></tr>")
     note = (
         "<p><small>In brackets: 95 % intervals by bootstrap over the sentences. Bold: no other setting is better in "
         "speed and all measures of quality at once. What each column is, is said when it is pointed at.</small></p>"
@@ -266,11 +281,22 @@ def _table(results: Results) -> str:
     return f'<div class="wide"><table>{"".join(rows)}</table></div>{note}'
 
 
-def _figure(one: SettingResult, each: Metric) -> str:
-    figure = one.figures.get(each.name)
+def _files(results: Results) -> str:
+    """The table for other programs, within the page."""
+    links = " and ".join(
+        f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{title}</a>'
+        for name, kind, title, text in (
+            ("results.csv", "text/csv", "CSV", to_csv(results)),
+            ("results.tex", "application/x-tex", "LaTeX", to_latex(results)),
+        )
+    )
+    return f"<p>This table as {links}.</p>"
+
+
+def _figure(figure: Estimate | None) -> str:
     if figure is None:
         return "–"
-    interval = "" if figure.low == figure.high else f" <small>({figure.low:.3g}–{figure.high:.3g})</small>"
+    interval = f" <small>({figure.low:.3g}–{figure.high:.3g})</small>" if figure.spreads else ""
     return f"{figure.value:.4g}{interval}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.knobs import Choice, Knob
+from engine.measure.estimates import Estimate
 from engine.measure.metrics import Metric, metric
 from engine.models import catalogue
 from engine.setting import Engaged, Setting
@@ -15,12 +16,23 @@ from engine.techniques import technique
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
 """Metrics in short tables besides those of judges."""
+REFERENCE = "Reference speech"
+"""What judges make of it stands beside what they make of the settings."""
 
 
 def shown(results: Results) -> tuple[Metric, ...]:
     """The metrics that short tables have: speed, fidelity and what judges said, as far as they were measured."""
     names = [name for name in (*_SHOWN, *VERDICTS) if any(name in one.figures for one in results.settings)]
     return tuple(metric(name) for name in names)
+
+
+def figure_text(figure: Estimate | None) -> str:
+    """A figure with its interval in brackets, where it has one."""
+    if figure is None:
+        return "–"
+    if not figure.spreads:
+        return f"{figure.value:.4g}"
+    return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
 
 
 def search_in(results: Results) -> Search | None:

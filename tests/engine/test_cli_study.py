@@ -138,6 +138,7 @@ def test_a_search_is_answered(tmp_path: Path, file: Path, capsys: pytest.Capture
     assert "The setting with the lowest Ops ratio whose Log-mel distance is at most 1." in out
     assert re.search(r"4 trials were evaluated, of which \d keep to it\.", out)
     assert "of computing" in out
+    assert not re.search(r"\([\d.]+–[\d.]+\)", out), "one sentence has no interval"
     _, out, _ = run(capsys, "status", str(path), "--json")
     assert json.loads(out)["answer"]
     run(capsys, "export", str(path))

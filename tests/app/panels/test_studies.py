@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +17,11 @@ from app.panels.studies_maker import StudyMaker
 from app.study_forms import Bound, Varied
 from app.study_looks import FailedTake, Look, look
 from app.theme import LIGHT
+from engine.measure.evaluation.judges import Verdict
 from engine.models import catalogue
 from engine.setting import Setting
+from engine.studies.store import DATABASE, Store
+from engine.studies.tasks import Refer, Referred
 from tests.engine.studies import small
 
 FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a third."]\n[grid]\nsteps.steps = [2, 3]\n'
@@ -104,6 +109,42 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: Look) -> Non
     assert resets == []
     assert panel.table.texts()[1][2] == f"{more.finished}/3"
     assert panel.table.current == seen.rows[2].key
+
+
+def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: Look) -> None:
+    with Store(seen.folder) as store:
+        verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
+        store.add_reference(Referred(Refer(small.study().utterances[0]), (verdict,), 0.0))
+    with sqlite3.connect(seen.folder / DATABASE) as direct:
+        direct.execute("UPDATE takes SET verdicts = ?", (json.dumps([["words", {"edits": 1.0, "words": 10.0}, ""]]),))
+    direct.close()
+    judged = look(seen.folder, seen.file)
+    show(panel, judged)
+    assert (judged.made, len(judged.rows)) == (4, 3), "it counts as nothing"
+    *_, last = panel.table.texts()
+    assert last[:3] == ["", "Reference speech", ""] and last[-1] == "0.05"
+    model = panel.table.study
+    cells = [model.index(model.rowCount() - 1, column) for column in range(model.columnCount())]
+    tips = [cell.data(Qt.ItemDataRole.ToolTipRole) for cell in cells]
+    assert all("can tell no two settings apart" in tip for tip in tips[:-1])
+    assert tips[-1].startswith("Word error rate 0.05, n = 1 recording of 1 sentence.")
+    panel.table.setCurrentIndex(panel.table.model().index(model.rowCount() - 1, 1))
+    assert not panel.use_button.isEnabled() and not panel.export_button.isEnabled()
+    panel.table.choose(judged.rows[1].key)
+    assert panel.use_button.isEnabled()
+
+
+def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> None:
+    tips = []
+    for name, changes in (("many", {}), ("seeds", {"sentences": ["One sentence."], "seeds": [0, 1]})):
+        folder = tmp_path / f"{name}.study"
+        small.finished(folder, small.study(**changes))
+        show(panel, look(folder, tmp_path / "gone.toml"))
+        model = panel.table.study
+        column = [one.name for one in model.metrics].index("real_time_factor") + 3
+        tips.append(model.index(1, column).data(Qt.ItemDataRole.ToolTipRole))
+    assert "95 % interval" in tips[0] and "n = 3 takes of 3 sentences." in tips[0]
+    assert "n = 2 takes of 2 voice-seed pairs." in tips[1]
 
 
 def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: Look) -> None:

@@ -30,6 +30,13 @@ def test_the_interval_of_a_mean_is_as_wide_as_theory_says() -> None:
     assert found.high - found.low == pytest.approx(width, rel=0.1)
 
 
+def test_a_single_cluster_and_equal_values_spread_over_nothing() -> None:
+    (one,) = estimates(np.array([[3.0]]), "mean", [4])
+    assert (one.low, one.high, one.spreads) == (3.0, 3.0, False)
+    equal, unequal = estimates(np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), "mean", [3, 3])
+    assert not equal.spreads and unequal.spreads
+
+
 def test_columns_do_not_depend_on_their_company() -> None:
     columns = np.random.default_rng(0).random((7, 300))
     for statistic in ("mean", "median"):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 import json
+import re
 import sqlite3
 from pathlib import Path
 from statistics import median
@@ -10,9 +14,12 @@ from statistics import median
 import numpy as np
 import pytest
 
+from engine.measure.evaluation.judges import Verdict
+from engine.studies.report import to_csv, to_html, to_latex
 from engine.studies.results import figures_of, read, to_json
 from engine.studies.store import DATABASE, Store
-from engine.studies.wording import setting_title
+from engine.studies.tasks import Refer, Referred
+from engine.studies.wording import REFERENCE, figure_text, setting_title
 from tests.engine.studies.small import finished, study
 
 
@@ -96,6 +103,18 @@ def test_a_single_sentence_is_resampled_over_its_seeds(tmp_path: Path) -> None:
     figure = read(tmp_path).settings[1].figures["log_mel_distance"]
     assert (figure.n, figure.clusters) == (3, 3)
     assert figure.low < figure.value < figure.high
+    assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", figure_text(figure))
+
+
+def test_a_single_take_has_no_interval(tmp_path: Path) -> None:
+    finished(tmp_path, study(sentences=["One sentence."]))
+    found = read(tmp_path)
+    for one in found.settings:
+        assert one.figures
+        for figure in one.figures.values():
+            assert not figure.spreads and "(" not in figure_text(figure)
+    assert "scriptsize" not in to_latex(found)
+    assert figure_text(None) == "–"
 
 
 def test_some_settings_only(folder: Path) -> None:
@@ -104,6 +123,30 @@ def test_some_settings_only(folder: Path) -> None:
         some = figures_of(store, [found.settings[2].key])
     assert set(some) == {found.settings[0].key, found.settings[2].key}
     assert some[found.settings[2].key] == found.settings[2].figures
+
+
+def test_reference_speech_stands_beside_the_settings(folder: Path) -> None:
+    assert not read(folder).references
+    spoken = study().utterances
+    with Store(folder) as store:
+        for place, one in enumerate(spoken):
+            verdict = Verdict("words", {"edits": float(place == 0), "words": 5.0}, "heard")
+            store.add_reference(Referred(Refer(one), (verdict,), 0.0))
+    found = read(folder)
+    floor = found.references["word_error_rate"]
+    assert (floor.value, floor.n, floor.clusters) == (pytest.approx(1 / 15), 3, 3)
+    *settings, last = csv.DictReader(io.StringIO(to_csv(found)))
+    assert (last["setting"], last["origin"], last["real_time_factor"]) == (REFERENCE, "reference", "")
+    written = [float(last[f"word_error_rate{end}"]) for end in ("", "_low", "_high")]
+    assert written == [floor.value, floor.low, floor.high]
+    assert len(settings) == 4
+    line = next(one for one in to_latex(found).splitlines() if one.startswith(REFERENCE))
+    assert "0.0667 {\\scriptsize [0, 0.2]}" in line
+    page = to_html(found)
+    assert f"<td>{REFERENCE}</td>" in page
+    # Both tables are within the page, as they lie beside it.
+    inside = re.findall(r'download="results\.(?:csv|tex)" href="data:[^;]+;base64,([^"]+)"', page)
+    assert [base64.b64decode(one).decode() for one in inside] == [to_csv(found), to_latex(found)]
 
 
 def test_as_json(folder: Path) -> None:
