@@ -49,14 +49,15 @@ def _first_knob(entry: Engaged) -> Knob | None:
 
 
 def _first_value(entry: Engaged) -> str:
-    """The first knob's value with what it is of, for example ``δ 0.1`` or ``7 steps``; ``""`` without one."""
+    """The first knob's value with what it is of, for example ``δ 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
+    one."""
     knob = _first_knob(entry)
     if knob is None or knob.name not in entry.knobs:
         return ""
     value = entry.knobs[knob.name]
     if isinstance(knob, Choice):
         return str(value)
-    return f"{knob.symbol} {value:g}" if knob.symbol else f"{value:g} {knob.title.lower()}"
+    return f"{knob.symbol} {value:g}" if knob.symbol else f"{value:g} {knob.unit or knob.title.lower()}"
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:

@@ -44,8 +44,16 @@ class Reasons(Tables):
             return str(error)
         return "Choose a voice first."
 
+    def why_no_table(self) -> str:
+        """Why there are no strategy tables of the chosen model, as a sentence, or ``""``."""
+        if any(one.name == DITREDUCIO for one in self.techniques):
+            return ""
+        return f"{self.entry.title} has no strategy table: DiTReducio is for models that solve a flow, such as F5 mini."
+
     def why_not_calibrate(self) -> str:
         """Why nothing can be calibrated now, as a sentence, or ``""``."""
+        if self.why_no_table():
+            return self.why_no_table()
         if not any(one.prepared_by == "calibration" and self.is_engaged(one.name) for one in self.techniques):
             return "Engage DiTReducio first: nothing else needs a calibration."
         return self.why_not_synthesise() or conflict(self.setting) or ""
@@ -58,6 +66,8 @@ class Reasons(Tables):
 
     def why_not_transfer(self) -> str:
         """Why it cannot be measured how well the strategy table transfers, as a sentence, or ``""``."""
+        if self.why_no_table():
+            return self.why_no_table()
         if not self.is_engaged(DITREDUCIO):
             return "Engage DiTReducio first: it is its strategy table that is measured."
         return self.why_not_accelerate()

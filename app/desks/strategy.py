@@ -110,8 +110,10 @@ class StrategyDesk(QObject):
         """Show the strategy table and what follows from it in every panel that does."""
         state = self._state
         # The table of another model is kept, but it says nothing about one that has none.
-        has_one = any(one.name == DITREDUCIO for one in state.techniques)
+        reason = state.why_no_table()
+        has_one = not reason
         if self.strategy is not None:
+            self.strategy.set_reason(reason)
             self.strategy.set_operations(state.operations)
             self.strategy.set_times(state.step_times)
             self.strategy.set_table(state.table if has_one else None)
@@ -120,6 +122,7 @@ class StrategyDesk(QObject):
             else:
                 self.strategy.set_other(state.other_table if has_one else None)
         if self.threshold is not None:
+            self.threshold.set_reason(reason)
             self.threshold.set_operations(state.operations)
             self.threshold.set_record(state.record if has_one else None)
         if self.attention is not None:

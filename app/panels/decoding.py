@@ -17,12 +17,12 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSplitter,
-    QStackedLayout,
     QVBoxLayout,
     QWidget,
 )
 
 from app.panels.decoding_plots import AcceptancePlot, RunningPlot
+from app.panels.invitation import Invited
 from app.panels.side_buttons import SIDES, SideButtons
 from app.panels.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, fate_colours
 from app.theme import Colours
@@ -158,16 +158,9 @@ class DecodingPanel(QWidget):
         column.addLayout(top)
         column.addWidget(self.legend)
         column.addWidget(splitter, 1)
-        nothing = QLabel(_NOTHING, wordWrap=True)
-        nothing.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # Who comes by the keyboard is told as well.
-        nothing.setAccessibleName(_NOTHING)
-        nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        nothing.setProperty("look", "muted")
-        self._stack = QStackedLayout()
+        self._pages = Invited(shown, _NOTHING)
         outer = QVBoxLayout(self)
-        outer.addLayout(self._stack)  # First: a stack without a parent shows its first widget as a window of its own.
-        for one in (nothing, shown):
-            self._stack.addWidget(one)
+        outer.addWidget(self._pages)
         self.setFocusProxy(self.strip)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -219,7 +212,7 @@ class DecodingPanel(QWidget):
             self._side = next((side for side in SIDES if self._trace(side) is not None), self._side)
         self.side_buttons.show_side(self._side, [side for side in SIDES if self._trace(side) is not None])
         trace = self._trace(self._side)
-        self._stack.setCurrentIndex(0 if trace is None else 1)
+        self._pages.show_content(trace is not None)
         if trace is None:
             self.strip.show_tokens(())
             return

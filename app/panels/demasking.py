@@ -16,12 +16,12 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSlider,
-    QStackedLayout,
     QVBoxLayout,
     QWidget,
 )
 
 from app.panels.demasking_grid import DemaskingGrid
+from app.panels.invitation import Invited
 from app.panels.side_buttons import SIDES, SideButtons
 from app.theme import Colours
 from engine.take import DemaskedPassage, DemaskingTrace, Take
@@ -128,10 +128,9 @@ class DemaskingPanel(QWidget):
         self.passages.setAccessibleName("Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
         top.addWidget(self.passages)
-        self.headline = QLabel()
+        self.headline = QLabel(wordWrap=True)
         self.headline.setProperty("look", "title")
         self.headline.setAccessibleName("Summary")
-        self.headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         top.addWidget(self.headline, 1)
         self.partial_button = QPushButton("H&ear the canvas at this step")
         self.partial_button.clicked.connect(self._want_partial)
@@ -179,16 +178,9 @@ class DemaskingPanel(QWidget):
         column.addWidget(self.legend)
         column.addWidget(self._area, 1)
         column.addWidget(self.reading)
-        nothing = QLabel(_NOTHING, wordWrap=True)
-        nothing.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        nothing.setAccessibleName(_NOTHING)
-        nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        nothing.setProperty("look", "muted")
-        self._stack = QStackedLayout()
+        self._pages = Invited(shown, _NOTHING)
         outer = QVBoxLayout(self)
-        outer.addLayout(self._stack)
-        for one in (nothing, shown):
-            self._stack.addWidget(one)
+        outer.addWidget(self._pages)
         self.setFocusProxy(self.grid)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -289,7 +281,7 @@ class DemaskingPanel(QWidget):
             self._side = next((side for side in SIDES if self._trace(side) is not None), self._side)
         self.side_buttons.show_side(self._side, [side for side in SIDES if self._trace(side) is not None])
         trace = self._trace(self._side)
-        self._stack.setCurrentIndex(0 if trace is None else 1)
+        self._pages.show_content(trace is not None)
         self._timer.stop()
         kept = self.passages.currentIndex()
         self.passages.blockSignals(True)
@@ -315,7 +307,6 @@ class DemaskingPanel(QWidget):
         self.headline.setText(
             f"{take.label or 'Take'}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}"
         )
-        self.headline.setToolTip(self.headline.text())
         self.slider.blockSignals(True)
         self.slider.setRange(0, passage.steps)
         self.slider.blockSignals(False)
@@ -348,8 +339,8 @@ class DemaskingPanel(QWidget):
 
     def _read(self) -> None:
         text = self.grid.describe(*self.grid.cursor)
-        self.reading.setText(f"{text} Space hears the take from here.")
-        self.reading.setToolTip(self.reading.text())
+        self.reading.setText(f"{text} Space: hear from here.")
+        self.reading.setToolTip(text)
 
     # --- Doing -------------------------------------------------------------------------------------------------------
     def _toggle_play(self) -> None:

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QFrame,
     QGroupBox,
     QHBoxLayout,
     QLabel,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QSpinBox,
     QSplitter,
     QVBoxLayout,
@@ -25,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.panels.layer_bars import LayerBars
+from app.panels.scrolled import Scrolled
 from app.theme import Colours, set_look
 from engine.techniques import spade
 from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
@@ -151,11 +150,7 @@ class LayersPanel(QWidget):
         column.addWidget(hearing)
         column.addWidget(measuring)
         column.addStretch(1)
-        area = QScrollArea(widgetResizable=True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(content)
+        area = Scrolled(content)
         area.setMinimumWidth(16 * em)
 
         self.bars = LayerBars(colours)

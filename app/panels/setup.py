@@ -9,20 +9,19 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFileDialog,
-    QFrame,
     QGroupBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
-    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from app.panels.knob_controls import KnobControls
+from app.panels.scrolled import Scrolled
 from app.panels.step_grid import StepGrid
 from app.panels.techniques import TechniqueList
 from app.selection import SEED_LIMIT
@@ -65,12 +64,7 @@ class SetupPanel(QWidget):
         self._column.addWidget(self.techniques)
         self._add_sampler_group(colours)
         self._column.addStretch(1)
-        scroll = QScrollArea(widgetResizable=True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidget(content)
-        self._scroll = scroll
+        self._scroll = Scrolled(content)
         self._cost = QLabel()
         self._cost.setWordWrap(True)
         self._cost.setContentsMargins(8, 4, 8, 6)
@@ -78,7 +72,7 @@ class SetupPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(scroll, 1)
+        layout.addWidget(self._scroll, 1)
         layout.addWidget(self._cost)
         self._pending_text = QTimer(self, singleShot=True, interval=150)
         self._pending_text.timeout.connect(self._take_over_text)

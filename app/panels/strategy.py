@@ -187,6 +187,10 @@ class StrategyPanel(QWidget):
         self._other, self._other_name = table, name
         self._show()
 
+    def set_reason(self, reason: str) -> None:
+        """Why the model has no strategy tables, as a sentence, or ``""``."""
+        self.grid.set_reason(reason)
+
     def set_operations(self, operations: OperationCounts | None) -> None:
         """What an evaluation of the backbone costs, to predict the ops ratio."""
         self._operations = operations

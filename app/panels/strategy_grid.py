@@ -52,12 +52,21 @@ class StrategyGrid(CellGrid):
 
     own_keys = (*CellGrid.own_keys, Qt.Key.Key_T, Qt.Key.Key_B, Qt.Key.Key_C)
 
+    _reason = ""
+    """Of the class, for it is asked for while the grid is made."""
+
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
         self._actions = np.zeros((0, 0), np.int8)
         self._other: np.ndarray | None = None
         self._lit: tuple[int, int] | None = None
         self.setAccessibleName("Strategy table: layers down, steps to the right")
+
+    def set_reason(self, reason: str) -> None:
+        """Why there are no tables at all, as a sentence, or ``""``."""
+        if reason != self._reason:
+            self._reason = reason
+            self.refresh()
 
     def show_actions(self, actions: np.ndarray) -> None:
         """Show (layers, steps) values of :class:`Action` or :data:`UNTRIED`."""
@@ -100,7 +109,7 @@ class StrategyGrid(CellGrid):
         return "?" if value == UNTRIED else Action(value).name
 
     def empty_text(self) -> str:
-        return "No strategy table yet. Calibrate to find out what may be skipped, or import a table."
+        return self._reason or "No strategy table yet. Calibrate to find out what may be skipped, or import a table."
 
     def paint_cells(self, painter: QPainter) -> None:
         fills = action_colours(self.colours)

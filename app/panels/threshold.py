@@ -64,6 +64,7 @@ class ThresholdPanel(QWidget):
         self._counts = {Action.TS: np.empty(0), Action.BS: np.empty(0)}
         self._curve = (np.empty(0), np.empty(0))
         self._busy = False
+        self._reason = ""
         self._pending: float | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -190,6 +191,11 @@ class ThresholdPanel(QWidget):
         if self._record is None and metric != self._metric:
             self._metric = metric
             self._label()
+
+    def set_reason(self, reason: str) -> None:
+        """Why nothing can be measured of the model, as a sentence, or ``""``."""
+        self._reason = reason
+        self._show()
 
     def set_operations(self, operations: OperationCounts | None) -> None:
         """What an evaluation of the backbone costs, to predict the ops ratio."""
@@ -362,7 +368,8 @@ class ThresholdPanel(QWidget):
     def _say_verdict(self) -> None:
         derivation = self._derivation
         if derivation is None:
-            self.verdict.setText("Nothing is measured yet: calibrate once, then drag δ and see what would be skipped.")
+            yet = "Nothing is measured yet: calibrate once, then drag δ and see what would be skipped."
+            self.verdict.setText(self._reason or yet)
             set_look(self.verdict, "muted")
             return
         if derivation.exact:

@@ -14,19 +14,18 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
     QFormLayout,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QSplitter,
     QVBoxLayout,
     QWidget,
 )
 
 from app.panels.knob_controls import KnobControls
+from app.panels.scrolled import Scrolled
 from app.panels.training_curves import TrainingCurves
 from app.theme import Colours, set_look
 from app.trainings import TRAININGS, Plan, Training, training
@@ -151,11 +150,7 @@ class TrainingPanel(QWidget):
         column.addWidget(self._state)
         column.addLayout(form)
         column.addStretch(1)
-        self._area = QScrollArea(widgetResizable=True)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setWidget(content)
+        self._area = Scrolled(content)
         left = QWidget()
         left.setMinimumWidth(19 * em)
         column = QVBoxLayout(left)

@@ -95,7 +95,10 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     assert not offered & {ditreducio.TECHNIQUE.name, "steps", "speculative", "spade", "error_curve", "first_block"}
     assert "No view looks into models like OmniVoice" in views.state
     assert not state.why_not_synthesise()
-    assert state.why_not_calibrate()
+    reason = state.why_no_table()
+    assert "DiTReducio is for models that solve a flow" in reason
+    assert state.why_not_calibrate() == state.why_not_transfer() == reason
+    assert window.strategy.strategy.grid.empty_text() == window.strategy.threshold.verdict.text() == reason
     window.models.setup._grid.show_options(state.options)
     assert "6 steps, schedule 0.1" in window.models.setup._grid.toolTip()
 
