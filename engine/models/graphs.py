@@ -142,9 +142,14 @@ class Shelf(Generic[Entry]):
         return said
 
     def forget(self, owner: object) -> None:
-        """Give up those whose keys name ``owner`` by its identity."""
-        for key in [key for key in self._kept if isinstance(key, tuple) and id(owner) in key]:
+        """Give up those whose keys name ``owner`` by its identity, which another may have once it is gone."""
+
+        def names_it(key: Hashable) -> bool:
+            return isinstance(key, tuple) and id(owner) in key
+
+        for key in filter(names_it, tuple(self._kept)):
             del self._kept[key]
+        self._failed = {key for key in self._failed if not names_it(key)}
 
     def clear(self) -> None:
         """Give all up."""

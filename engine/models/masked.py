@@ -162,7 +162,6 @@ class MaskedSpeech(ABC):
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         engagement = engage(self.info, setting)
-        self._graphs.status = observer.status
         self._launched(self._networks.of(engagement.precision, observer.status), engagement, observer.status)
         if voice is not None:
             self._ready_voice(voice, engagement.options, observer)
@@ -177,8 +176,7 @@ class MaskedSpeech(ABC):
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         pace = Pace(self.clock(), self.clock)
-        self._graphs.status = observer.status
-        script = self._script(text, voice, setting, observer.check)
+        script = self._script(text, voice, setting, observer.check, observer.status)
         text_seconds = self.clock() - pace.started
         planned = script.pace(pace)
         joiner = self._joiner(script.prompt, script.options, whole=script.engagement.blocks is None)
@@ -246,8 +244,16 @@ class MaskedSpeech(ABC):
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
         return self._decoder(prompt, engagement.options).whole(codes).samples
 
-    def _script(self, text: str, voice: Voice, setting: Setting, check: Callable[[], None]) -> MaskedScript:
-        """Everything that must be known before the first passage is spoken."""
+    def _script(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None],
+        status: Callable[[str], None] = lambda text: None,
+    ) -> MaskedScript:
+        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
+        self._graphs.status = status
         engagement = engage(self.info, setting)
         network = self._launched(self._networks.of(engagement.precision), engagement)
         prompt = self._prompt(voice, engagement.options, check)
@@ -293,8 +299,8 @@ class MaskedSpeech(ABC):
         canvas = Canvas(config.codebooks, passage.frames, config.mask, self._device)
         plan, bounds = script.engagement.blocks, script.bounds(number, passage)
         planned = [script.planned_steps(*one) for one in enumerate(script.passages)]
-        seconds = script.passages[number].frames * self._frame_seconds
-        progress = DemaskingProgress(observer, planned, number, seconds)
+        heard = script.passages[number].frames * self._frame_seconds
+        progress = DemaskingProgress(observer, planned, number, heard)
         filled: list[Block] = []
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0

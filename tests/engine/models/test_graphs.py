@@ -144,13 +144,19 @@ def test_what_is_being_recorded_is_told():
 
 
 def test_recordings_of_what_is_gone_are_given_up():
+    def failing() -> str:
+        raise RuntimeError("not now")
+
     owner, other = object(), object()
     shelf: Shelf[str] = Shelf(Again())
     shelf.most = 4
     for one in (owner, other):
         shelf.find(("language", id(one), 1), lambda: "made", "a pass")
+        shelf.find(("language", id(one), 2), failing, "a longer pass")
     shelf.forget(owner)
     assert list(shelf._kept) == [("language", id(other), 1)]
+    assert shelf.find(("language", id(owner), 2), lambda: "made", "a longer pass") == "made", "whoever is named so now"
+    assert shelf.find(("language", id(other), 2), lambda: "made", "a longer pass") is None
 
 
 def test_what_cannot_be_recorded_is_not_tried_again():
@@ -176,6 +182,16 @@ def test_without_a_card_nothing_can_be_recorded():
         record_cuda(lambda: torch.zeros(1))
 
 
+class Told(SilentObserver):
+    """Keeps the lines that a take is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def status(self, text: str) -> None:
+        self.lines.append(text)
+
+
 # --- Flow -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("bucket", [1, 32])
 @pytest.mark.parametrize("options", [{}, {"guidance": 0.0}, {"solver": "midpoint"}])
@@ -190,6 +206,16 @@ def test_flow_models_say_the_same(bucket, options):
     assert found.measurements.ops_ratio == expected.measurements.ops_ratio
     frames = 22 if bucket == 1 else 32
     assert any(f"of an evaluation of {frames} frames" in note for note in found.notes)
+
+
+def test_what_is_recorded_outside_of_a_take_is_told_to_none():
+    record, take = Again(), Told()
+    model, chosen = flow(record), small_speech.setting(4).with_technique(graphs(bucket=1))
+    whole(model.synthesise("One sentence.", small_speech.VOICE, chosen, (), take))
+    assert len(take.lines) == record.recorded == 1
+    alone = small_speech.setting(4, guidance=0.0).with_technique(graphs(bucket=1))
+    model.sampling("One sentence.", small_speech.VOICE, alone)()
+    assert record.recorded == 2 and len(take.lines) == 1
 
 
 def test_the_flat_transformer_of_e2_says_the_same():
@@ -311,6 +337,17 @@ def test_language_models_speak_by_recordings(tmp_path):
     again = speaking.spoken(model, chosen)
     assert again.trace.decoding.tokens == found.trace.decoding.tokens
     assert record.recorded == before, "the next request has the same recordings"
+
+
+def test_tokens_decoded_outside_of_a_take_are_told_to_none(tmp_path):
+    record, take = Again(), Told()
+    model, chosen = language(write_model(tmp_path / "model"), record), speaking.setting(graphs(bucket=16))
+    speaking.spoken(model, chosen, observer=take)
+    told, before = len(take.lines), record.recorded
+    assert told == before > 0
+    for _, decoding in model.decodings(f"{speaking.TEXT} {speaking.TEXT}", voice("slt", "lm-mini"), chosen):
+        list(decoding)
+    assert record.recorded > before and len(take.lines) == told
 
 
 def test_drafts_are_recorded_too(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +90,16 @@ def test_lengths_adapt_from_one_sentence_to_the_next(model: LmMiniSpeech) -> Non
     assert again is first and first.cost_ratio > 0
     assert length_of(setting(drafted(tolerance=0.2))) is not first
     assert length_of(setting(drafted(draft_length=2, adaptive=False))) == 2
+
+
+def test_what_was_learnt_keeps_no_network_that_is_given_up(model: LmMiniSpeech) -> None:
+    speculation = engage(model.info, setting(drafted())).speculation
+    draft = model.own.tokens.kept((0,))
+    gone = weakref.ref(draft)
+    assert model._length(model.own.tokens, draft, speculation) is model._length(model.own.tokens, draft, speculation)
+    del draft
+    gc.collect()
+    assert gone() is None
 
 
 def test_the_voice_is_read_once(model: LmMiniSpeech) -> None:
