@@ -11,13 +11,13 @@ import pytest
 
 from app.listening.device import probe
 from app.listening.mixer import NO_FADE, SILENCE, Jump, Mixer
-from app.listening.player import Player
+from app.listening.player import LATENCY_SECONDS, Player
 from app.listening.switching import Mode
 from engine.audio.resampling import resample
 from engine.errors import DeviceError
-from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SWITCHES = 20
 Outcome = TypeVar("Outcome")
@@ -32,20 +32,33 @@ def speech_like(pitch: float, seconds: float, seed: int, rate: int = RATE) -> np
     return (0.15 * voiced * syllables + 0.02 * breath).astype(np.float32)
 
 
-def wait_until(condition: Callable[[], object], patience: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], patience: float = 120.0) -> None:
     end = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
 
 
-def cleanly(attempt: Callable[[], tuple[Player, Outcome]]) -> Outcome:
-    """The outcome of a run without underruns; on a starved machine up to two runs are set aside."""
-    for _ in range(3):
-        player, outcome = attempt()
-        if player.underruns == 0:
+def cleanly(attempt: Callable[[Player], Outcome], starvations: int = 0) -> Outcome:
+    """The outcome of a run without underruns, whose stream had to be waited for ``starvations`` times. What a starved
+    machine spoils is set aside and done again, each time with twice as much sound on its way to the device."""
+    for doubled in range(5):
+        player = Player(latency=LATENCY_SECONDS * 2**doubled)
+        player.open()
+        try:
+            outcome = attempt(player)
+        finally:
+            player.close()
+        if player.underruns == 0 and player.starvations == starvations:
             return outcome
-    pytest.fail(f"three runs in a row had underruns (the last one {player.underruns})")
+    pytest.fail(f"the last of five runs had {player.underruns} underruns and was starved {player.starvations} times")
+
+
+def wait_for_all(recording: SinkRecording, expected: np.ndarray, player: Player) -> None:
+    """Wait until all that is ``expected`` was recorded, and a little more. What an underrun spoilt may never be."""
+    sounding = np.count_nonzero(expected)
+    wait_until(lambda: player.underruns or np.count_nonzero(recording.samples) >= sounding)
+    time.sleep(0.3)
 
 
 def found_at(recorded: np.ndarray, expected: np.ndarray) -> int:
@@ -82,30 +95,27 @@ def computed_anew(jumps: list[Jump], takes: list[np.ndarray], mixer: Mixer, fram
 
 
 def test_every_sample_through_twenty_switches(null_sink: NullSink) -> None:  # noqa: F811
-    takes = [speech_like(110, 6.0, 1), speech_like(140, 6.0, 2)]
+    takes = [speech_like(110, 9.0, 1), speech_like(140, 9.0, 2)]
 
-    def attempt() -> tuple[Player, tuple[np.ndarray, list[Jump], Mixer]]:
-        player = Player()
-        player.open()
-        try:
-            assert player.rate == RATE
-            player.load([(take, RATE) for take in takes])
-            with null_sink.recording() as recording:
-                time.sleep(0.3)
-                player.play()
-                for turn in range(SWITCHES):
-                    time.sleep(0.23)
-                    player.choose((turn + 1) % 2)
-                wait_until(lambda: not player.playing)
-                time.sleep(player.output_latency + 0.5)
-            return player, (recording.samples, list(player.mixer.jumps), player.mixer)
-        finally:
-            player.close()
+    def attempt(player: Player) -> tuple[np.ndarray, np.ndarray, list[Jump], Mixer]:
+        assert player.rate == RATE
+        player.load([(take, RATE) for take in takes])
+        with null_sink.recording() as recording:
+            time.sleep(0.3)
+            player.play()
+            began = time.monotonic()
+            for turn in range(SWITCHES):
+                time.sleep(max(0.0, began + 0.23 * (turn + 1) - time.monotonic()))
+                player.choose((turn + 1) % 2)
+            wait_until(lambda: player.mixer.settled and not player.playing)
+            jumps = list(player.mixer.jumps)
+            expected = computed_anew(jumps, takes, player.mixer, len(takes[0]))
+            wait_for_all(recording, expected, player)
+        return recording.samples, expected, jumps, player.mixer
 
-    recorded, jumps, mixer = cleanly(attempt)
+    recorded, expected, jumps, mixer = cleanly(attempt)
     switches = [jump for jump in jumps if SILENCE not in (jump.leaving, jump.entering)]
     assert len(switches) == SWITCHES
-    expected = computed_anew(jumps, takes, mixer, len(takes[0]))
     start = found_at(recorded, expected)
     np.testing.assert_array_equal(recorded[start : start + len(expected)], expected)
     assert not recorded[:start].any()
@@ -122,25 +132,19 @@ def test_what_streams_in_is_what_sounds(null_sink: NullSink) -> None:  # noqa: F
     whole = speech_like(120, 3.0, 3, rate)
     expected = resample(whole, rate, RATE)
 
-    def attempt() -> tuple[Player, tuple[np.ndarray, int]]:
-        player = Player()
-        player.open()
-        try:
-            with null_sink.recording() as recording:
-                time.sleep(0.3)
-                player.begin_stream(rate)
-                for piece in np.array_split(whole, 17):
-                    player.append(piece)
-                    time.sleep(0.02)
-                player.end_stream()
-                wait_until(lambda: not player.streaming)
-                time.sleep(player.output_latency + 0.5)
-            return player, (recording.samples, player.starvations)
-        finally:
-            player.close()
+    def attempt(player: Player) -> np.ndarray:
+        with null_sink.recording() as recording:
+            time.sleep(0.3)
+            player.begin_stream(rate)
+            for piece in np.array_split(whole, 17):
+                player.append(piece)
+                time.sleep(0.02)
+            player.end_stream()
+            wait_until(lambda: not player.streaming)
+            wait_for_all(recording, expected, player)
+        return recording.samples
 
-    recorded, starvations = cleanly(attempt)
-    assert starvations == 0
+    recorded = cleanly(attempt)
     start = found_at(recorded, expected)
     np.testing.assert_array_equal(recorded[start : start + len(expected)], expected)
     assert not recorded[start + len(expected) :].any()
@@ -149,26 +153,20 @@ def test_what_streams_in_is_what_sounds(null_sink: NullSink) -> None:  # noqa: F
 def test_a_starved_stream_waits_in_silence_and_loses_nothing(null_sink: NullSink) -> None:  # noqa: F811
     first, second = speech_like(120, 0.8, 4), speech_like(150, 0.8, 5)
 
-    def attempt() -> tuple[Player, tuple[np.ndarray, int]]:
-        player = Player()
-        player.open()
-        try:
-            with null_sink.recording() as recording:
-                time.sleep(0.3)
-                player.begin_stream(RATE)
-                player.append(first)
-                wait_until(lambda: player.mixer.state.starving and player.mixer.state.position == len(first))
-                time.sleep(0.3)
-                player.append(second)
-                player.end_stream()
-                wait_until(lambda: not player.streaming)
-                time.sleep(player.output_latency + 0.5)
-            return player, (recording.samples, player.starvations)
-        finally:
-            player.close()
+    def attempt(player: Player) -> np.ndarray:
+        with null_sink.recording() as recording:
+            time.sleep(0.3)
+            player.begin_stream(RATE)
+            player.append(first)
+            wait_until(lambda: player.mixer.state.starving and player.mixer.state.position == len(first))
+            time.sleep(0.3)
+            player.append(second)
+            player.end_stream()
+            wait_until(lambda: not player.streaming)
+            wait_for_all(recording, np.concatenate((first, second)), player)
+        return recording.samples
 
-    recorded, starvations = cleanly(attempt)
-    assert starvations == 1
+    recorded = cleanly(attempt, starvations=1)
     one, two = found_at(recorded, first), found_at(recorded, second)
     np.testing.assert_array_equal(recorded[one : one + len(first)], first)
     np.testing.assert_array_equal(recorded[two : two + len(second)], second)
@@ -185,9 +183,7 @@ def test_the_device_goes_away_while_playing_and_comes_back(null_sink: NullSink) 
         player.play()
         wait_until(lambda: player.position > 0.3)
         null_sink.kill()
-        wait_until(lambda: player.problem)
-        assert "went away" in player.problem
-        assert not player.playing
+        wait_until(lambda: "went away" in player.problem and not player.playing)
         # Everything but sound still works.
         player.pause()
         player.choose(1)
@@ -205,7 +201,7 @@ def test_the_device_goes_away_while_playing_and_comes_back(null_sink: NullSink) 
             time.sleep(0.3)
             player.play()
             wait_until(lambda: player.position > 2.5)
-        assert recording.samples.any()
+            wait_until(lambda: recording.samples.any())
     finally:
         player.close()
 

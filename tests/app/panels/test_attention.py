@@ -28,7 +28,7 @@ def panel(qtbot) -> AttentionPanel:
     panel.resize(1000, 480)
     panel.show()
     panel.activateWindow()
-    qtbot.waitExposed(panel)
+    qtbot.waitUntil(panel.isActiveWindow)
     panel.setFocus()
     panel.set_layout(LAYERS, STEPS)
     return panel

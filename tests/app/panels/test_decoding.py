@@ -34,7 +34,7 @@ def panel(qtbot: QtBot) -> DecodingPanel:
     made.set_takes(take("Baseline", decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
     made.show()
     made.activateWindow()
-    qtbot.waitExposed(made)
+    qtbot.waitUntil(made.isActiveWindow)
     made.setFocus()
     return made
 

@@ -44,7 +44,7 @@ def panel(qtbot: QtBot) -> LayersPanel:
     made.set_reasons("", "", {})
     made.show()
     made.activateWindow()
-    qtbot.waitExposed(made)
+    qtbot.waitUntil(made.isActiveWindow)
     made.setFocus()
     return made
 

@@ -42,7 +42,7 @@ def empty(qtbot) -> Iterator[ListenPanel]:
     panel.resize(900, 600)
     panel.show()
     panel.activateWindow()
-    qtbot.waitExposed(panel)
+    qtbot.waitUntil(panel.isActiveWindow)
     panel.setFocus()
     yield panel
     panel.shut_down()
@@ -167,13 +167,16 @@ def test_the_loop_by_mouse_and_a_click_that_seeks(panel: ListenPanel, qtbot) -> 
     qtbot.waitUntil(lambda: panel.player.position == pytest.approx(2.2, abs=0.02))
 
 
-def test_the_plots_share_their_time_axis(panel: ListenPanel) -> None:
+def test_the_plots_share_their_time_axis(panel: ListenPanel, qtbot) -> None:
     press(panel, "+")
     names = [f"{kind} of {what}" for kind in ("Waveform", "Mel spectrogram") for what in ("take A", "take B")]
     names += ["Waveform of the difference A minus B", "Mel spectrogram of the difference A minus B"]
-    ranges = {tuple(np.round(named(panel, name).viewRange()[0], 6)) for name in names}
-    assert len(ranges) == 1
-    assert next(iter(ranges))[1] < panel.plots._duration
+
+    def ranges() -> set[tuple[float, float]]:
+        return {tuple(np.round(named(panel, name).viewRange()[0], 6)) for name in names}
+
+    qtbot.waitUntil(lambda: len(ranges()) == 1)
+    assert next(iter(ranges()))[1] < panel.plots._duration
     heights = {tuple(named(panel, name).viewRange()[1]) for name in names if name.startswith("Waveform")}
     assert len(heights) == 1
     press(panel, "0")
@@ -249,12 +252,17 @@ def test_everything_that_takes_the_focus_or_shows_data_has_a_name(panel: ListenP
     assert not nameless
 
 
-def test_the_theme_can_change(panel: ListenPanel) -> None:
-    light = panel.grab().toImage()
+def test_the_theme_can_change(panel: ListenPanel, qtbot) -> None:
+    def settled() -> QImage:
+        """The picture once painting changes nothing any more: axes take the room that their figures need."""
+        qtbot.waitUntil(lambda: panel.grab().toImage() == panel.grab().toImage())
+        return panel.grab().toImage()
+
+    light = settled()
     panel.set_colours(DARK)
     dark = panel.plots.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     panel.set_colours(LIGHT)
-    again = panel.grab().toImage()
+    again = settled()
     middle = dark.pixelColor(dark.width() // 2, 3)
     assert middle.lightness() < 60
     assert light == again
@@ -291,10 +299,10 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
         assert text(panel, "What a switch does").startswith("Streaming")
         panel.end_stream()
         qtbot.waitUntil(lambda: text(panel, "What a switch does").startswith("In sync"))
-        qtbot.wait(500)
-    assert np.count_nonzero(recording.samples) > 40000
+        qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 40000)
 
-    press(panel, " ")
+    # Repeated, for so short a take may be over before a busy machine sees it play.
+    press(panel, "l ")
     qtbot.waitUntil(lambda: panel.player.playing)
     null_sink.kill()
     qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible())
@@ -305,8 +313,7 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
     qtbot.waitUntil(lambda: panel.player.usable)
     qtbot.waitUntil(lambda: not named(panel, "Audio device").isVisible())
     panel.setFocus()
-    # Repeated, for the rest of so short a take is over before a busy machine sees it play.
-    press(panel, "l ")
+    press(panel, " ")
     qtbot.waitUntil(lambda: panel.player.playing)
 
 

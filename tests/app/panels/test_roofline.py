@@ -58,7 +58,6 @@ def panel(qtbot: QtBot) -> RooflinePanel:
     made.show_report("B", report(0.5, "bfloat16"))
     made.show()
     made.activateWindow()
-    qtbot.waitExposed(made)
     qtbot.waitUntil(made.isActiveWindow)
     return made
 

@@ -32,7 +32,7 @@ def open_panel(qtbot, colours: Colours = LIGHT, stack: QUndoStack | None = None)
     panel.resize(700, 480)
     panel.show()
     panel.activateWindow()
-    qtbot.waitExposed(panel)
+    qtbot.waitUntil(panel.isActiveWindow)
     panel.setFocus()
     return panel
 

@@ -30,7 +30,7 @@ def empty(qtbot) -> ThresholdPanel:
     panel.resize(700, 480)
     panel.show()
     panel.activateWindow()
-    qtbot.waitExposed(panel)
+    qtbot.waitUntil(panel.isActiveWindow)
     panel.setFocus()
     return panel
 

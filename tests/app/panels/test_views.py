@@ -26,7 +26,7 @@ def panel(qtbot: QtBot) -> ViewsPanel:
     panel.resize(1000, 480)
     panel.show()
     panel.activateWindow()
-    qtbot.waitExposed(panel)
+    qtbot.waitUntil(panel.isActiveWindow)
     panel.set_model(8, "flow")
     return panel
 
