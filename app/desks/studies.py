@@ -161,14 +161,21 @@ class StudiesDesk(QObject):
         return f"The study is of {seen.model}; load that model first (it is in the Model list)."
 
     # --- Opening -----------------------------------------------------------------------------------------------------
-    def open(self, place: Path, quietly: bool = False) -> None:
+    def open(self, place: Path) -> None:
         """Show the study that the file ``place`` describes, or whose results are in the folder ``place``."""
+        self._begin_opening(place, in_front=True, remembered=True)
+
+    def _begin_opening(self, place: Path, in_front: bool, remembered: bool) -> None:
+        """``in_front``: whether it is shown in place of another one; ``remembered``: whether it is news that it is
+        open."""
         from app.study_looks import look_at
 
         place = Path(place).expanduser().resolve()
-        self._background.run(lambda: look_at(place, self._pace()), lambda found: self._opened(place, found, quietly))
+        self._background.run(
+            lambda: look_at(place, self._pace()), lambda found: self._opened(place, found, in_front, remembered)
+        )
 
-    def _opened(self, place: Path, found: Look | BaseException, quietly: bool) -> None:
+    def _opened(self, place: Path, found: Look | BaseException, in_front: bool, remembered: bool) -> None:
         if isinstance(found, PlainError):
             self._notices.warn(str(found))
             return
@@ -179,14 +186,14 @@ class StudiesDesk(QObject):
             return
         self._files[found.folder] = found.file
         self._looks[found.folder] = found
-        if not quietly or self._chosen is None:
+        if in_front or self._chosen is None:
             self._chosen = found.folder
-        if not quietly:
+        if remembered:
             self._memory.remember(place)
-        self._save()
+            self._save()
         self._open.add(found.folder)
         self._show()
-        if not quietly:
+        if in_front:
             self._docks.go_to("studies")
             if found.folder_problem:
                 self._tell_damage(found)
@@ -195,7 +202,7 @@ class StudiesDesk(QObject):
     def _follow_open(self, folder: Path) -> None:
         """A study was opened elsewhere, or has more takes."""
         if folder not in self._files:
-            self.open(folder, quietly=True)
+            self._begin_opening(folder, in_front=False, remembered=True)
 
     @Slot(object)
     def _forget(self, folder: Path) -> None:
@@ -505,9 +512,9 @@ class StudiesDesk(QObject):
         panel.report_wanted.connect(lambda: attempt(self.report))
         panel.reveal_wanted.connect(self._reveal)
         panel.close_wanted.connect(lambda: attempt(self.close))
-        # As they were shown last.
+        # As they were shown last. Nothing is saved meanwhile: what is not open again yet would be forgotten by a crash.
         for place in self._memory.places():
-            self.open(place, quietly=True)
+            self._begin_opening(place, in_front=False, remembered=False)
         self._show()
         return panel
 

@@ -3,13 +3,12 @@ Setup."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, QSettings, QTimer, Slot
+from PySide6.QtCore import QObject, QSettings, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app import file_dialogs
@@ -17,16 +16,15 @@ from app.actions import Actions
 from app.desks.lab import LabDesk
 from app.desks.listening import ListeningDesk
 from app.desks.strategy import StrategyDesk
+from app.desks.tradeoff_known import KnownPoints
+from app.desks.tradeoff_links import TradeoffLinks
 from app.layout import Docks
 from app.notices import Notices
 from app.open_studies import OpenStudies
 from app.panels.log import Level
-from app.selection import DITREDUCIO
 from app.state import AppState
 from app.theme import Theme
 from engine.errors import SettingError
-from engine.take import Take
-from engine.techniques.ditreducio.table import StrategyTable
 
 if TYPE_CHECKING:
     from app.desks.tradeoff_reading import Reader, ReadStudy
@@ -36,12 +34,6 @@ if TYPE_CHECKING:
 _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 _SHOWN = "tradeoff/shown"
 """Where it is kept what is shown and how."""
-_LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
-"""What the menu's switches are in a :class:`app.panels.tradeoff_scene.Look`."""
-_SETUP = "Setup"
-"""What the points of the setting in Setup are marked with."""
-_MARKED = 8
-"""So many points of the setting in Setup are marked at most: those of studies, then the newest takes."""
 
 
 class TradeoffDesk(QObject):
@@ -77,35 +69,20 @@ class TradeoffDesk(QObject):
         self._settings = settings
         self._folder = folder
         self._reader: Reader | None = None
-        self._takes: tuple[Point, ...] = ()
-        self._taken: frozenset[str] = frozenset()
-        """Ids of the library's takes."""
-        self._of_take: dict[str, list[str]] = {}
-        """The keys of the points that each take belongs to, by its id."""
-        self._of_setting: dict[tuple[str, str], list[str]] = {}
-        """The keys of the points of each setting: by what studies know it as, and the fingerprint of its strategy
-        table; those of studies first."""
-        self._read: dict[Path, ReadStudy] = {}
+        self._known = KnownPoints(state, listening)
         self._stale: set[Path | None] = {None}
         """What has to be read again: folders of studies, ``None`` for the library."""
         self._asked: set[Path] = set()
         self._offered: set[str] = set()
         """Ids of the takes that listening tests may use besides the library's."""
-        self._linking = False
-        self._wanted: tuple[Point, ...] = ()
-        self._follow_in_takes = QTimer(self, singleShot=True, interval=0)
-        self._follow_in_takes.timeout.connect(self._select_takes)
         self._heard = ""
-        self._in_setup: tuple[str, str] | None = None
+        self._links: TradeoffLinks | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
         studies.changed.connect(self._study_changed)
         studies.removed.connect(self._study_removed)
         listening.takes_changed.connect(lambda: self._forget(None))
         lab.carried_through.connect(self._forget_all)
-        state.comparison_changed.connect(self._show_sides)
-        state.selection_changed.connect(self._show_setup)
-        state.table_changed.connect(self._show_setup)
         self._bind()
 
     def _bind(self) -> None:
@@ -120,8 +97,6 @@ class TradeoffDesk(QObject):
             actions.bind(action, lambda name=button: getattr(self.tradeoff.details, name).click())
         actions.bind(actions.front_back, lambda: self.tradeoff.plot.walk(-1))
         actions.bind(actions.front_on, lambda: self.tradeoff.plot.walk(1))
-        for action, name in zip(actions.point_looks, _LOOKS, strict=True):
-            action.triggered.connect(lambda on, name=name: self.tradeoff.look_line.boxes[name].setChecked(on))
         actions.bind(actions.point_nearer, lambda: self.tradeoff.plot.zoom_in())
         actions.bind(actions.point_farther, lambda: self.tradeoff.plot.zoom_out())
         actions.bind(actions.point_everything, lambda: self.tradeoff.plot.show_everything())
@@ -160,9 +135,9 @@ class TradeoffDesk(QObject):
             action.setEnabled(there)
         for action in (actions.point_nearer, actions.point_farther, actions.point_everything):
             action.setEnabled(there)
-        for action, name in zip(actions.point_looks, _LOOKS, strict=True):
+        for action, box in zip(actions.point_looks, panel.look_line.boxes.values(), strict=True):
             action.setEnabled(True)
-            action.setChecked(panel.look_line.boxes[name].isChecked())
+            action.setChecked(box.isChecked())
 
     def _reasons(self) -> tuple[str, str, str]:
         """Why the point cannot be heard, kept, or loaded into Setup now."""
@@ -172,11 +147,15 @@ class TradeoffDesk(QObject):
             hear = "A listening test has the player." if listen.lent else listen.player.problem
         point, sound = self.tradeoff.plot.current, self.tradeoff.details.sound
         keep = use = ""
-        if sound is not None and point.folder is not None and sound.take in self._taken:
+        if sound is not None and point.folder is not None and sound.take in self._known.taken:
             keep = "This take is among the takes already."
         if point is not None and point.setting is not None and point.setting.model != state.model_id:
             use = f"The point is of {point.model}; load that model first (menu Model)."
         return hear, keep, use
+
+    @Slot()
+    def _point_changed(self) -> None:
+        self.refresh()
 
     def shut_down(self) -> None:
         """End the reading thread."""
@@ -196,8 +175,6 @@ class TradeoffDesk(QObject):
         self._reader.takes_failed.connect(self._notices.warn)
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
         panel.shown.connect(self._read_what_is_stale)
-        panel.chosen.connect(self._point_chosen)
-        panel.selection_changed.connect(self._points_selected)
         panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
         panel.side_wanted.connect(
             lambda side, point, sound: self._actions.attempt(lambda: self.set_side(side, point, sound))
@@ -209,8 +186,14 @@ class TradeoffDesk(QObject):
         panel.recall(str(self._settings.value(_SHOWN, "")))
         panel.scene_changed.connect(self._enable)
         panel.scene_changed.connect(self._remember)
-        self._listening.takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
-        self._show_sides()
+        # The menu has the switches in the same order.
+        for action, box in zip(self._actions.point_looks, panel.look_line.boxes.values(), strict=True):
+            action.toggled.connect(box.setChecked)
+        self._links = TradeoffLinks(panel, self._known, self._state, self._listening, self._strategy, self)
+        for signal in (panel.chosen, panel.selection_changed, self._links.followed):
+            signal.connect(self._point_changed)
+        panel.shown.connect(self._links.show_setup)
+        self._links.show_sides()
         self.refresh()
         return panel
 
@@ -227,7 +210,7 @@ class TradeoffDesk(QObject):
     @Slot(object)
     def _study_removed(self, folder: Path) -> None:
         self._stale.discard(folder)
-        if self._read.pop(folder, None) is not None:
+        if self._known.studies.pop(folder, None) is not None:
             self._show_points()
 
     def _forget(self, what: Path | None) -> None:
@@ -252,7 +235,7 @@ class TradeoffDesk(QObject):
 
     @Slot(object)
     def _take_takes(self, points: tuple[Point, ...]) -> None:
-        self._takes, self._taken = points, frozenset(one.key for one in points)
+        self._known.take_in(points)
         self._show_points()
 
     @Slot(object)
@@ -260,9 +243,9 @@ class TradeoffDesk(QObject):
         self._asked.discard(read.folder)
         if read.folder not in self._studies.folders:
             return  # Closed meanwhile.
-        if read.damage and read.folder not in self._read:
+        if read.damage and read.folder not in self._known.studies:
             self._notices.warn(f"The study in {read.folder} is damaged ({read.damage}); what can be read is shown.")
-        self._read[read.folder] = read
+        self._known.studies[read.folder] = read
         self._show_points()
 
     @Slot(object, str)
@@ -271,30 +254,22 @@ class TradeoffDesk(QObject):
             self._asked.discard(folder)
             self._studies.remove(folder)
             self._notices.say(sentence, "error")
-        elif folder in self._read:
+        elif folder in self._known.studies:
             self._notices.warn(sentence)
         else:
             # A study that was opened elsewhere and has not begun has no results yet.
             self._notices.note(sentence, Level.WARNING)
 
     def _show_points(self) -> None:
-        known = [self._read[folder].points for folder in self._studies.folders if folder in self._read]
-        points = (*(point for points in known for point in points), *self._takes)
-        self._of_take, self._of_setting = {}, {}
-        for point in points:
-            # A study calibrates by itself, so its points stand for settings that have no table yet, too.
-            for artefact in {self._artefact(point), "" if point.folder is not None else self._artefact(point)}:
-                self._of_setting.setdefault((point.candidate, artefact), []).append(point.key)
-            for sound in point.sounds:
-                self._of_take.setdefault(sound.take, []).append(point.key)
+        points = self._known.arranged(self._studies.folders)
         self._offer()
         self.tradeoff.show_points(points)
-        self._show_sides()
+        self._links.show_sides()
         self.refresh()
 
     def _offer(self) -> None:
         """Let takes of studies be heard in listening tests, too."""
-        reads = {take: read for read in self._read.values() for take in read.takes}
+        reads = {take: read for read in self._known.studies.values() for take in read.takes}
 
         def load(take: str) -> tuple[np.ndarray, int]:
             return reads[take].load_audio(take), reads[take].takes[take].sample_rate
@@ -313,137 +288,7 @@ class TradeoffDesk(QObject):
         self._asked.add(folder.expanduser().resolve())
         self._studies.add(folder)
 
-    # --- Links -------------------------------------------------------------------------------------------------------
-    @contextmanager
-    def _linked(self) -> Iterator[None]:
-        """What is selected elsewhere meanwhile is not selected back here."""
-        before, self._linking = self._linking, True
-        try:
-            yield
-        finally:
-            self._linking = before
-
-    @Slot(object)
-    def _point_chosen(self, point: Point | None) -> None:
-        self._strategy.compare_with(self.table_of(point) if point is not None else None)
-        self.refresh()
-
-    @Slot(object)
-    def _points_selected(self, points: tuple[Point, ...]) -> None:
-        """Takes follows in a turn of its own, so that thousands of points are drawn first."""
-        if not self._linking:
-            self._wanted = points
-            self._follow_in_takes.start()
-        self.refresh()
-
-    @Slot()
-    def _select_takes(self) -> None:
-        """Select the same in Takes: takes themselves, and those made with the setting of a study's point."""
-        points = self._wanted
-        takes = {one.key for one in points if one.folder is None and not one.published}
-        settings = {one.candidate for one in points if one.folder is not None}
-        if settings:
-            takes |= {one.key for one in self._takes if one.candidate in settings}
-        with self._linked():
-            self._listening.takes.select(takes)
-
-    @Slot()
-    def _takes_selected(self) -> None:
-        if self._linking:
-            return
-        selected = self._listening.takes.selected()
-        with self._linked():
-            self.tradeoff.select(self._points_of({one.id for one in selected}))
-        point = self.tradeoff.plot.current
-        if len(selected) == 1 and point is not None:
-            self._strategy.compare_with(self.table_of(point))
-        self.refresh()
-
-    def _points_of(self, takes: set[str]) -> set[str]:
-        """The keys of the points of these takes: their own; of those that have none along these axes, those of studies
-        with the same settings."""
-        shown = takes & self.tradeoff.scene.index.keys()
-        settings = {one.candidate for one in self._takes if one.key in takes - shown}
-        known = [key for (setting, _), keys in self._of_setting.items() if setting in settings for key in keys]
-        return shown | (set(known) - self._taken)
-
-    @Slot()
-    def _show_sides(self) -> None:
-        """Mark A, B and what is in Setup; what stands beside a point is its difference to A."""
-        if self.tradeoff is None:
-            return
-        from app.panels.tradeoff_words import Reference
-
-        take = self._state.take_a
-        reference = None if take is None else Reference("A", take.setting, take.text, take.voice)
-        self.tradeoff.set_a(reference, "" if take is None else take.id)
-        sides: dict[str, str] = dict.fromkeys(self._setup_points(), _SETUP)
-        for side, compared in (("A", self._state.take_a), ("B", self._state.take_b)):
-            for key in () if compared is None else self._of_take.get(compared.id, ()):
-                sides[key] = f"{sides[key]}/{side}" if sides.get(key, _SETUP) != _SETUP else side
-        self.tradeoff.set_marks(sides)
-
-    def _setup_points(self) -> list[str]:
-        """The points of the setting that is in Setup, that of its strategy table included: of studies, and the newest
-        takes."""
-        return self._of_setting.get(self._setup, [])[:_MARKED] if self._state.info is not None else []
-
-    @property
-    def _setup(self) -> tuple[str, str]:
-        """The setting in Setup as :attr:`_of_setting` has it."""
-        setting = self._state.setting
-        engaged = setting.engaged(DITREDUCIO)
-        return setting.bare.fingerprint, engaged.artefact if engaged is not None else ""
-
-    def _artefact(self, point: Point) -> str:
-        """The fingerprint of the strategy table that a point's takes were made with, or ``""``."""
-        if point.folder is not None:
-            table = self.table_of(point)
-            return "" if table is None else table.fingerprint
-        engaged = point.setting.engaged(DITREDUCIO)
-        return "" if engaged is None else engaged.artefact
-
-    @Slot()
-    def _show_setup(self) -> None:
-        """Follow Setup and Strategy: what is selected there is chosen here, as soon as there is a point of it."""
-        if self.tradeoff is None or not self.tradeoff.isVisible():
-            return
-        self._show_sides()
-        if self._setup == self._in_setup:
-            return
-        first, self._in_setup = self._in_setup is None, self._setup
-        found = [] if first else self._setup_points()
-        if found:
-            with self._linked():
-                self.tradeoff.choose(found[0])
-            self.refresh()
-
-    def table_of(self, point: Point) -> StrategyTable | None:
-        """The strategy table that a point's takes were made with, where it is known."""
-        if point.setting is None or not point.sounds:
-            return None
-        if point.folder is not None:
-            return self._read[point.folder].table(point.sounds[0].take)
-        engaged = point.setting.engaged(DITREDUCIO)
-        return None if engaged is None else self._known_table(engaged.artefact, engaged.knobs.get("threshold"))
-
-    def _known_table(self, fingerprint: str, threshold: object) -> StrategyTable | None:
-        """By its fingerprint: the one in use, one of a calibration, or one of a study."""
-        state = self._state
-        tables = [state.table, *(table for read in self._read.values() for table in read.tables.values())]
-        for record in state.calibrations.records:
-            tables.append(record.table)
-            if threshold is not None:
-                tables.append(record.derive(float(threshold)).table)
-        return next((one for one in tables if one is not None and one.fingerprint == fingerprint), None)
-
     # --- What can be done with a point -------------------------------------------------------------------------------
-    def take_of(self, point: Point, sound: Sound) -> Take:
-        """One of a point's takes, whole. Raises :class:`PlainError` when it cannot be read."""
-        if point.folder is None:
-            return self._listening.library.load(sound.take)
-        return self._read[point.folder].load(sound.take)
-
     def hear(self, point: Point, sound: Sound) -> None:
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
         listen = self._listening.listen
@@ -453,24 +298,24 @@ class TradeoffDesk(QObject):
         if self._heard == sound.take and listen.player.playing:
             listen.player.pause()
             return
-        take = self.take_of(point, sound)
+        take = self._known.take_of(point, sound)
         self._heard = sound.take
         self._listening.hear_sound(take.samples, take.sample_rate)
 
     def set_side(self, side: str, point: Point, sound: Sound) -> None:
         """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
-        take = self.take_of(point, sound)
+        take = self._known.take_of(point, sound)
         (self._state.set_a if side == "A" else self._state.set_b)(take)
 
     def keep(self, point: Point, sound: Sound) -> None:
         """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
-        self._listening.takes.add(self._listening.library.add(self.take_of(point, sound)))
+        self._listening.takes.add(self._listening.library.add(self._known.take_of(point, sound)))
         self._notices.say(f"“{point.title}” is among the takes now.", "info")
 
     def use(self, point: Point, sound: Sound) -> None:
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
         done."""
-        take, table = self.take_of(point, sound), self.table_of(point)
+        take, table = self._known.take_of(point, sound), self._known.table_of(point)
         self._state.use_setting(take)
         if table is not None and (self._state.table is None or self._state.table.fingerprint != table.fingerprint):
             self._state.replace_table(table, f"use the table of {point.title}")

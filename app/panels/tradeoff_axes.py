@@ -70,6 +70,10 @@ class Axis:
         low, high = found.low / other.value, found.high / other.value
         return Estimate(found.value / other.value, low, high, found.n, found.clusters)
 
+    def floor(self, point: Point, ratios: bool) -> Estimate | None:
+        """What the judge of ``point`` makes of the reference speech, where that has a place on it."""
+        return None if ratios and self.takes_ratios else point.floors.get(self.name)
+
     def why_not(self, point: Point, ratios: bool) -> str:
         """Why ``point`` has no place on it: the end of a sentence that begins with "not shown:"."""
         if point.kind == PUBLISHED:
@@ -143,6 +147,6 @@ def figure_text(one: Axis, figure: Estimate, ratio: bool = False) -> str:
         return f"{text} (published, no interval)"
     if figure.n == 1:
         return f"{text} (one take)"
-    if figure.clusters == 1 or figure.low == figure.high:
+    if not figure.spreads:
         return f"{text} (n = {figure.n})"
     return f"{text} (95 %: {figure.low:.3g} to {figure.high:.3g}; n = {figure.n})"

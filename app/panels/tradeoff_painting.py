@@ -39,10 +39,10 @@ class Painting:
         self.whole = whole
         self.radius = em * (_SMALL_RADIUS if len(shown.points) > _MANY else _RADIUS)
         self.wholes = tuple(
-            _scale(values, shown.look.intervals, logarithmic)
-            for values, logarithmic in zip((shown.x, shown.y), shown.logarithmic, strict=True)
+            _scale(np.r_[values, np.repeat(floors, 3).reshape(-1, 3)], shown.look.intervals, logarithmic)
+            for values, floors, logarithmic in zip((shown.x, shown.y), shown.floors, shown.logarithmic, strict=True)
         )
-        """Across and up, with room for every point."""
+        """Across and up, with room for every point, and for what judges make of the reference speech."""
         self.across, self.up = (one or other for one, other in zip(sections, self.wholes, strict=True))
         self._y_ticks = self.up.ticks(max(2, int((whole.height() - 3 * em) / (2.2 * em))))
         # At least as wide as most are: the plot shall stay where it is while its section changes.
@@ -98,6 +98,7 @@ class Painting:
         painter.save()
         painter.setClipRect(self.area)
         self._paint_front(painter, colours)
+        self._paint_floors(painter, colours)
         glyphs = [self.looks.glyph(one.techniques, one.kind) for one in self.shown.points]
         self._paint_series(painter, colours)
         if self.shown.look.intervals:
@@ -192,6 +193,22 @@ class Painting:
         painter.setPen(QPen(tint, 1.6))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(line)
+
+    def _paint_floors(self, painter: QPainter, colours: Colours) -> None:
+        """What judges make of the reference speech: below, no two points can be told apart."""
+        painter.setPen(QPen(QColor(colours.muted), 1.2, Qt.PenStyle.DashLine))
+        area, words = self.area, "reference speech"
+        width = self._metrics.horizontalAdvance(words) + 4
+        across, up = (np.array(one, float) for one in self.shown.floors)
+        for x in self._to_x(across).tolist():
+            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            left = x + 4 if x + 4 + width <= area.right() else x - 4 - width
+            painter.drawText(QRectF(left, area.top(), width, 1.3 * self.em), Qt.AlignmentFlag.AlignVCenter, words)
+        for y in self._to_y(up).tolist():
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+            top = y - 1.2 * self.em if y - 1.2 * self.em >= area.top() else y
+            spot = QRectF(area.right() - width, top, width, 1.2 * self.em)
+            painter.drawText(spot, Qt.AlignmentFlag.AlignVCenter, words)
 
     def _paint_series(self, painter: QPainter, colours: Colours) -> None:
         """A faint line through the published results of one table."""

@@ -77,6 +77,8 @@ class Point:
     """Takes that it is from, all rounds."""
     remarks: tuple[str, ...] = ()
     """What else there is to know of it, as lines."""
+    floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
+    """By the name of the metric: what the same judge makes of the reference speech. It tells nothing apart below."""
 
     @property
     def published(self) -> bool:
@@ -229,6 +231,7 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
             tuple(machines.get(one.key, ())),
             one.finished,
             (one.problem,) if one.problem else (),
+            found.references,
         )
         for one in found.settings
     )

@@ -15,6 +15,7 @@ from app.panels.tradeoff_axes import AXES, TIMES, Axis, axis, values
 from app.panels.tradeoff_points import PUBLISHED, Point, in_order
 from engine.measure.metrics import NEITHER
 from engine.studies.front import costs_of, front
+from engine.studies.results import VERDICTS
 
 BASELINE = ""
 """Stands for "no technique" among techniques."""
@@ -186,6 +187,8 @@ class Scene:
     """Sentences of caution."""
     logarithmic: tuple[bool, bool] = (False, False)
     """Which axes are, across and up."""
+    floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    """Across and up: what the judges of the points make of the reference speech."""
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -250,10 +253,11 @@ def scene(pool: Pool, chosen: Filter, look: Look) -> Scene:
     chosen_places = np.r_[np.flatnonzero(ghosts), np.flatnonzero(shown)].astype(int)
     on_front = np.flatnonzero(best[chosen_places])
     kept_x, kept_y = x[chosen_places], y[chosen_places]
+    kept = tuple(pool.points[place] for place in chosen_places)
     walk = on_front[np.lexsort((kept_y[on_front, 0], kept_x[on_front, 0]))]
     return Scene(
         look,
-        tuple(pool.points[place] for place in chosen_places),
+        kept,
         kept_x,
         kept_y,
         tuple(walk.tolist()),
@@ -262,7 +266,16 @@ def scene(pool: Pool, chosen: Filter, look: Look) -> Scene:
         dominated,
         tuple(notes),
         tuple(logarithmic),
+        tuple(_floors(kept, one, look.ratios, of) for one, of in zip(look.axes, logarithmic, strict=True)),
     )
+
+
+def _floors(points: Sequence[Point], one: Axis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
+    """What the judges of ``points`` make of the reference speech, each figure once, from the lowest."""
+    if one.name not in VERDICTS:
+        return ()
+    found = {floor.value for point in points if (floor := one.floor(point, ratios)) is not None}
+    return tuple(sorted(value for value in found if value > 0.0 or not logarithmic))
 
 
 def _missing(pool: Pool, places: np.ndarray, look: Look, logarithmic: Sequence[bool]) -> tuple[tuple[str, int], ...]:

@@ -71,6 +71,8 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
     found = [f"{counts(shown)}. {'; '.join(sources)}. {datetime.now(UTC):%Y-%m-%d}."]
     if any(one.kind == STUDY for one in own) and shown.look.intervals:
         found.append("Lines: 95 % bootstrap intervals over sentences. Step line: the front of what is shown.")
+    if any(shown.floors):
+        found.append("Dashed: what the same judge makes of the reference speech; below, it tells no two points apart.")
     if section:
         found.append("A section of the axes; points beyond it are not drawn.")
     conditions = [
@@ -163,6 +165,8 @@ def table(shown: Scene) -> str:
     names += sorted(there - set(names))
     head = ["title", "kind", "source", "model", "techniques", "front", *_places(shown)]
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
+    judged = [name for name in names if any(name in one.floors for one in shown.points)]
+    columns += [f"{name}_of_reference_speech" for name in judged]
     writer.writerow([*head, *columns, "setting", "machines", "remarks"])
     for index in shown.across:
         one = shown.points[index]
@@ -170,6 +174,7 @@ def table(shown: Scene) -> str:
         for name in names:
             figure = one.figures.get(name)
             cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
+        cells += [one.floors[name].value if name in one.floors else "" for name in judged]
         places = [shown.x[index, 0], shown.y[index, 0]]
         writer.writerow(
             [

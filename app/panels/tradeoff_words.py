@@ -15,6 +15,7 @@ from engine.measure.metrics import HIGHER, LOWER
 from engine.setting import Setting
 from engine.techniques import wording
 
+_FLOOR = "&nbsp;&nbsp;of the reference speech"
 _LONGEST = 28
 """Letters of a value that are shown of a difference."""
 
@@ -53,7 +54,9 @@ def on_axes(point: Point, look: Look) -> list[str]:
     for one in look.axes:
         figure = one.figure(point, look.ratios)
         if figure is not None:
-            found.append(f"{one.label(look.ratios)}: {figure_text(one, figure, look.ratios)}")
+            floor = one.floor(point, look.ratios)
+            beside = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
+            found.append(f"{one.label(look.ratios)}: {figure_text(one, figure, look.ratios)}{beside}")
     return found
 
 
@@ -80,25 +83,31 @@ def tip(point: Point, shown: Scene) -> str:
 def figures_html(point: Point, look: Look, colours: Colours) -> str:
     """All figures of a point as a table, those of the axes first."""
     first = [one for one in dict.fromkeys(look.axes) if one.figure(point, look.ratios) is not None]
-    shown = [(one.label(look.ratios), one, one.figure(point, look.ratios), colours.text) for one in first]
+    shown = [(one, look.ratios, colours.text) for one in first]
     if not point.published:
         others = [one for one in AXES if one.name in point.figures and one not in first]
-        shown += [(one.label(False), one, point.figures[one.name], colours.muted) for one in others]
-    numbers = {figure.n for _, _, figure, _ in shown}
+        shown += [(one, False, colours.muted) for one in others]
+    lines: list[tuple[str, Estimate, str]] = []
+    for one, ratios, colour in shown:
+        lines.append((f"{escape(one.label(ratios))}{_direction(one)}", one.figure(point, ratios), colour))
+        floor = one.floor(point, ratios)
+        if floor is not None:
+            lines.append((_FLOOR, floor, colours.muted))
+    numbers = {figure.n for _, figure, _ in lines}
     alike = len(numbers) == 1
-    rows = [_row(name, one, figure, colour, not alike) for name, one, figure, colour in shown]
-    spread = any(figure.low != figure.high for _, _, figure, _ in shown)
+    rows = [_row(*line, not alike) for line in lines]
+    spread = any(figure.spreads for _, figure, _ in lines)
     head = ("95 %" if spread else "") + (f" (n = {max(numbers)})" if alike and max(numbers) > 1 else "")
     cells = (head,) if alike else (head, "n")
     titles = "".join(f"<td style='color:{colours.muted}'><small>{one}</small></td>" for one in cells)
     return f"<table cellspacing='0' cellpadding='2'><tr><td></td><td></td>{titles}</tr>{''.join(rows)}</table>"
 
 
-def _row(name: str, one: Axis, figure: Estimate, colour: str, count: bool) -> str:
+def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
     """Name, value, interval and, where it is wanted, the number of takes."""
     low, high = said(figure.low), said(figure.high)
     spread = "" if low == high else f"<small>{low}–{high}</small>"
-    cells = [f"{escape(name)}{_direction(one)}", f"<b>{said(figure.value)}</b>", spread]
+    cells = [name, f"<b>{said(figure.value)}</b>", spread]
     if count:
         cells.append(f"<small>{figure.n or ''}</small>")
     return "".join(["<tr>", *(f"<td style='color:{colour}'>{cell}</td>" for cell in cells), "</tr>"])

@@ -67,6 +67,10 @@ def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qt
     window.tradeoff.open_study(results)
     # Four settings and two takes; of takes that are baselines, too, the distance is known.
     qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
+    # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
+    qtbot.waitUntil(
+        lambda: window.studies.look is not None and not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS
+    )
     window.panels["tradeoff"].set_look(SHOWN)
     return window
 
@@ -198,6 +202,12 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     assert key not in panel.plot._marks, "with another table it is another setting"
     state.undo_stack.undo()
     assert panel.plot._marks[key] == "Setup"
+    window.docks._docks["tradeoff"].close()
+    assert not panel.isVisible()
+    state.engage("ditreducio", False)
+    window.docks.go_to("tradeoff")
+    qtbot.waitUntil(panel.isVisible)
+    assert panel.plot.current.techniques == () and key not in panel.plot._marks, "what changed meanwhile is shown"
 
 
 def test_without_sound_it_is_said_why_nothing_is_heard(window: MainWindow) -> None:
@@ -250,7 +260,7 @@ def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot,
     qtbot.waitUntil(lambda: ticks.count() == 4, timeout=PATIENCE_MILLISECONDS)
     titles = {ticks.item(row).text() for row in range(4)}
     assert any("DiTReducio" in one and "Step pruning" in one for one in titles)
-    guest = next(iter(window.tradeoff._read[results].takes))
+    guest = next(iter(window.tradeoff._known.studies[results].takes))
     samples, rate = window.lab._loader()(guest)
     assert rate == 24000 and len(samples) > 1000
     window.docks.go_to("tradeoff")
@@ -296,6 +306,13 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     assert not action.point_looks[1].isChecked(), "menu and panel agree"
     action.point_looks[4].trigger()
     assert panel.look.log_x and panel.scene.logarithmic == (True, False)
+    names = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
+    for one, name in zip(action.point_looks, names, strict=True):
+        before = getattr(panel.look, name)
+        one.trigger()
+        assert getattr(panel.look, name) is not before, f"{one.text()} switches {name}"
+        one.trigger()
+        assert getattr(panel.look, name) is before
     action.point_nearer.trigger()
     action.point_nearer.trigger()
     action.point_farther.trigger()
@@ -323,8 +340,10 @@ def test_what_is_shown_is_there_again_after_a_restart(
     shown = again.panels["tradeoff"]
     assert shown.look == look
     again.docks.go_to("tradeoff")
-    again.tradeoff.open_study(results)
+    # What was opened here is open again, and among the recent ones of Studies.
     qtbot.waitUntil(lambda: shown.pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
     assert (shown.look, shown.filter) == (look, chosen)
     assert {one.source for one in shown.scene.points if not one.published} == {"Four settings"}
+    recent = [one.data() for one in again.studies.studies.recent_menu.actions() if one.isVisible()]
+    assert recent == [str(results)]
     assert again.action.point_looks[5].isChecked() and not again.action.point_looks[0].isChecked()

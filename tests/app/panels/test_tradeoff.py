@@ -20,6 +20,7 @@ from app.panels.tradeoff_scene import BASELINE, Filter, Look
 from app.panels.tradeoff_words import Reference
 from app.theme import DARK, LIGHT
 from engine.errors import PlainError
+from engine.measure.estimates import Estimate
 from engine.studies.published import published
 from tests.app.panels.test_tradeoff_scene import FAST, PLAIN, point
 from tests.app.panels.tradeoff_many import many
@@ -49,7 +50,6 @@ def panel(qtbot: QtBot) -> TradeoffPanel:
     made.set_reasons("", "", "")
     made.show()
     made.activateWindow()
-    qtbot.waitExposed(made)
     qtbot.waitUntil(made.isActiveWindow)
     made.plot.setFocus()
     qtbot.waitUntil(made.plot.hasFocus)
@@ -485,6 +485,28 @@ def test_files_stand_by_themselves(panel: TradeoffPanel, tmp_path: Path) -> None
         panel.write(tmp_path / "out.pdf")
     with pytest.raises(PlainError, match="could not be written"):
         panel.write(tmp_path / "nowhere" / "out.csv")
+
+
+def test_what_a_judge_makes_of_the_reference_speech_is_drawn_and_written(panel: TradeoffPanel, tmp_path: Path) -> None:
+    speed = {"real_time_factor": Estimate(1.0, 0.9, 1.1, 4, 2)}
+    figures = [{**speed, "word_error_rate": Estimate(rate, rate, rate, 4, 2)} for rate in (0.1, 0.2)]
+    floors = {"word_error_rate": Estimate(0.01, 0.0, 0.02, 10, 10)}
+    with_floor, without = (
+        [point(name, 1.0, 1.0, figures=own, floors=floor) for name, own in zip("ab", figures, strict=True)]
+        for floor in (floors, {})
+    )
+    panel.show_points(without)
+    panel.set_look(Look(y="word_error_rate"))
+    panel.write(tmp_path / "without.svg")
+    panel.show_points(with_floor)
+    assert panel.plot.painting.up.low < 0.01, "the axis has room for it"
+    for ending in ("svg", "csv"):
+        panel.write(tmp_path / f"with.{ending}")
+    texts = [" ".join(ElementTree.parse(tmp_path / name).getroot().itertext()) for name in ("without.svg", "with.svg")]
+    assert ["reference speech" in text for text in texts] == [False, True]
+    assert "below, it tells no two points apart" in texts[1]
+    with (tmp_path / "with.csv").open(encoding="utf-8") as file:
+        assert [row["word_error_rate_of_reference_speech"] for row in csv.DictReader(file)] == ["0.01", "0.01"]
 
 
 def test_everything_is_reachable_and_has_a_name(panel: TradeoffPanel, qtbot: QtBot) -> None:

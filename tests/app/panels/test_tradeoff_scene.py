@@ -27,14 +27,17 @@ from app.panels.tradeoff_points import (
 )
 from app.panels.tradeoff_scales import Scale, tick_text
 from app.panels.tradeoff_scene import BASELINE, Filter, Look, Pool, scene
-from app.panels.tradeoff_words import counts, difference_html, plain, reference_of, remarks, tip
+from app.panels.tradeoff_words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
 from app.theme import LIGHT
 from engine.knobs import Values
 from engine.library import TakeSummary
 from engine.measure.estimates import Estimate
+from engine.measure.evaluation.judges import Verdict
 from engine.setting import Engaged, Setting
 from engine.studies.published import published
 from engine.studies.results import read
+from engine.studies.store import Store
+from engine.studies.tasks import Refer, Referred
 from engine.take import Measurements, Metrics
 from tests.app.panels.tradeoff_many import many
 from tests.engine.studies.small import finished, study
@@ -95,8 +98,12 @@ def test_takes_have_their_figures_and_those_of_their_baselines() -> None:
 
 def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
     finished(tmp_path, study())
+    with Store(tmp_path) as store:
+        verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
+        store.add_reference(Referred(Refer(study().utterances[0]), (verdict,), 0.0))
     found = read(tmp_path)
     baseline, two, three = study_points(found, Scores(), {found.settings[0].key: ("a machine",)})
+    assert two.floors["word_error_rate"].value == 0.05
     assert (baseline.techniques, two.techniques) == ((), ("steps",))
     assert two.figures["ops_ratio"] == found.settings[1].figures["ops_ratio"]
     assert two.against["ops_ratio"].value == 1.0
@@ -382,6 +389,27 @@ def test_two_thousand_points_are_placed_as_few_are() -> None:
     assert {one.key for one in hidden.points} == {
         one.key for one in points if "steps" not in one.techniques and "7" in one.title
     }
+
+
+def test_what_judges_make_of_the_reference_speech_stands_beside() -> None:
+    def judged(key: str, rate: float, floor: float | None) -> Point:
+        figures = {"real_time_factor": Estimate(rate, rate, rate, 4, 2), "word_error_rate": Estimate(rate, 0, 1, 4, 2)}
+        floors = {} if floor is None else {"word_error_rate": Estimate(floor, floor, floor, 10, 10)}
+        return point(key, 1.0, 1.0, figures=figures, against=figures, floors=floors)
+
+    points = [judged("a", 0.1, 0.02), judged("b", 0.2, 0.02), judged("c", 0.3, 0.0), judged("d", 0.4, None)]
+    assert shown(points, y="word_error_rate").floors == ((), (0.0, 0.02)), "each once"
+    assert shown(points, x="word_error_rate", y="real_time_factor", log_x=True).floors == ((0.02,), ())
+    assert shown(points, Filter(only=frozenset("d")), y="word_error_rate").floors == ((), ())
+    assert shown(points, y="word_error_rate", ratios=True).floors == ((), ()), "a floor is no ratio"
+    assert shown(points, y="real_time_factor").floors == ((), ())
+    found = shown(points, y="word_error_rate")
+    assert "of the reference speech 0.02" in tip(points[0], found)
+    assert "reference speech" not in tip(points[3], found)
+    text = figures_html(points[0], found.look, LIGHT)
+    assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.02</b>" in text
+    assert "<small>10</small>" in text, "from how many recordings"
+    assert "reference speech" not in figures_html(points[0], Look(y="word_error_rate", ratios=True), LIGHT)
 
 
 # --- Words ------------------------------------------------------------------------------------------------------------
