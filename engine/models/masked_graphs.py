@@ -33,7 +33,7 @@ class Sizes:
 
 
 class GraphedRun(MaskedRun):
-    """A masked network on one canvas, its steps recordings; steps that use guidance again run without."""
+    """A masked network on one canvas, its steps recordings."""
 
     def __init__(
         self, network: FusedMasked, request: MaskedRequest, guidance: float, shelf: Shelf[_DemaskingStep], bucket: int
@@ -44,8 +44,6 @@ class GraphedRun(MaskedRun):
     @torch.inference_mode()
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         possible = self._possible(guide, first, last)
-        if possible is Guide.REUSED:
-            return super().scores(codes, first, last, guide)
         exact = Sizes(self._request.prefix, self._request.frames, last - first)
         sizes, branches = exact.up_to(self._bucket), 2 if possible is Guide.BOTH else 1
         found = self._shelf.find(
@@ -122,7 +120,10 @@ class _DemaskingStep:
         self._codes = torch.full((config.codebooks, sizes.frames), config.mask, device=run._network.device)
         self._owner: GraphedRun | None = None
         self._take_over(run)
-        self._both = guide is Guide.BOTH
+        self._guide = guide
+        if guide is Guide.REUSED:
+            found = run._difference[1]
+            self._static._difference = (0, sizes.scored), found.new_zeros(sizes.scored, found.shape[1])
         self._replay, self._output = record(lambda: self._static.scores(self._codes, 0, sizes.scored, guide))
 
     def scores(self, run: GraphedRun, codes: Tensor, first: int, last: int) -> tuple[Tensor, Tensor | None]:
@@ -132,9 +133,13 @@ class _DemaskingStep:
         frames = min(codes.shape[1], self._codes.shape[1])
         self._codes[:, :frames].copy_(codes[:, :frames])
         self._static.look_at(first)
+        scored, difference = last - first, None
+        if self._guide is Guide.REUSED:
+            self._static._difference[1][:scored].copy_(run._difference[1])
         self._replay()
-        difference = self._static._difference[1][: last - first].clone() if self._both else None
-        return self._output[:, : last - first], difference
+        if self._guide is Guide.BOTH:
+            difference = self._static._difference[1][:scored].clone()
+        return self._output[:, :scored], difference
 
     def _take_over(self, run: GraphedRun) -> None:
         self._owner = run

@@ -16,9 +16,9 @@ NAME = "frozen_prefix"
 
 def conflict(setting: Setting) -> str | None:
     """Why it cannot take part in ``setting``, or ``None``."""
-    for name, what in (("graphs", "CUDA graphs"), ("compilation", "Compiling")):
+    for name, what in (("graphs", "CUDA graphs are"), ("compilation", "Compiled code is")):
         if setting.engaged(name):
-            return f"{what} record whole passes, and most passes here lack the text; do without one of the two."
+            return f"{what} of whole passes, and most passes here lack the text; do without one of the two."
     return None
 
 
