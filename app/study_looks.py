@@ -12,14 +12,13 @@ from pathlib import Path
 from engine.errors import PlainError, StudyError
 from engine.measure.estimates import Estimate
 from engine.setting import Setting
-from engine.studies import estimating
+from engine.studies import definition, estimating
 from engine.studies import results as found
-from engine.studies import study as studies
 from engine.studies.report import written
 from engine.studies.results import Results
 from engine.studies.search import answer
 from engine.studies.store import DATABASE, RULED_OUT, StudyDamaged
-from engine.studies.study import BASELINE, SEARCH, Study, duration
+from engine.studies.study import BASELINE, SEARCH, Study, duration, results_folder
 from engine.studies.wording import REFERENCE, answer_lines, described, reference_lines, search_in, setting_title
 
 
@@ -140,7 +139,7 @@ def look_at(place: Path, pace: Callable[[str], float | None]) -> Look:
     """What there is to see of the study that the file ``place`` describes, or whose results are in the folder
     ``place``. Raises :class:`StudyError` for a folder without any."""
     if not place.is_dir():
-        return look(studies.results_folder(place), place, pace)
+        return look(results_folder(place), place, pace)
     if not (place / DATABASE).exists():
         raise StudyError(f"There is no study in {place}; choose another folder.")
     return look(place, _file_of(place), pace)
@@ -181,7 +180,7 @@ def _file_of(folder: Path) -> Path:
 
 def _planned(file: Path) -> tuple[Study | None, str]:
     try:
-        return studies.read(file), ""
+        return definition.read(file), ""
     except PlainError as error:
         return None, str(error)
 

@@ -290,13 +290,14 @@ class Workshop:
 
     def _run_study(self, command: RunStudy, observer: StudyObserver) -> None:
         # Imported on use: few sessions run studies.
-        from engine.studies import study as studies
+        from engine.studies import definition
         from engine.studies.cluster import Cluster
         from engine.studies.running import PAUSED, Alone, run
         from engine.studies.store import Store
+        from engine.studies.study import results_folder
 
-        study = studies.read(command.file)
-        folder = Path(command.folder) if command.folder else studies.results_folder(command.file)
+        study = definition.read(command.file)
+        folder = Path(command.folder) if command.folder else results_folder(command.file)
         here = self._model if self._serves(study) else None
         crew = Cluster(command.ray, command.workers, self._load) if command.ray else Alone(self._load, here)
         with Store(folder) as store:

@@ -366,12 +366,12 @@ class StudiesDesk(QObject):
 
     def _check(self, maker: StudyMaker, given: dict) -> None:
         from app.study_looks import plan_words
-        from engine.studies import estimating, study
+        from engine.studies import definition, estimating
 
         pace, beside = self._pace(), Path(maker.path.text()).parent
 
         def checked() -> tuple[Study, float | None]:
-            planned = study.parse(given, "This study", beside)
+            planned = definition.parse(given, "This study", beside)
             return planned, estimating.seconds(planned, pace(planned.model))
 
         def told(found: object) -> None:

@@ -12,7 +12,8 @@ from engine.commands import arguments
 from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
 from engine.errors import Cancelled, StudyError
-from engine.studies import study as studies
+from engine.studies import definition
+from engine.studies.study import results_folder
 from engine.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _folder(options: argparse.Namespace) -> Path:
     path = Path(options.study)
     if options.results:
         return Path(options.results)
-    return path if path.is_dir() else studies.results_folder(path)
+    return path if path.is_dir() else results_folder(path)
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
 
     if options.workers and not options.ray:
         raise StudyError("--workers belongs to --ray: without a cluster, this process does everything.")
-    study = studies.read(options.study)
+    study = definition.read(options.study)
     if options.ray:
         from engine.studies.cluster import Cluster
 

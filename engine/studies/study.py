@@ -1,42 +1,26 @@
-"""What a study is: settings × utterances × seeds, read from a TOML or JSON file and checked. Torch-free.
+"""What a study is: settings × utterances × seeds. Torch-free.
 
 A cell of a study is one setting on one utterance with one seed, in one of several rounds: rounds repeat the same take
-to measure its speed again. The format is described in ``resources/docs/studies.md``.
+to measure its speed again. :mod:`engine.studies.definition` reads a study from its file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
 from pathlib import Path
 
-from engine.errors import PlainError, SettingError, StudyError
 from engine.knobs import Values, checked
-from engine.measure.evaluation import manifests
-from engine.measure.evaluation.judges import judge_named
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting import Engaged, Setting
-from engine.studies.reading import Fields, read_values
-from engine.studies.space import Axis, Search, axes_of, search_of
-from engine.techniques import conflict, ditreducio, technique
+from engine.studies.space import Axis, Search
+from engine.techniques import ditreducio, technique
 
-LIMIT = 20_000
-"""Takes above which a study is refused unless it says ``limit`` itself."""
-PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
-"""The five seeds of the DiTReducio paper's evaluation, ``seeds = "paper"``."""
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 """Where a setting of a study comes from."""
-_LARGEST_BYTES = 4 * 2**20
-_ONE_NAME = (
-    "In one table a name stands once; where an option and a technique share it, quote the technique's knob: "
-    '"steps.steps" = [5, 7] beside steps = [8, 16].'
-)
 
 
 @dataclass(frozen=True)
@@ -138,245 +122,9 @@ class Study:
         return dict(self.definition)
 
 
-def read(path: str | Path) -> Study:
-    """The study that ``path`` describes: TOML, or JSON where the name ends so. Raises :class:`StudyError` that names
-    the file and what is wrong in it."""
-    path = Path(path)
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise StudyError(f"There is no study {path}; check the path.") from None
-    except OSError as error:
-        raise StudyError(f"The study {path} could not be read: {error.strerror or error}.") from error
-    if len(content) > _LARGEST_BYTES:
-        raise StudyError(
-            f"{path} is larger than any study ({len(content):,} bytes); choose the file that describes it."
-        )
-    try:
-        text = content.decode("utf-8-sig")
-        data = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        # What tomllib says of a name that is there twice, in its several words.
-        hint = f" {_ONE_NAME}" if str(error).startswith("Cannot ") else ""
-        raise StudyError(f"{path} is no study: it is no {kind} ({error}).{hint}") from error
-    return parse(data, str(path), path.parent)
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """One table of a JSON file; raises :class:`ValueError` for a name that is there twice, as TOML does."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
-        raise ValueError(f"Cannot have {twice!r} twice in one table")
-    return made
-
-
 def results_folder(file: str | Path) -> Path:
     """Where the results of the study that ``file`` describes lie unless another place is named."""
     return Path(file).with_suffix(".study")
-
-
-def parse(data: object, where: str = "study", beside: Path = Path()) -> Study:
-    """A study from the values of its file; paths are relative to ``beside``. Raises :class:`StudyError` that begins
-    with ``where``."""
-    try:
-        return _Reader(Fields(data, ""), beside).study()
-    except (StudyError, *_SENTENCES) as error:
-        raise StudyError(f"{where}: {error}") from error
-
-
-_SENTENCES = (PlainError,)
-
-
-class _Reader:
-    """Reads one definition."""
-
-    def __init__(self, fields: Fields, beside: Path) -> None:
-        self._fields, self._beside = fields, beside
-        self._model = fields.text("model", catalogue.MODELS[0].id)
-        self._entry = catalogue.entry(self._model)
-        self._folder = fields.text("folder")
-        self._options = self._checked_options(fields.table("options"))
-        self._ruled_out: list[tuple[str, str]] = []
-
-    def study(self) -> Study:
-        fields = self._fields
-        seeds, rounds = self._seeds(), fields.whole("rounds", 1, minimum=1)
-        limit = fields.whole("limit", LIMIT, minimum=1)
-        utterances = self._utterances()
-        grids = self._grids()
-        search = search_of(fields.table("search"), self._entry) if "search" in fields else None
-        listed = self._listed()
-        if not (listed or grids or search):
-            raise StudyError("there is nothing to compare: give [[setting]], [grid] or [search].")
-        # Counted before anything is made: a product of ten axes would not fit into memory.
-        combinations = sum(math.prod(len(axis.values) for axis in axes) for axes in grids)
-        counts = (len(listed) + combinations + (search.trials if search else 0), len(utterances), len(seeds), rounds)
-        _require_possible(counts, limit)
-        candidates = self._with_baselines([*listed, *(one for axes in grids for one in self._grid(axes))], search)
-        study = Study(
-            title=fields.text("title", "Study"),
-            model=self._model,
-            candidates=candidates,
-            utterances=utterances,
-            seeds=seeds,
-            rounds=rounds,
-            judges=tuple(judge_named(name).name for name in fields.texts("judges")),
-            calibration=self._calibration(utterances),
-            search=search,
-            folder=self._folder,
-            variant=fields.text("variant"),
-            device=fields.text("device", "auto"),
-            ruled_out=tuple(self._ruled_out),
-            definition=fields.values,
-        )
-        fields.require_known()
-        return study
-
-    # --- What is spoken -----------------------------------------------------------------------------------------------
-    def _seeds(self) -> tuple[int, ...]:
-        if self._fields.get("seeds") == "paper":
-            return PAPER_SEEDS
-        seeds = self._fields.wholes("seeds", (0,))
-        if len(set(seeds)) < len(seeds):
-            raise StudyError("seeds names one twice.")
-        return seeds
-
-    def _utterances(self) -> tuple[Spoken, ...]:
-        """Sentences by all voices, or the pairs of a published list."""
-        fields = self._fields
-        if "manifest" in fields:
-            if "sentences" in fields or "voices" in fields:
-                raise StudyError("manifest has sentences and voices of its own; leave out 'sentences' and 'voices'.")
-            file, audio = self._path(fields.text("manifest")), fields.text("manifest_audio")
-            rows = manifests.read(file, self._path(audio) if audio else None)
-            found = [Spoken(row.text, row.voice, row.recording) for row in rows[: fields.whole("count", len(rows), 1)]]
-        else:
-            found = [Spoken(text, voice) for voice in self._voices() for text in self._sentences()]
-        if len({one.key for one in found}) < len(found):
-            raise StudyError("a sentence is to be spoken twice by one voice; name it once, and use more seeds.")
-        return tuple(found)
-
-    def _sentences(self) -> tuple[str, ...]:
-        given = self._fields.get("sentences", "harvard")
-        known = {"harvard": catalogue.harvard_sentences, "demo": catalogue.sentences}
-        if isinstance(given, str) and given in known:
-            texts = known[given]()
-        elif isinstance(given, str):
-            path = self._path(given)
-            try:
-                lines = path.read_text(encoding="utf-8-sig").splitlines()
-            except (OSError, UnicodeDecodeError) as error:
-                raise StudyError(
-                    f"sentences is neither a list, 'harvard' nor 'demo', and no file with one sentence a line: {error}."
-                ) from error
-            texts = tuple(line.strip() for line in lines if line.strip())
-        else:
-            texts = self._fields.texts("sentences")
-        texts = texts[: self._fields.whole("count", len(texts) or 1, minimum=1)]
-        if not texts or not all(text.strip() for text in texts):
-            raise StudyError("sentences has none, or an empty one; write at least one.")
-        return texts
-
-    def _voices(self) -> tuple[Voice, ...]:
-        given = self._fields.list("voices") or [catalogue.voice("", self._model, self._folder).id]
-        return tuple(self._voice(one) for one in given)
-
-    def _voice(self, given: object) -> Voice:
-        if isinstance(given, str):
-            return catalogue.voice(given, self._model, self._folder)
-        fields = Fields(given, "voices.")
-        audio, transcript = self._path(fields.text("audio")), fields.text("transcript")
-        fields.require_known()
-        if not audio.is_file():
-            raise StudyError(f"there is no recording {audio} for a voice; check the path.")
-        problem = catalogue.voice_problem(audio, self._model, self._folder)
-        if problem:
-            raise StudyError(problem)
-        return Voice(f"{catalogue.OWN_VOICE}{audio}", audio.stem, str(audio), transcript)
-
-    def _calibration(self, utterances: Sequence[Spoken]) -> tuple[Utterance, ...]:
-        """What tables are calibrated on: not what they are judged on, unless the study says so."""
-        texts = self._fields.texts("calibration") or (catalogue.sentences()[0],)
-        return tuple(Utterance(text, utterances[0].voice) for text in texts)
-
-    def _path(self, name: str) -> Path:
-        return self._beside / name if name else Path()
-
-    # --- Settings -----------------------------------------------------------------------------------------------------
-    def _checked_options(self, given: Mapping[str, object]) -> Values:
-        return checked(self._entry.options, self._entry.options_with(**given), self._entry.title)
-
-    def _listed(self) -> list[Candidate]:
-        found = []
-        for index, given in enumerate(self._fields.list("setting")):
-            fields = Fields(given, f"setting[{index}].")
-            options = self._checked_options({**self._fields.table("options"), **fields.table("options")})
-            engaged = fields.table("techniques")
-            setting = Setting(self._model, options)
-            for name, knobs in engaged.items():
-                setting = setting.with_technique(_engaged(name, Fields(knobs, f"setting[{index}].techniques.{name}.")))
-            reason = self._problem(setting)
-            if reason:
-                raise StudyError(f"setting[{index}] cannot be used: {reason}")
-            name = fields.text("name")
-            fields.require_known()
-            found.append(Candidate(setting, LISTED, name))
-        if self._fields.flag("leave_one_layer_out"):
-            found += self._without_layers()
-        return found
-
-    def _without_layers(self) -> list[Candidate]:
-        """One setting for each layer of a language model, without it: what SPADE's importance is measured on."""
-        layers = self._fields.whole("layers", 0, minimum=2)
-        found = []
-        for layer in range(layers):
-            kept = ",".join(str(one) for one in range(layers) if one != layer)
-            entry = _engaged("spade", Fields({"recovery": "none", "layers": kept}, "leave_one_layer_out."))
-            found.append(Candidate(Setting(self._model, self._options, (entry,)), LISTED, f"without layer {layer + 1}"))
-            self._require_family(found[-1].setting)
-        return found
-
-    def _grids(self) -> list[tuple[Axis, ...]]:
-        """The axes of one ``[grid]``, or of several ``[[grid]]``, all of whose settings are run."""
-        given = self._fields.get("grid", [])
-        tables = given if isinstance(given, list) else [given]
-        return [axes_of(Fields(one, "grid").values, self._entry) for one in tables]
-
-    def _grid(self, axes: Sequence[Axis]) -> list[Candidate]:
-        found = {}
-        for values in product(*(axis.values for axis in axes)):
-            setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))
-            self._require_family(setting)
-            reason = conflict(setting)
-            if reason:
-                self._ruled_out.append((setting.fingerprint, reason))
-            else:
-                # With a technique off, its other axes make no difference.
-                found.setdefault(setting.fingerprint, Candidate(setting, GRID))
-        if not found:
-            raise StudyError(f"no combination of the grid can be used; the first because: {self._ruled_out[0][1]}")
-        return list(found.values())
-
-    def _with_baselines(self, candidates: Sequence[Candidate], search: Search | None) -> tuple[Candidate, ...]:
-        """``candidates`` once each, after the baselines of all of them."""
-        settings = [one.setting.baseline for one in candidates]
-        if search is not None:
-            settings.append(Setting(self._model, self._options))
-        baselines = {one.fingerprint: Candidate(one, BASELINE, "baseline") for one in settings}
-        others = {one.key: one for one in candidates if one.key not in baselines}
-        return (*baselines.values(), *others.values())
-
-    def _problem(self, setting: Setting) -> str | None:
-        self._require_family(setting)
-        return conflict(setting)
-
-    def _require_family(self, setting: Setting) -> None:
-        for entry in setting.techniques:
-            declared = technique(entry.technique)
-            if self._entry.family not in declared.families:
-                raise SettingError(f"{declared.title} is not for models like {self._entry.title}; do without it.")
 
 
 def assembled(model: str, options: Values, values: Mapping[Axis, object]) -> Setting:
@@ -393,27 +141,6 @@ def assembled(model: str, options: Values, values: Mapping[Axis, object]) -> Set
     for name, given in knobs.items():
         setting = setting.with_technique(Engaged(name, checked(technique(name).knobs, given, technique(name).title)))
     return setting
-
-
-def _engaged(name: str, knobs: Fields) -> Engaged:
-    declared = technique(name)
-    return Engaged(name, checked(declared.knobs, read_values(knobs), declared.title))
-
-
-def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
-    """Raise :class:`StudyError` for more takes than anyone means."""
-    takes = math.prod(counts)
-    if takes <= limit:
-        return
-    parts = [
-        f"{count:,} {name}{'' if count == 1 else 's'}"
-        for count, name in zip(counts, ("setting", "utterance", "seed", "round"), strict=True)
-        if count > 1 or name in ("setting", "utterance")
-    ]
-    raise StudyError(
-        f"this would be {takes:,} takes ({' × '.join(parts)}); at a second each they take {duration(takes)}, and more "
-        f"than {limit:,} are refused. Leave out values, search instead of trying all, or set 'limit' if it is meant."
-    )
 
 
 def duration(seconds: float) -> str:

@@ -14,8 +14,8 @@ from engine.knobs import Choice, Number, Switch, Text
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.setting import Engaged, Setting
+from engine.studies.definition import parse
 from engine.studies.space import Range
-from engine.studies.study import parse
 from engine.studies.writing import to_toml
 from engine.techniques import technique
 

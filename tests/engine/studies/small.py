@@ -7,9 +7,10 @@ from pathlib import Path
 
 from engine.errors import Cancelled
 from engine.models.f5.adapter import F5Speech
+from engine.studies.definition import parse
 from engine.studies.running import Alone, run
 from engine.studies.store import Store, StoredTake
-from engine.studies.study import Study, parse
+from engine.studies.study import Study
 from tests.engine import small_speech
 
 GRID = {"steps": {"steps": ["off", 2, 3]}}

@@ -13,12 +13,12 @@ from engine.errors import StudyError
 from engine.measure.evaluation import judges
 from engine.measure.evaluation.judges import JudgeKind, Verdict
 from engine.models.base import Voice
+from engine.studies.definition import parse
 from engine.studies.layers import importance
 from engine.studies.report import write_report
 from engine.studies.results import read
 from engine.studies.running import FINISHED, Alone, run
 from engine.studies.store import Store
-from engine.studies.study import parse
 from engine.techniques.spade.record import FILE, WORD_ERROR, ImportanceRecord
 from tests.engine import speaking
 from tests.engine.small_language import write_model

@@ -10,7 +10,8 @@ import pytest
 from engine.errors import StudyError
 from engine.models.catalogue import harvard_sentences, sentences
 from engine.paths import resource
-from engine.studies.study import BASELINE, GRID, LISTED, PAPER_SEEDS, Study, duration, parse, read
+from engine.studies.definition import PAPER_SEEDS, parse, read
+from engine.studies.study import BASELINE, GRID, LISTED, Study, duration
 from tests.engine.studies.small import SENTENCES, study
 
 

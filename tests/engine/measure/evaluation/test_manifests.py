@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import StudyError
 from engine.measure.evaluation.manifests import read
-from engine.studies.study import parse
+from engine.studies.definition import parse
 
 
 def touch(path: Path) -> Path:
