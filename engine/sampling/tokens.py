@@ -1,7 +1,8 @@
 """How the next speech token is drawn: the distribution that it is really drawn from, and the draw.
 
 Samplers give final distributions in closed form, behind temperature, truncation, penalties and second draws. Decoding
-draws from them and speculative decoding compares them; there is no other place where chance comes in.
+draws from them and speculative decoding compares them; there is no other place where chance comes in. No sampler reads
+a number back from the device: of every token, only which one it is has to be known outside.
 
 Sources: repetition-aware sampling (RAS), VALL-E 2, Chen et al., arXiv 2406.05370, as ``ras_sampling`` of CosyVoice does
 it (``cosyvoice/utils/common.py``, f2ddcbe and before); temperature, top-k, top-p and repetition penalty as the logits
@@ -132,7 +133,8 @@ def _marked(rows: Sequence[set[int]], like: Tensor) -> Tensor:
     width = like.shape[-1]
     places = [row * width + one for row, ids in enumerate(rows) for one in ids]
     marks = torch.zeros(like.numel(), dtype=torch.bool, device=like.device)
-    marks[torch.tensor(places, dtype=torch.long, device=like.device)] = True
+    # Without waiting for what the device still computes.
+    marks[torch.tensor(places, dtype=torch.long).to(like.device, non_blocking=True)] = True
     return marks.view_as(like)
 
 

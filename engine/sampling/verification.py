@@ -51,7 +51,7 @@ def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor |
 def residual(draft: Tensor, target: Tensor, weight: float = 1.0) -> Tensor:
     """Where a rejected token's place is filled from: max(0, w·q − p), up to its sum; q where there is nothing left."""
     more = (target * weight - draft).clamp_(min=0.0)
-    return more if more.sum() > 0 else target
+    return torch.where(more.sum() > 0, more, target)
 
 
 def by_token(tolerance: float, codes: int) -> Rule:
@@ -85,10 +85,12 @@ def by_block(
 
 
 def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> tuple[Tensor, Tensor]:
-    """p and q of every drafted token, (n,) each, in float64."""
-    # The target may say something of the next place as well.
-    both = [(float(p[token]), float(q[token])) for token, p, q in zip(drafted, proposals, checks, strict=False)]
-    return torch.tensor(both, dtype=torch.float64).reshape(-1, 2).unbind(-1)
+    """p and q of every drafted token, (n,) each, in float64 on the processor."""
+    if not drafted:
+        return torch.zeros(2, 0, dtype=torch.float64).unbind()
+    # The target may say something of the next place as well. They leave the device together.
+    both = [one[token] for one, token in (*zip(proposals, drafted, strict=True), *zip(checks, drafted, strict=False))]
+    return torch.stack(both).cpu().double().view(2, -1).unbind()
 
 
 def _verdict(

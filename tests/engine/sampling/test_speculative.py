@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.errors import Cancelled
 from engine.models.token_model import TokenModel
@@ -249,3 +250,31 @@ def test_a_block_has_no_tolerance() -> None:
     target, draft = pair()
     with pytest.raises(ValueError, match=r"no tolerance, so not one of 0\.4"):
         next(speculate(target, draft, request_of(target), Nucleus(), Uniforms(0), tolerance=0.4, block=True))
+
+
+class Reads(TorchDispatchMode):
+    """Counts how often a single number is read from a tensor: on a graphics card, everything waits for each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:
+        aten = torch.ops.aten
+        self.count += func in (aten.item.default, aten.is_nonzero.default, aten._local_scalar_dense.default)
+        return func(*args, **(kwargs or {}))
+
+
+@BLOCK
+@pytest.mark.parametrize("sampler", [Nucleus(0.8, 8, 0.9, 1.2), RepetitionAware(), RepetitionAware("2025")])
+def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) -> None:
+    target, draft = pair()
+    request = request_of(target, maximum=60)
+    with Reads() as plain:
+        tokens = tokens_of(list(decode(target, request, sampler, Uniforms(4))))
+    assert plain.count == len(tokens) == 60
+    with Reads() as fast:
+        cycles = list(speculate(target, draft, request, sampler, Uniforms(4), draft_length=2, block=block))
+    assert {"resampled", "bonus"} <= {cycle.fate for cycle in cycles}
+    # Each drafted one, and the one that the target adds.
+    assert fast.count == sum(len(cycle.drafted) + 1 for cycle in cycles)
