@@ -38,7 +38,8 @@ def speak_tokens(
 ) -> tuple[SpokenTokens, ...]:
     """Let ``network`` speak its share of ``sentences`` in each of ``voices``, in the order of the sentences.
 
-    ``progress`` is called with spoken and total sentences and may raise to cancel.
+    ``progress`` is called with spoken and total sentences, of those that are being spoken their share, before every
+    token, and may raise to cancel.
     """
     generator = torch.Generator().manual_seed(seed)
     texts: list[tuple[int, Voice, np.ndarray]] = []
@@ -55,10 +56,13 @@ def speak_tokens(
         )
         prompt = front_end.prompt(voice)
         for start in range(0, len(own), TOGETHER):
-            progress(done, len(texts))
             batch = own[start : start + TOGETHER]
             texts_of = [phones for _, _, phones in batch]
-            spoken = _spoken(network, transformer, layout, prompt, texts_of, sampler, generator)
+
+            def begin(share: float, done: int = done, batch: int = len(batch)) -> None:
+                progress(done + int(share * batch), len(texts))
+
+            spoken = _spoken(network, transformer, layout, prompt, texts_of, sampler, generator, begin)
             for (length, number, phones), codes in zip(batch, spoken, strict=True):
                 if codes is not None and len(codes) == length:
                     found[number] = SpokenTokens(voice.id, phones.astype(np.int16), np.array(codes, np.int16))
@@ -76,8 +80,10 @@ def _spoken(
     texts: Sequence[np.ndarray],
     sampler: TokenSampler,
     generator: torch.Generator,
+    begin: Callable[[float], None],
 ) -> list[list[int] | None]:
-    """Codes for each of ``texts``, ``None`` where speech did not end. Shorter texts are filled up with ends."""
+    """Codes for each of ``texts``, ``None`` where speech did not end. Shorter texts are filled up with ends. ``begin``
+    is told before every token what share of the most that there may be is done."""
     lengths = torch.tensor([len(phones) for phones in texts])
     text = len(prompt.phones) + int(lengths.max()) + 1
     ids = torch.full((len(texts), text + 1 + len(prompt.codes)), layout.end_of_text)
@@ -93,6 +99,7 @@ def _spoken(
     codes: list[list[int]] = [[] for _ in texts]
     ended = torch.zeros(len(texts), dtype=torch.bool)
     for step in range(most):
+        begin(step / most)
         logits = network.head(hidden)
         logits[step < SHORTEST * lengths, layout.codes :] = -torch.inf
         drawn = torch.multinomial(sampler.probabilities(logits, ()), 1, generator=generator)[:, 0]
