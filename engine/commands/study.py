@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from engine.commands import arguments
 from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
 from engine.errors import Cancelled, StudyError
+from engine.measure.evaluation.judges import judge_named
 from engine.studies import definition
 from engine.studies.study import results_folder
 from engine.terminal import Terminal
@@ -21,14 +23,15 @@ if TYPE_CHECKING:
     from engine.studies.store import StoredTake
 
 NAME = "study"
+SET_ASIDE = "set-aside"
 SUMMARY = "Run many settings on many sentences; say how far that is; export a report."
 EPILOGUE = (
     "run does what is left of the study that FILE describes and keeps every finished take in a folder beside it, "
     "FILE without its ending plus .study; Ctrl-C stops it, and the same command goes on from there. status prints what "
-    "was found so far; export writes report.html, results.csv, takes.csv and results.tex. For these two, the folder "
-    "will do."
+    "was found so far; export writes report.html, results.csv, takes.csv and results.tex; set-aside moves damaged "
+    "results into a folder beside, so that the study can be run anew. For these three, the folder will do."
 )
-ACTIONS = ("run", "status", "export")
+ACTIONS = ("run", "status", "export", SET_ASIDE)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -51,12 +54,18 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Do what the action says."""
-    if options.action == "run":
-        return _run(options, terminal)
     from engine.studies import results as found
+    from engine.studies.store import StudyDamaged
 
-    results = found.read(_folder(options))
-    return _status(results) if options.action == "status" else _export(results, options)
+    if options.action == SET_ASIDE:
+        return _set_aside(_folder(options))
+    try:
+        if options.action == "run":
+            return _run(options, terminal)
+        results = found.read(_folder(options))
+        return _status(results) if options.action == "status" else _export(results, options)
+    except StudyDamaged as error:
+        raise StudyError(f"{error} {_how_to_set_aside(_folder(options))}") from error
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -65,6 +74,29 @@ def _folder(options: argparse.Namespace) -> Path:
     if options.results:
         return Path(options.results)
     return path if path.is_dir() else results_folder(path)
+
+
+# --- Damage -----------------------------------------------------------------------------------------------------------
+def _how_to_set_aside(folder: Path) -> str:
+    return f"To set it aside, run: paretone study {SET_ASIDE} {shlex.quote(str(folder))}"
+
+
+def _set_aside(folder: Path) -> Result:
+    """Move damaged results away, audio included; sound ones stay where they are."""
+    from engine.studies import results as found
+    from engine.studies.running import alone_with
+    from engine.studies.store import Store, StudyDamaged
+
+    try:
+        damaged = bool(found.read(folder).damage)
+    except StudyDamaged:
+        damaged = True
+    if not damaged:
+        raise StudyError(f"The study in {folder} is not damaged, so it stays where it is.")
+    with alone_with(folder):
+        backup = Store.set_aside(folder)
+    text = f"What was there is in {backup}, audio included. 'paretone study run' makes the study anew."
+    return Result({"folder": str(backup)}, text)
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------
@@ -108,6 +140,11 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
     if options.workers and not options.ray:
         raise StudyError("--workers belongs to --ray: without a cluster, this process does everything.")
     study = definition.read(options.study)
+    if not options.ray:
+        # Before the model is loaded. On a cluster it is the workers that need them.
+        for problem in (judge_named(name).problem() for name in study.judges):
+            if problem:
+                raise StudyError(problem)
     if options.ray:
         from engine.studies.cluster import Cluster
 
@@ -141,7 +178,8 @@ def _status(results: Results) -> Result:
     data = found.to_json(results)
     lines = [results.title, ""]
     if results.damage:
-        lines += [f"The study's file is damaged and can only be read: {results.damage}.", ""]
+        lines += [f"The study's file is damaged and can only be read: {results.damage}."]
+        lines += [_how_to_set_aside(results.folder), ""]
     lines += table_lines([_row(one, results) for one in results.settings])
     lines += ["", *_notes(results)]
     if search is not None:

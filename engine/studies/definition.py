@@ -157,8 +157,10 @@ class _Reader:
             try:
                 lines = path.read_text(encoding="utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError) as error:
+                why = (isinstance(error, OSError) and error.strerror) or "it is no text in UTF-8"
                 raise StudyError(
-                    f"sentences is neither a list, 'harvard' nor 'demo', and no file with one sentence a line: {error}."
+                    f"sentences is neither a list, 'harvard' nor 'demo', and {path} no file with one sentence a line: "
+                    f"{why}."
                 ) from error
             texts = tuple(line.strip() for line in lines if line.strip())
         else:

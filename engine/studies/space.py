@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from engine.errors import StudyError
+from engine.errors import SettingError, StudyError
 from engine.knobs import Knob, Number
 from engine.measure.metrics import metric
 from engine.models.catalogue import CatalogueEntry
@@ -160,8 +160,11 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> A
         raise StudyError(f"{where}.step must be above 0, and does not go together with log.")
     if log and low <= 0:
         raise StudyError(f"{where}.low must be above 0 where log is true.")
-    for bound in (low, high):
-        knob.check(bound)
+    try:
+        for bound in (low, high):
+            knob.check(bound)
+    except SettingError as error:
+        raise StudyError(f"{where}: {error}") from error
     return Range(owner, name, low, high, step, log, knob.whole)
 
 
@@ -175,7 +178,10 @@ def _axis(owner: str, name: str, values: list[object], entry: CatalogueEntry, wh
         name = ""
     else:
         knob = _knob(owner, name, entry, place)
-        found = tuple(one if owner and one == OFF else knob.check(one) for one in values)
+        try:
+            found = tuple(one if owner and one == OFF else knob.check(one) for one in values)
+        except SettingError as error:
+            raise StudyError(f"{place}: {error}") from error
     if len(set(found)) < len(found):
         raise StudyError(f"{place} names a value twice.")
     return Axis(owner, name, found)

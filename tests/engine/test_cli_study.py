@@ -8,6 +8,7 @@ import html.parser
 import io
 import json
 import re
+import sqlite3
 import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,7 +17,8 @@ import pytest
 import soundfile
 
 from engine import cli
-from engine.studies.store import Store
+from engine.studies.store import DATABASE, Store
+from tests.app.damage import spoil_database
 from tests.engine.studies import small
 
 STUDY = """
@@ -191,6 +193,40 @@ def test_what_cannot_be_done_is_said(
     found, _, err = run(capsys, arguments[0], str(file), *arguments[1:])
     assert found == code
     assert sentence in err
+    assert not file.with_suffix(".study").exists()
+
+
+def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "run", str(file))[0] == 0
+    folder = file.with_suffix(".study")
+    code, _, err = run(capsys, "set-aside", str(file))
+    assert code != 0 and "is not damaged, so it stays where it is" in err
+    with sqlite3.connect(folder / DATABASE) as direct:
+        direct.execute("CREATE INDEX takes_by_text ON takes (text)")
+    direct.close()
+    spoil_database(folder / DATABASE, "takes_by_text")
+    code, out, _ = run(capsys, "status", str(file))
+    assert code == 0 and "can only be read" in out and f"paretone study set-aside '{folder}'" in out
+    assert run(capsys, "run", str(file))[0] != 0
+    code, out, _ = run(capsys, "set-aside", str(folder), "--json")
+    backup = Path(json.loads(out)["folder"])
+    assert code == 0 and backup.parent == folder
+    assert len(list((backup / "audio").iterdir())) == 24
+    assert "24 takes were made" in run(capsys, "run", str(file))[1]
+    spoil_database(folder / DATABASE)
+    for action in ("status", "run"):
+        code, _, err = run(capsys, action, str(file))
+        assert code != 0 and "is damaged" in err and "paretone study set-aside" in err
+    assert run(capsys, "set-aside", str(file))[0] == 0
+
+
+def test_a_judge_that_is_not_there_is_told_before_anything_is_made(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", lambda *_, **__: pytest.fail("the model was loaded"))
+    file.write_text('judges = ["utmos"]\n' + STUDY, encoding="utf-8")
+    code, _, err = run(capsys, "run", str(file))
+    assert code != 0 and "Naturalness (UTMOS22 strong)" in err
     assert not file.with_suffix(".study").exists()
 
 

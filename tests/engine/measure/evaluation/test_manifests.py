@@ -75,5 +75,8 @@ def test_other_files(tmp_path: Path, content: str, sentence: str) -> None:
     path.write_text(content, encoding="utf-8")
     with pytest.raises(StudyError, match=sentence):
         read(path, tmp_path)
-    with pytest.raises(StudyError, match="could not be read"):
+    with pytest.raises(StudyError, match="could not be read: No such file or directory; check the path"):
         read(tmp_path / "nowhere.lst")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(StudyError, match="is no text in UTF-8"):
+        read(path)
