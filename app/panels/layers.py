@@ -113,6 +113,7 @@ class LayersPanel(QWidget):
         self.sentences = QSpinBox(minimum=1, maximum=30, value=6, suffix=" sentences", keyboardTracking=False)
         self.sentences.setAccessibleName("Sentences to measure on")
         self.sentences.setToolTip("How many of the Harvard sentences are used; intervals are over them")
+        self.sentences.valueChanged.connect(self._show_sentences)
         self.word_errors = QCheckBox("&Word errors too (WLI)")
         self.word_errors.setToolTip(
             "Speak every sentence without each layer and have it recognised: as many syntheses as layers times "
@@ -269,6 +270,9 @@ class LayersPanel(QWidget):
         set_look(self._state, self._look if self._said else "muted")
         self._state.setVisible(bool(self._state.text()))
 
+    def _show_sentences(self, count: int) -> None:
+        self.sentences.setSuffix(" sentence" if count == 1 else " sentences")
+
     def _kept_text(self) -> str:
         count = len(self._retained)
         listed = ", ".join(map(str, self._retained))
@@ -281,7 +285,8 @@ class LayersPanel(QWidget):
             if parting is not None and parting[0] != self._record.deciding.measure:
                 how += f", then {_MEASURED[parting[0]]}"
         ratio = self._layers / count
-        return f"{listed} stay ({how}). The transformer's share of a token takes up to {ratio:.2f} × less time."
+        stay = "stays" if count == 1 else "stay"
+        return f"{listed} {stay} ({how}). The transformer's share of a token takes up to {ratio:.2f} × less time."
 
     def _hint(self) -> str:
         if self._record is None:

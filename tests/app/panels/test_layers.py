@@ -104,6 +104,14 @@ def test_a_click_toggles_the_layer_under_it(panel: LayersPanel, qtbot: QtBot) ->
     assert toggled.count() == 1, "released elsewhere"
 
 
+def test_one_is_spoken_of_as_one(panel: LayersPanel) -> None:
+    panel.set_layers(4, RECORD, RECORD.retained(1), 1, by_hand=False)
+    assert panel.kept.text().startswith("0 stays (by word errors).")
+    assert panel.sentences.text() == "6 sentences"
+    panel.sentences.setValue(1)
+    assert panel.sentences.text() == "1 sentence"
+
+
 def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> None:
     wanted = QSignalSpy(panel.importance_wanted)
     assert not panel.by_importance.isVisible()

@@ -49,6 +49,8 @@ def test_layers_by_hand_are_put_in_order() -> None:
     assert "3 layers, chosen by hand, pruned only" in technique(spade.NAME).describe(
         knobs_of(Engaged(spade.NAME, Values(layers="0,5,11", recovery=spade.NONE)))
     )
+    alone = knobs_of(Engaged(spade.NAME, Values(depth=1)))
+    assert technique(spade.NAME).describe(alone) == "1 layer, the most important one, recovered"
 
 
 @pytest.mark.parametrize("layers", ["zero", "1.5", "-1", "0;1"])
