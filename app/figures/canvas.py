@@ -34,7 +34,8 @@ class _Mark(pg.ScatterPlotItem):
 
 
 class FigureCanvas(QWidget):
-    """Arrow keys go from point to point, Page Up and Page Down from panel to panel.
+    """Arrow keys go from point to point, Page Up and Page Down from panel to panel. As a window of its own it says in
+    its title what stands there, and Esc closes it.
 
     Every figure gets a pyqtgraph view of its own, which is kept and hidden when another takes its place. Plots that are
     taken out are left to Python's collector, which runs on the engine's thread too; and those that Qt deletes leave
@@ -189,7 +190,11 @@ class FigureCanvas(QWidget):
         row, column = reading.within(shown, row, column)
         self._at = panel, row, column
         self._show_mark(shown)
-        self.read.emit(reading.words(shown, row, column))
+        words = reading.words(shown, row, column)
+        if self.isWindow():
+            self.setWindowTitle(f"{self._figure.title} of {self._figure.provenance.model}: {words}")
+            self.setAccessibleDescription(words)
+        self.read.emit(words)
 
     def _show_mark(self, panel: Panel) -> None:
         if self._mark is not None:
@@ -227,7 +232,9 @@ class FigureCanvas(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         panel, row, column = self._at
         key = Qt.Key(event.key())
-        if self._figure is None:
+        if key == Qt.Key.Key_Escape and self.isWindow():
+            self.close()
+        elif self._figure is None:
             super().keyPressEvent(event)
         elif self._mark is None and key in _MOVES:
             self.go_to(panel, row, column)

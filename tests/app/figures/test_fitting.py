@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPointF
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.figures import reading
 from app.figures.canvas import FigureCanvas
 from app.theme import LIGHT
 from engine.explore.figure import Axis, Curve, Figure, HeatMap, Lines
@@ -78,3 +79,24 @@ def test_what_cannot_be_negative_is_not_drawn_so(qtbot: QtBot) -> None:
     panel = Lines("Rate", Axis("w"), Axis("Word error rate", "%"), (Curve("a", (0.5, 0.67), (0.0, 0.0)),))
     canvas = shown(qtbot, of(panel), 900, 700)
     assert canvas.plots[0].getViewBox().viewRange()[1][0] > -0.2
+
+
+def test_a_window_of_its_own_is_read_and_closed_by_keys(qtbot: QtBot) -> None:
+    canvas = shown(qtbot, of(MAP), 430, 240)
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    figure, words = canvas.figure, reading.words(MAP, 0, 1)
+    assert canvas.windowTitle() == f"{figure.title} of {figure.provenance.model}: {words}"
+    assert canvas.accessibleDescription() == words
+    qtbot.keyClick(canvas, Qt.Key.Key_Escape)
+    assert not canvas.isVisible()
+    # Within a panel both are the panel's.
+    owner = QWidget()
+    qtbot.addWidget(owner)
+    inner = FigureCanvas(LIGHT, owner)
+    inner.show_figure(of(MAP))
+    owner.show()
+    qtbot.keyClick(inner, Qt.Key.Key_Right)
+    qtbot.keyClick(inner, Qt.Key.Key_Escape)
+    assert inner.isVisible()
+    assert inner.windowTitle() == ""
