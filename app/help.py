@@ -42,7 +42,8 @@ _PANEL_KEYS = """
 <td><b>R, 1 to 0, Left, Right; Up, Down, Page Up, Page Down; Return</b></td></tr>
 <tr><td>Lab, before a test: hear the noise, the tone; the volume is right</td><td><b>N, T; Return</b></td></tr>
 <tr><td>Lab: play or pause; loop, its start, its end; to the start</td><td><b>Space; L, [, ]; Backspace</b></td></tr>
-<tr><td>Takes: star, run again, save as WAV, show file, delete</td><td><b>S, R, W, V, Del</b></td></tr>
+<tr><td>Takes: compare as A, as B; star, run again, save as WAV, show file, delete</td>
+<td><b>A, B; S, R, W, V, Del</b></td></tr>
 <tr><td>Everywhere: next and previous control</td><td><b>Tab, Shift+Tab</b></td></tr>
 </table>"""
 
@@ -76,11 +77,11 @@ def show_first_steps(window: QWidget) -> None:
 
 
 def show_keys(window: QWidget) -> None:
-    """Every action of ``window`` that has a shortcut, and the keys of the panels."""
+    """Every action of ``window`` that has a shortcut everywhere in it, and the keys of the panels."""
     rows = []
     for action in window.findChildren(QAction):
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        if keys:
+        if keys and action.shortcutContext() is Qt.ShortcutContext.WindowShortcut:
             rows.append((action.text().replace("&", "").rstrip("…"), keys))
     body = "".join(f"<tr><td style='padding-right:2em'>{name}</td><td><b>{keys}</b></td></tr>" for name, keys in rows)
     _show_page(window, "Keyboard", f"<h3>Keyboard</h3><table>{body}</table>{_PANEL_KEYS}")

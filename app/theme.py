@@ -226,6 +226,7 @@ def style_sheet(colours: Colours) -> str:
         border-color: {colours.accent}; image: url("{tick}"); }}
     QCheckBox::indicator:disabled, QGroupBox::indicator:disabled {{ border-color: {colours.disabled}; }}
     QScrollArea {{ border: none; }}
+    QScrollArea:focus {{ border: 1px solid {colours.accent}; }}
     QScrollBar {{ background: transparent; }}
     QScrollBar:vertical {{ width: 0.75em; }}
     QScrollBar:horizontal {{ height: 0.75em; }}

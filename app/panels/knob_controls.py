@@ -32,6 +32,8 @@ def decimals(step: float) -> int:
     return places + 1
 
 
+_LONG = 26
+"""Letters of a label from which on it goes on in the next line, rather than widen the panel and the window."""
 _ROOM = 36
 """Letters of the longest label and of the longest title of a choice that fit beside each other; longer choices go below
 their labels."""
@@ -116,6 +118,7 @@ class KnobControls(QWidget):
         for knob in self._knobs:
             editor = self._editor(knob)
             label = QLabel(" ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))))
+            label.setWordWrap(len(label.text()) > _LONG)
             label.setBuddy(editor)
             label.setToolTip(_description(knob))
             editor.setToolTip(_description(knob))

@@ -31,6 +31,7 @@ from app.listening.planning import (
 from app.listening.stimuli import Condition
 from app.listening.trials import MUSHRA
 from app.listening.wording import counted
+from app.panels.scrolled import Scrolled
 from app.theme import set_look
 
 COMPARED, LIBRARY = "compared", "library"
@@ -135,9 +136,7 @@ class LabSetup(QWidget):
         numbers.addRow("&Listener", self.listener)
         right = QVBoxLayout()
         right.addLayout(numbers)
-        right.addWidget(self.plan)
-        right.addWidget(self.remarks)
-        right.addStretch(1)
+        right.addWidget(self._said(), 1)
         right.addWidget(self.begin_button)
         buttons = QHBoxLayout()
         buttons.addWidget(self.export_button, 1)
@@ -147,6 +146,22 @@ class LabSetup(QWidget):
         layout.addLayout(left, 1)
         layout.addSpacing(self.fontMetrics().height())
         layout.addLayout(right, 1)
+
+    def _said(self) -> QWidget:
+        """What the test comes to, which is long where many settings are rated."""
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.plan)
+        column.addWidget(self.remarks)
+        column.addStretch(1)
+        area = Scrolled(content)
+        area.setAccessibleName("The test")
+        # Whoever has no mouse scrolls by the arrow keys, where there is something to scroll.
+        area.verticalScrollBar().rangeChanged.connect(
+            lambda _, last: area.setFocusPolicy(Qt.FocusPolicy.TabFocus if last else Qt.FocusPolicy.NoFocus)
+        )
+        return area
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_conditions(self, found: Sequence[Condition]) -> None:

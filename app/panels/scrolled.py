@@ -20,5 +20,8 @@ class Scrolled(QScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Qt tells nobody of content that came to need more room while it was hidden; it would be squeezed.
+        # Qt does not lay out anew what came to need more room while it was hidden: it would be squeezed.
+        layout = self.widget().layout()
+        if layout is not None:
+            layout.invalidate()
         QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))
