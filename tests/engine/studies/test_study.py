@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -246,10 +247,20 @@ def test_an_option_and_a_technique_of_one_name_vary_in_one_grid(tmp_path: Path) 
 def test_the_studies_that_ship_can_be_run(path: Path) -> None:
     found = read(path)
     assert found.judges == ("words",)
-    assert len(found.candidates) >= 20 or found.search is not None
+    assert len(found.candidates) >= (5 if path.stem.endswith("product") else 20) or found.search is not None
     if path.stem.endswith("trade-off"):
         assert len(found.candidates) >= 60
         assert len({one.technique for each in found.candidates for one in each.setting.techniques}) >= 3
+
+
+def test_the_study_of_the_product_adds_one_saving_after_another() -> None:
+    candidates = read(resource("studies", "f5-mini-product.toml")).candidates
+    *ladder, other = [[one.technique for one in each.setting.techniques] for each in candidates]
+    full = {"steps", "guidance_free", "precision", "ditreducio"}
+    assert [len(one) for one in ladder] == [0, 1, 2, 3, 4] and set(ladder[-1]) == full, "from the baseline up"
+    assert all(set(below) < set(above) for below, above in pairwise(ladder))
+    assert set(other) == full - {"ditreducio"} | {"error_curve"}, "a rival in DiTReducio's place"
+    assert {each.setting.options["steps"] for each in candidates} == {32}
 
 
 def test_durations() -> None:
