@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -152,15 +153,51 @@ def gathered(job: LanguageTraining, teacher: Teacher, follower: Follower) -> Tok
 
 
 def _own_speech(job: LanguageTraining, teacher: Teacher, follower: Follower) -> tuple[SpokenTokens, ...]:
+    place = job.work / f"{teacher.base[:8]}-{job.sentences}-{OWN_SPEECH}"
+    parts = place.with_name(f"{place.stem}-{job.options.seed}")
+
     def speak() -> tuple[SpokenTokens, ...]:
         speakers = voices(job.model, job.folder)
         count = job.sentences * len(speakers)
         follower.status(f"{teacher.entry.title} speaks {count} sentences to learn from")
         sentences = training_sentences(count, excluded=[PROMPT, *harvard_sentences()])
         random.Random(job.options.seed).shuffle(sentences)
-        return teacher.speak(sentences, speakers, job.options.seed, job.device, follower)
+        spoken: list[SpokenTokens] = []
+        for start in range(0, count, teacher.portion):
+            portion, within = sentences[start : start + teacher.portion], _Portion(follower, start, count)
+            seed = job.options.seed + start
+            make = partial(teacher.speak, portion, speakers, seed, job.device, within)
+            spoken += kept_tokens(parts / f"{start}.npz", make)
+        return tuple(spoken)
 
-    return kept_tokens(job.work / f"{teacher.base[:8]}-{job.sentences}-{OWN_SPEECH}", speak)
+    try:
+        found = kept_tokens(place, speak)
+    finally:
+        teacher.rest()
+    shutil.rmtree(parts, ignore_errors=True)
+    return found
+
+
+@dataclass(frozen=True)
+class _Portion:
+    """Tells a follower how far a portion of something larger is."""
+
+    follower: Follower
+    before: int
+    """How much had been done when it began."""
+    total: int
+
+    def check(self) -> None:
+        self.follower.check()
+
+    def status(self, text: str) -> None:
+        self.follower.status(text)
+
+    def progress(self, done: int, total: int) -> None:
+        self.follower.progress(self.before + done, self.total)
+
+    def milestone(self, milestone: Milestone) -> None:
+        self.follower.milestone(milestone)
 
 
 def _options(job: LanguageTraining, teacher: Teacher, follower: Follower) -> DraftOptions | StudentOptions:

@@ -9,7 +9,7 @@ import torch
 
 from engine.audio.mel import MelFrontEnd
 from engine.models.base import Voice
-from engine.models.catalogue import CatalogueEntry
+from engine.models.catalogue import VOICE_TITLES, CatalogueEntry
 from engine.models.checkpoints import fingerprint, read_weights
 from engine.models.f5.prompts import PromptReader
 from engine.models.lm_mini.checkpoint import LmMiniFolder
@@ -18,7 +18,7 @@ from engine.models.training_layout import HuggingFaceNames
 from engine.sampling.tokens import Nucleus
 from engine.training.fine_tuning import Follower
 from engine.training.recorded_tokens import record_tokens
-from engine.training.self_generated import speak_tokens
+from engine.training.self_generated import TOGETHER, speak_tokens
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate
 from engine.training.teacher import Teacher, Utterances
 from engine.training.token_network import TokenNetwork
@@ -26,6 +26,8 @@ from engine.training.token_network import TokenNetwork
 
 class LmMiniTeacher(Teacher):
     """Phones and codes side by side; many sentences are spoken at a time."""
+
+    portion = 4 * len(VOICE_TITLES) * TOGETHER
 
     def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
         """Raises :class:`engine.errors.CheckpointError`."""

@@ -10,6 +10,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,9 @@ Utterances = tuple[SpokenTokens, ...]
 
 class Teacher(ABC):
     """One model to learn from."""
+
+    portion: ClassVar[int] = 24
+    """Sentences after which what it spoke is kept, so that little is lost where a run is stopped."""
 
     def __init__(
         self, entry: CatalogueEntry, root: Path, base: str, network: TokenNetwork, codes: int, sampler: TokenSampler
@@ -56,6 +60,9 @@ class Teacher(ABC):
         """Its own speech: each of ``sentences`` in one of ``voices``, in turn. What did not end by itself is left
         out."""
 
+    def rest(self) -> None:  # noqa: B027 (some need nothing for speaking)
+        """Nothing more is to be spoken: give up what only that needs."""
+
     @abstractmethod
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
         """Recordings to train on, and held-out ones, as the model hears them. What was prepared is found again in
@@ -64,6 +71,8 @@ class Teacher(ABC):
 
 class OfficialTeacher(Teacher):
     """A model that finds out for itself where in a text it is: its sequences are text, then speech."""
+
+    _speaking: LanguageSpeech | None = None
 
     @abstractmethod
     def row(self, text: np.ndarray, codes: Sequence[int]) -> Sequenced:
@@ -91,9 +100,11 @@ class OfficialTeacher(Teacher):
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
     ) -> Utterances:
-        model = load_model(self.entry.id, folder=str(self.root), device=device, check=follower.check)
-        assert isinstance(model, LanguageSpeech)
-        found = []
+        if self._speaking is None:
+            model = load_model(self.entry.id, folder=str(self.root), device=device, check=follower.check)
+            assert isinstance(model, LanguageSpeech)
+            self._speaking = model
+        model, found = self._speaking, []
         for number, sentence in enumerate(sentences):
             follower.progress(number, len(sentences))
             voice = voices[number % len(voices)]
@@ -107,6 +118,9 @@ class OfficialTeacher(Teacher):
                 found.append(SpokenTokens(voice.id, self.read(sentence), np.array(codes, np.int32)))
         follower.progress(len(sentences), len(sentences))
         return tuple(found)
+
+    def rest(self) -> None:
+        self._speaking = None
 
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
         rows = read_manifest(manifest, follower.check)

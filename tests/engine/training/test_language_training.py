@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -361,3 +361,40 @@ def test_what_cannot_be_is_said_before_anything_is_spoken(
 def test_shares_of_the_loss_are_shares(shares: dict) -> None:
     with pytest.raises(SettingError, match="must lie between 0 and 1"):
         DraftOptions(**shares)
+
+
+def test_what_was_spoken_before_a_stop_is_not_spoken_again(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopping(Follower):
+        def __init__(self, at: int) -> None:
+            super().__init__()
+            self.at, self.told = at, []
+
+        def progress(self, done: int, total: int) -> None:
+            self.told.append((done, total))
+            if done >= self.at:
+                raise Cancelled
+
+    asked: list[tuple[str, ...]] = []
+    speak = LmMiniTeacher.speak
+
+    def counted(one: LmMiniTeacher, sentences: Sequence[str], *more: object) -> tuple[SpokenTokens, ...]:
+        spoken = speak(one, sentences, *more)
+        asked.append(tuple(sentences))
+        # The small model never ends by itself.
+        return spoken + utterances(len(sentences))
+
+    monkeypatch.setattr(LmMiniTeacher, "speak", counted)
+    monkeypatch.setattr(LmMiniTeacher, "portion", 4)
+    common = {"sentences": 6, "folder": str(root), "device": "cpu"}
+    task = LanguageTraining("lm-mini", tmp_path / "work", DraftOptions(lower=1), Budget(steps=1), **common)
+    with pytest.raises(Cancelled):
+        train_language(task, Stopping(6), QUICK)
+    assert len(asked) == 1
+    through = Stopping(13)
+    train_language(task, through, QUICK)
+    assert [len(one) for one in asked] == [4, 4, 4] and len({*sum(asked, ())}) == 12
+    assert through.told[0] == (4, 12) and through.told[-1] == (12, 12)
+    kept = sorted(path.name for path in task.work.iterdir() if "own-speech" in path.name)
+    assert kept == [f"{fingerprint(root / 'model.safetensors')[:8]}-6-own-speech.npz"], "one file in the end"
