@@ -41,3 +41,12 @@ class Technique:
     reshape: Callable[[Values, Values], Values] = lambda options, knobs: options
     describe: Callable[[Values], str] = lambda knobs: ""
     remarks: Callable[[Values, Values], tuple[str, ...]] = lambda options, knobs: ()
+
+
+def ordinal(number: int) -> str:
+    """A number from 2 on as it is said behind "every": second, third, 4th, 21st."""
+    words = {2: "second", 3: "third"}
+    if number in words:
+        return words[number]
+    teens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.knobs import Number, Switch, Values
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import Paper, Technique, ordinal
 
 NAME = "blockwise"
 
@@ -77,9 +77,10 @@ def describe(knobs: Values) -> str:
     plan = Blockwise.of(knobs)
     later = f"up to {plan.later_steps}" if plan.adaptive or plan.step_seconds else str(plan.later_steps)
     ahead = "" if plan.look_ahead is None else f", looking {plan.look_ahead} frames ahead"
+    text = f", text and reference at every {ordinal(plan.text_every)}" if plan.text_every > 1 else ""
     return (
         f"{plan.first_size} frames in {plan.first_steps} steps first, then blocks of {plan.size} in {later} "
-        f"steps{ahead}"
+        f"steps{ahead}{text}"
     )
 
 
@@ -93,7 +94,17 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
         )
     if plan.adaptive:
         found.append("Steps of later blocks follow measured times, so the same seed may speak otherwise another time.")
+    if plan.text_every > 1:
+        found.append(text_kept(plan.text_every))
     return tuple(found)
+
+
+def text_kept(every: int) -> str:
+    """What is said of a take whose text and reference were computed at every so many-th step of a block."""
+    return (
+        f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
+        "approximation that nobody has published yet."
+    )
 
 
 TECHNIQUE = Technique(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from engine.knobs import Number, Values
 from engine.setting import Setting
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import Paper, Technique, ordinal
 
 NAME = "frozen_prefix"
 
@@ -24,7 +24,7 @@ def conflict(setting: Setting) -> str | None:
 
 def describe(knobs: Values) -> str:
     """What is computed when."""
-    return f"text and reference at the first and every {knobs['every']}th step of a canvas or block"
+    return f"text and reference at the first and every {ordinal(knobs['every'])} step of a canvas or block"
 
 
 TECHNIQUE = Technique(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from engine.knobs import Choice, Number, Values
 from engine.setting import Setting
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import Paper, Technique, ordinal
 
 NAME = "guidance_stride"
 REUSE, LEAVE_OUT = "reuse", "leave_out"
@@ -25,11 +25,7 @@ def conflict(setting: Setting) -> str | None:
 def describe(knobs: Values) -> str:
     """Which steps are guided."""
     between = "its last effect reused in between" if knobs["between"] == REUSE else "none in between"
-    return f"both branches at every {_ordinal(knobs['every'])} step, {between}"
-
-
-def _ordinal(number: int) -> str:
-    return {1: "", 2: "second", 3: "third"}.get(number, f"{number}th")
+    return f"both branches at every {ordinal(knobs['every'])} step, {between}"
 
 
 TECHNIQUE = Technique(

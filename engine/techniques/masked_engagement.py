@@ -21,10 +21,6 @@ from engine.techniques import (
 from engine.techniques.blockwise import Blockwise
 from engine.techniques.launching import PLAIN, Launching, launching
 
-TEXT_KEPT = (
-    "Text and reference were computed at the first and every {}th step of a block only, which is an approximation that "
-    "nobody has published yet."
-)
 TEXT_COMPUTED = "Text and reference were computed at every step: CUDA graphs and compiled code are of whole passes."
 NO_GUIDANCE = "No guidance: the model speaks less clearly and less like the voice without it."
 
@@ -69,9 +65,13 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
     plan, launched = None if blocks is None else Blockwise.of(blocks), launching(info, setting)
     every = 1 if frozen is None else int(frozen["every"])
     notes = [*remarks(setting, options), *fallen_back, *([] if options["guidance"] else [NO_GUIDANCE])]
-    if plan is not None and frozen is None and plan.text_every > 1:
-        every = plan.text_every if launched == PLAIN else 1
-        notes.append(TEXT_COMPUTED if every == 1 else TEXT_KEPT.format(every))
+    if plan is not None and plan.text_every > 1:
+        if frozen is None and launched == PLAIN:
+            every = plan.text_every
+        else:
+            notes.remove(blockwise.text_kept(plan.text_every))
+        if launched != PLAIN:
+            notes.append(TEXT_COMPUTED)
     return MaskedEngagement(
         options,
         reference,

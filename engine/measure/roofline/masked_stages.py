@@ -31,8 +31,8 @@ from engine.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
 """By how a step is guided, as people call it where there are several kinds."""
-KEPT = ", text and reference kept"
-"""Added where only the canvas is computed."""
+KEPT = ", text kept"
+"""Added where only the canvas is computed, and text and reference are kept."""
 ALWAYS_KEPT = 2**31
 """As every so many-th pass: text and reference are computed by the first one only."""
 

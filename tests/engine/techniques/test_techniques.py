@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SettingError
-from engine.knobs import Values
+from engine.knobs import Values, defaults
 from engine.setting import Engaged, Setting
 from engine.techniques import conflict, technique, wording
 
@@ -30,3 +30,12 @@ def test_conflicts_are_those_of_the_engaged_techniques() -> None:
     midpoint = Setting("f5-mini", Values(solver="midpoint"))
     assert conflict(midpoint) is None
     assert "Euler" in str(conflict(midpoint.with_technique(Engaged("ditreducio"))))
+
+
+@pytest.mark.parametrize(("every", "said"), [(2, "second"), (3, "third"), (4, "4th"), (12, "12th"), (22, "22nd")])
+def test_every_so_many_steps_are_said_as_people_say_them(every: int, said: str) -> None:
+    named = {"frozen_prefix": "every", "guidance_stride": "every", "blockwise": "text_every"}
+    for name, knob in named.items():
+        one = technique(name)
+        described = one.describe(defaults(one.knobs).replace(**{knob: every}))
+        assert f"every {said}" in described, described

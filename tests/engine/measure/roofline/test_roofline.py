@@ -513,7 +513,7 @@ def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_pa
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
     made = measure_roofline(Subject(model, utterance, kept), SilentObserver(), rounds=1)
     whole, short = made.phases[1:3]
-    assert (whole.title, short.title) == ("Steps", "Steps, text and reference kept")
+    assert (whole.title, short.title) == ("Steps", "Steps, text kept")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     works = model.workings(utterance.text, utterance.voice, kept)
     prefix, frames, config = works.request.prefix, works.request.frames, works.network.config.transformer
