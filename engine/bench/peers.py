@@ -33,7 +33,8 @@ from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from engine.models.f5.dit import Conditioning, DiT
-from engine.models.graphs import GraphedEvaluator, Shelf
+from engine.models.flow_graphs import GraphedEvaluator
+from engine.models.graphs import Shelf
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity
 

@@ -50,7 +50,8 @@ from engine.models.base import (
 from engine.models.compiled import notes_of
 from engine.models.diffusion import DiffusionTransformer
 from engine.models.evaluations import Evaluations, Phase, evaluator_of, require_layers
-from engine.models.graphs import GraphedEvaluator, Shelf
+from engine.models.flow_graphs import GraphedEvaluator
+from engine.models.graphs import Shelf
 from engine.models.passages import Decoded, Passage, Passages, Prompt, Sampler, cost_of, require_numbers, whole_mel
 from engine.models.weight_sets import find_weight_sets, folders
 from engine.sampling.caching import ChangeMeter, Evaluator

@@ -37,10 +37,11 @@ from engine.errors import PlainError
 from engine.failures import enough_memory
 from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.causal_graphs import GraphedTransformer
 from engine.models.decoding_cost import plain_operations, spent_operations
 from engine.models.delivery import Delivery
 from engine.models.fused_causal import FusedTransformer
-from engine.models.graphs import GraphedTransformer, Shelf
+from engine.models.graphs import Shelf
 from engine.models.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.language_weights import find_language_weights, places_of
 from engine.models.pacing import Pace

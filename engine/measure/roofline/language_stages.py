@@ -22,8 +22,8 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
+from engine.models.causal_graphs import GraphedTransformer
 from engine.models.fused_causal import FusedLayer, FusedTransformer, turn
-from engine.models.graphs import GraphedTransformer
 from engine.models.half_products import HalfProduct, Product
 from engine.models.language import LanguageWorkings
 from engine.models.token_model import TokenModel

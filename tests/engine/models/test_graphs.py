@@ -24,7 +24,8 @@ from engine.measure.roofline.measuring import Subject, measure_roofline
 from engine.models import load_model
 from engine.models.base import Utterance, whole
 from engine.models.catalogue import voice
-from engine.models.graphs import GraphedTransformer, Shelf, record_cuda
+from engine.models.causal_graphs import GraphedTransformer
+from engine.models.graphs import Shelf, record_cuda
 from engine.observers import SilentObserver
 from engine.setting import Engaged, Setting
 from engine.techniques import technique
