@@ -24,6 +24,7 @@ def writable(name: str | Path) -> Path:
 def place_for_folder(name: str) -> Path:
     """``name`` as the path of a folder that is there or can be made, known before the work and not after it."""
     path = Path(name)
+    # Where nobody may look, these functions say no, and Path's raise.
     if file := next((one for one in (path, *path.parents) if os.path.exists(one) and not os.path.isdir(one)), None):
         raise PlainError(f"{file} is a file; give the name of a folder.")
     return path
