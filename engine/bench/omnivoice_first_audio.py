@@ -30,6 +30,7 @@ from engine.techniques import blockwise, sentencewise
 
 NAME = "omnivoice-first-audio"
 WHOLE, SENTENCES, BLOCKS = "whole canvas", "sentence by sentence", "blockwise"
+TEXT_COMPUTED = "blockwise, text and reference at every step"
 TOGETHER = 2
 """Harvard sentences that make an utterance: four to five seconds, which the bundled model speaks on one canvas."""
 WORD_ERRORS = 0.03
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)
-    said = judged(model, arguments.model, {name: ways[name] for name in (WHOLE, BLOCKS)}, arguments.sentences)
+    beside = {name: way for name, way in ways.items() if name != SENTENCES}
+    said = judged(model, arguments.model, beside, arguments.sentences)
     top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
     rows = [_row(name, found) for name, found in heard.items()]
     if said:
@@ -99,6 +101,7 @@ def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
         WHOLE: plain,
         SENTENCES: plain.with_technique(Engaged(sentencewise.NAME)),
         BLOCKS: plain.with_technique(Engaged(blockwise.NAME, Values(knobs))),
+        TEXT_COMPUTED: plain.with_technique(Engaged(blockwise.NAME, Values(knobs, text_every=1))),
     }
 
 

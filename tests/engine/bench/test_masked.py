@@ -58,7 +58,8 @@ def test_exact_savings_leave_every_code(root: Path, capsys: pytest.CaptureFixtur
 def test_first_audio_beside_the_whole(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = ("--sentences", "0", "--first-block", "8", "--block", "8", "--first-steps", "2", "--later-steps", "2")
     report, rows = report_of(root, "omnivoice-first-audio", *more, capsys=capsys)
-    assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise"]
+    exactly = "blockwise, text and reference at every step"
+    assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise", exactly]
     (blocks,) = rows["blockwise"]
     assert blocks["first audio p50 (s)"] < blocks["whole p50 (s)"]
     assert 0 <= blocks["playback waits p50 (s)"] <= blocks["longest (s)"]
