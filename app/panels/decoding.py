@@ -35,6 +35,7 @@ from engine.measure.decoding import (
     spoken_tokens,
 )
 from engine.take import DecodingTrace, Take
+from engine.techniques import speculative
 
 _NOTHING = (
     "No tokens to show yet. Load a speech language model, speak a baseline, then engage SSD and speak again: the fate "
@@ -52,7 +53,7 @@ _FIGURES = {
     "measured": (
         "Measured speed-up",
         "Seconds of the language model for each token of the other take, over those of this one. The other take has to "
-        "be decoded without a draft by the same model.",
+        "say the same in the same voice, decoded without a draft by the same model with the same other techniques.",
     ),
 }
 
@@ -253,10 +254,10 @@ class DecodingPanel(QWidget):
         self._values["measured"].setToolTip(meaning)
 
     def _plain(self) -> Drafting | None:
-        """The other take's decoding, where that is plain decoding by the same model."""
+        """The other take's decoding, where that differs from this one's by the draft alone."""
         take = self._takes[self._side]
         other = self._takes["A" if self._side == "B" else "B"]
-        if other is None or other.trace.decoding is None or other.setting.model != take.setting.model:
+        if other is None or other.trace.decoding is None or _said(other) != _said(take):
             return None
         theirs = drafting(other.trace.decoding)
         return None if theirs.drafted else theirs
@@ -297,3 +298,10 @@ class DecodingPanel(QWidget):
     def _keep_in_view(self, line: QRectF) -> None:
         middle, half = line.center(), line.height() / 2
         self._area.ensureVisible(0, round(middle.y()), 0, round(half))
+
+
+def _said(take: Take) -> tuple[object, ...]:
+    """What is said, and by what, drafts left aside."""
+    setting = take.setting
+    others = {one for one in setting.techniques if one.technique != speculative.NAME}
+    return take.text, take.voice, setting.model, others

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
@@ -72,6 +74,24 @@ def test_without_a_baseline_nothing_is_claimed(panel: DecodingPanel) -> None:
     panel.set_takes(take("Other model", Setting("llasa-1b"), decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
     assert panel.figure("measured") == "– (no baseline)"
     assert "took" not in panel._values["measured"].toolTip()
+
+
+def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel) -> None:
+    drafted, plain = take("SSD", SSD, decoding=TRACE), take("Baseline", decoding=PLAIN)
+    student = Engaged("spade")
+    by_student = replace(drafted, setting=SSD.with_technique(student))
+    for baseline, shown in (
+        (replace(plain, text="Two."), drafted),
+        (replace(plain, voice="rms"), drafted),
+        (plain, by_student),
+    ):
+        panel.set_takes(baseline, shown)
+        panel.show_side("B")
+        assert panel.figure("measured") == "– (no baseline)"
+        assert panel.figure("predicted") == "1.45 ×"
+    panel.set_takes(replace(plain, setting=plain.setting.with_technique(student)), by_student)
+    panel.show_side("B")
+    assert panel.figure("measured") == "1.16 ×"
 
 
 def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> None:
