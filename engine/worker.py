@@ -274,10 +274,13 @@ class Engine:
     def _wait_while_held(self) -> None:
         """Let the running job rest until it is released or is to end."""
         tokens = self._cancelled, self._pausing
-        if self._held and not self._shut_down and not any(map(threading.Event.is_set, tokens)):
-            self._rest(
-                lambda: not self._held or self._shut_down or any(threading.Event.is_set(one) for one in tokens),
-            )
+
+        def over() -> bool:
+            # Asked as plain events: a token's own way of asking is what waits here.
+            return not self._held or self._shut_down is not None or any(map(threading.Event.is_set, tokens))
+
+        if not over():
+            self._rest(over)
 
     def _forget_running(self) -> None:
         with self._changed:
