@@ -15,5 +15,10 @@ def come_before(widget: QWidget, added: Sequence[QWidget]) -> None:
     # Qt passes over a request about a widget that never has the focus, without a word.
     while before is not widget and before.focusPolicy() is Qt.FocusPolicy.NoFocus:
         before = before.previousInFocusChain()
-    for one, other in pairwise((before, *added)):
+    come_after(before, added)
+
+
+def come_after(widget: QWidget, added: Sequence[QWidget]) -> None:
+    """Have Tab reach ``added``, in their order, just after ``widget``, which can have the focus."""
+    for one, other in pairwise((widget, *added)):
         QWidget.setTabOrder(one, other)

@@ -59,6 +59,8 @@ class KnobControls(QWidget):
     """
 
     changed = Signal(str, object)
+    rebuilt = Signal()
+    """There are other controls: where Tab finds them is for whoever has them among others to say."""
 
     def __init__(self, owner: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -75,6 +77,11 @@ class KnobControls(QWidget):
     def knobs(self) -> tuple[Knob, ...]:
         """The knobs shown."""
         return self._knobs
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        """What Tab goes through, in its order."""
+        return tuple(one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
 
     def editor(self, name: str) -> QWidget:
         """The control of the knob ``name``."""
@@ -106,11 +113,14 @@ class KnobControls(QWidget):
     def _change_rows(self) -> None:
         key = self._knobs, tuple(self._defaults.items())
         self._rows.hide()
-        if key not in self._kept:
+        new = key not in self._kept
+        if new:
             self._kept[key] = self._build()
             self._column.addWidget(self._kept[key])
         self._rows = self._kept[key]
         self._rows.show()
+        if new:
+            self.rebuilt.emit()
 
     def _build(self) -> _Rows:
         rows, defaults = _Rows(), self._defaults

@@ -26,6 +26,7 @@ from app.panels.step_grid import StepGrid
 from app.panels.techniques import TechniqueList
 from app.selection import SEED_LIMIT
 from app.state import AppState
+from app.tab_order import come_after
 from app.theme import Colours, set_look
 from engine.errors import PlainError
 from engine.models import catalogue
@@ -74,6 +75,8 @@ class SetupPanel(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self._scroll, 1)
         layout.addWidget(self._cost)
+        for one in (self.techniques, self.sampler):
+            one.rebuilt.connect(self._order_tabs)
         self._pending_text = QTimer(self, singleShot=True, interval=150)
         self._pending_text.timeout.connect(self._take_over_text)
         state.model_changed.connect(self._show_model)
@@ -188,6 +191,12 @@ class SetupPanel(QWidget):
         """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
         bar = self._scroll.verticalScrollBar().sizeHint().width()
         return QSize(self._scroll.widget().minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
+
+    @Slot()
+    def _order_tabs(self) -> None:
+        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
+        come_after(self.sentences, added)
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:

@@ -67,6 +67,11 @@ class TechniqueGroup(QGroupBox):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._body)
 
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        """What Tab goes through, in its order."""
+        return self, *self.controls.reachable, self.weights, self.train
+
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the title, which is bold."""
         bold = QFont(self.font())
@@ -125,6 +130,8 @@ class TechniqueList(QWidget):
     """A sentence about a value that cannot be."""
     training_wanted = Signal(float)
     """The user wants weights of this guidance weight w trained."""
+    rebuilt = Signal()
+    """As :attr:`KnobControls.rebuilt`."""
 
     def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -135,6 +142,11 @@ class TechniqueList(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(2)
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        """What Tab goes through, in its order."""
+        return tuple(one for group in self.groups.values() for one in group.reachable)
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
@@ -163,6 +175,7 @@ class TechniqueList(QWidget):
 
     def _add(self, one: Technique) -> None:
         group = TechniqueGroup(one, self._colours)
+        group.controls.rebuilt.connect(self.rebuilt)
         group.controls.changed.connect(lambda knob, value: self._set_knob(one.name, knob, value))
         group.toggled.connect(lambda on: self._state.engage(one.name, on))
         group.training_wanted.connect(self.training_wanted)

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from app.panels.knob_controls import KnobControls
 from app.panels.scrolled import Scrolled
 from app.panels.training_curves import TrainingCurves
+from app.tab_order import come_after
 from app.theme import Colours, set_look
 from app.trainings import TRAININGS, Plan, Training, training
 from engine.errors import SettingError
@@ -68,12 +69,13 @@ class TrainingPanel(QWidget):
         self.chooser.currentIndexChanged.connect(self._choose)
         self._intro = _words("muted")
         self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
-        self.work, choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
+        self.work, self._choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
         self._controls: dict[str, KnobControls] = {}
         controls = QVBoxLayout()
         for one in TRAININGS:
             made = self._controls[one.name] = KnobControls(one.title)
             made.changed.connect(self._change_knob)
+            made.rebuilt.connect(self._order_tabs)
             controls.addWidget(made)
         self.remark = _words("muted")
         self.minutes = QDoubleSpinBox(decimals=1, suffix=" min", keyboardTracking=False)
@@ -103,7 +105,7 @@ class TrainingPanel(QWidget):
             self.manifest,
             choose_manifest,
             self.work,
-            choose_work,
+            self._choose_work,
             *self._controls.values(),
             self.minutes,
             self.rate,
@@ -114,7 +116,7 @@ class TrainingPanel(QWidget):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, editor, button in (
             ("Ma&nifest", self.manifest, choose_manifest),
-            ("Wor&k folder", self.work, choose_work),
+            ("Wor&k folder", self.work, self._choose_work),
         ):
             row = QHBoxLayout()
             row.addWidget(editor, 1)
@@ -240,8 +242,9 @@ class TrainingPanel(QWidget):
         self._show()
 
     def set_estimate(self, text: str) -> None:
-        """How long such a training takes."""
+        """How long such a training takes, or ``""``."""
         self.estimate.setText(text)
+        self.estimate.setVisible(bool(text))
 
     def begin(self, resume: bool) -> None:
         """A training begins; a resumed one goes on with its curves."""
@@ -301,6 +304,10 @@ class TrainingPanel(QWidget):
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def _order_tabs(self) -> None:
+        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        come_after(self._choose_work, self.knobs.reachable)
+
     def _choose(self) -> None:
         """Show the form of the chosen training."""
         one = self.training

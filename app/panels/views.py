@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from app.figures.canvas import FigureCanvas
 from app.panels.knob_controls import KnobControls
+from app.tab_order import come_after
 from app.theme import Colours, set_look
 from engine.errors import SettingError
 from engine.explore import VIEWS, View
@@ -217,6 +218,7 @@ class ViewsPanel(QWidget):
         if name not in self._controls:
             made = self._controls[name] = KnobControls(self.view.title)
             made.changed.connect(self._change_knob)
+            made.rebuilt.connect(self._order_tabs)
             self._knob_column.insertWidget(0, made)
         return self._controls[name]
 
@@ -236,6 +238,10 @@ class ViewsPanel(QWidget):
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def _order_tabs(self) -> None:
+        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        come_after(self.chooser, self.knobs.reachable)
+
     def _offer(self, family: str) -> None:
         """Have the views in the list that models of ``family`` can answer, all without one and where there are none;
         the chosen one stays chosen where it is among them."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.panels.setup import SetupPanel
@@ -28,6 +28,15 @@ def panel(desk: Desk, qtbot: QtBot) -> SetupPanel:
     qtbot.addWidget(made)
     made.show()
     return made
+
+
+def reached_by_tab(panel: QWidget) -> list[QWidget]:
+    """What Tab goes through in ``panel``, in its order."""
+    chain = [panel]
+    while (following := chain[-1].nextInFocusChain()) is not panel:
+        chain.append(following)
+    shown = [one for one in chain if panel.isAncestorOf(one) and one.isVisibleTo(panel) and one.focusProxy() is None]
+    return [one for one in shown if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
 
 
 def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
@@ -184,3 +193,18 @@ def test_what_is_still_being_typed_counts_when_a_job_starts(panel: SetupPanel, d
     qtbot.keyClicks(panel.text, "Half a sentence")
     panel.commit()
     assert desk.state.text == "Half a sentence"
+
+
+def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, desk: Desk) -> None:
+    """Knobs follow the technique that they are of, also those that are made when it is engaged; the sampler is last."""
+    desk.state.engage("steps", True)
+    found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
+    groups, expected = panel.techniques.groups, [panel.sentences.accessibleName()]
+    for one in desk.state.techniques:
+        expected.append(groups[one.name].accessibleName())
+        if desk.state.is_engaged(one.name):
+            expected += [f"{one.title}: {knob.label}" for knob in one.knobs]
+    expected += [f"Sampler: {knob.label}" for knob in desk.state.sampler_knobs]
+    expected += [panel.seed.accessibleName(), panel.seed_lock.text()]
+    start = found.index(expected[0])
+    assert [name for name in found[start:] if not name.startswith("Reset ")] == expected

@@ -179,3 +179,14 @@ def test_the_figures_of_a_student_are_its_own(panel: TrainingPanel) -> None:
     panel.show_progress(TrainingProgress(1, 3, 0.1, 1.0, None, {}, {"divergence": 0.25, "same_first": 0.4}))
     assert "0.25 nats" in panel.state
     assert panel.curves.terms == {name: [value] for name, value in losses.items()}
+
+
+def test_tab_comes_to_the_knobs_between_the_folder_and_the_time(panel: TrainingPanel) -> None:
+    panel.offer("language")
+    for one in (DRAFT, STUDENT):
+        panel.choose(one.name)
+        chain = [panel.work]
+        while chain[-1] is not panel.minutes:
+            chain.append(chain[-1].nextInFocusChain())
+        shown = [each for each in chain if each in panel.knobs.reachable]
+        assert tuple(shown) == panel.knobs.reachable

@@ -178,3 +178,11 @@ def test_every_control_has_a_name(panel: ViewsPanel) -> None:
             assert one.accessibleName() or one.text(), one
     assert panel.canvas.accessibleName()
     assert panel.canvas.accessibleDescription()
+
+
+def test_tab_goes_from_the_view_to_its_knobs_to_compute(panel: ViewsPanel) -> None:
+    chain = [panel.chooser]
+    while chain[-1] is not panel.compute_button:
+        chain.append(chain[-1].nextInFocusChain())
+    assert panel.knobs.reachable
+    assert tuple(one for one in chain if one in panel.knobs.reachable) == panel.knobs.reachable
