@@ -96,26 +96,30 @@ def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBo
     # Switch.
     buttons = window.panels["listen"].findChildren(QPushButton)
     switch = next(one for one in buttons if one.accessibleName() == "Switch between A and B")
-    qtbot.waitUntil(lambda: switch.isEnabled() and len(window.panels["listen"]._loaded) == 2, timeout=30_000)
+    qtbot.waitUntil(
+        lambda: switch.isEnabled() and len(window.panels["listen"]._loaded) == 2, timeout=PATIENCE_MILLISECONDS
+    )
     window.docks.go_to("listen")
     heard = window.panels["listen"].heard
     with qtbot.waitSignal(window.panels["listen"].switched):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
     assert window.panels["listen"].heard != heard
 
-    # Where there is sound: play, and switch in the middle of a word.
+    # Where there is sound: play, over and over, and switch in the middle of a word.
     picture = os.environ.get(PICTURE, "")
     if picture:
         player = window.panels["listen"].player
         assert player.usable, player.problem
         assert QGuiApplication.platformName() == "xcb"
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
-        qtbot.waitUntil(lambda: player.playing and player.position > 0.3, timeout=30_000)
-        heard, position = window.panels["listen"].heard, player.position
+        qtbot.waitUntil(lambda: player.playing and player.position > 0.3, timeout=PATIENCE_MILLISECONDS)
+        heard, choice = window.panels["listen"].heard, player.choice
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
         assert window.panels["listen"].heard != heard
-        qtbot.waitUntil(lambda: player.position > position + 0.3 or not player.playing, timeout=30_000)
-        qtbot.waitUntil(lambda: not player.playing, timeout=30_000)
+        qtbot.waitUntil(lambda: player.playing and player.choice != choice, timeout=PATIENCE_MILLISECONDS)
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
+        qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)
         assert player.problem == ""
 
     # Export.
