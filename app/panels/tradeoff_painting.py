@@ -59,6 +59,8 @@ class Painting:
         """Which points lie in the section."""
         self._edge: list[QRectF] = []
         """The front's line, piece by piece, once it is drawn."""
+        self._words: list[QRectF] = []
+        """What stands beside lines, once it is drawn."""
 
     def _to_x(self, values: np.ndarray) -> np.ndarray:
         return self.area.left() + self.across.share(values) * self.area.width()
@@ -197,18 +199,23 @@ class Painting:
     def _paint_floors(self, painter: QPainter, colours: Colours) -> None:
         """What judges make of the reference speech: below, no two points can be told apart."""
         painter.setPen(QPen(QColor(colours.muted), 1.2, Qt.PenStyle.DashLine))
-        area, words = self.area, "reference speech"
-        width = self._metrics.horizontalAdvance(words) + 4
+        area, words, self._words = self.area, "reference speech", []
+        width, height = self._metrics.horizontalAdvance(words) + 6, 1.1 * self.em
         across, up = (np.array(one, float) for one in self.shown.floors)
-        for x in self._to_x(across).tolist():
-            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-            left = x + 4 if x + 4 + width <= area.right() else x - 4 - width
-            painter.drawText(QRectF(left, area.top(), width, 1.3 * self.em), Qt.AlignmentFlag.AlignVCenter, words)
-        for y in self._to_y(up).tolist():
-            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-            top = y - 1.2 * self.em if y - 1.2 * self.em >= area.top() else y
-            spot = QRectF(area.right() - width, top, width, 1.2 * self.em)
-            painter.drawText(spot, Qt.AlignmentFlag.AlignVCenter, words)
+        lines = [
+            *((QPointF(x, area.top()), QPointF(x, area.bottom())) for x in self._to_x(across).tolist()),
+            *((QPointF(area.left(), y), QPointF(area.right(), y)) for y in self._to_y(up).tolist()),
+        ]
+        for start, end in lines:
+            painter.drawLine(start, end)
+            level = start.y() == end.y()
+            lefts = np.arange(end.x() - width, start.x(), -width / 2) if level else (end.x() + 3, end.x() - 3 - width)
+            tops = (end.y() - height, end.y()) if level else np.arange(start.y(), end.y() - height, height)
+            spots = [QRectF(float(left), float(top), width, height) for top in tops for left in lefts]
+            spots = [one for one in spots if area.contains(one)] or spots
+            spot = next((one for one in spots if not self._covers(one)), spots[0])
+            painter.drawText(spot, Qt.AlignmentFlag.AlignCenter, words)
+            self._words.append(spot)
 
     def _paint_series(self, painter: QPainter, colours: Colours) -> None:
         """A faint line through the published results of one table."""
@@ -280,7 +287,7 @@ class Painting:
             font.setPointSizeF(0.88 * font.pointSizeF())
         metrics = QFontMetricsF(font)
         painter.setFont(font)
-        taken = [one.adjusted(-1, -1, 1, 1) for one in self._edge]
+        taken = [one.adjusted(-1, -1, 1, 1) for one in (*self._edge, *self._words)]
         for index in walk:
             place, text = self.place(index), self.shown.points[index].title
             width, height = metrics.horizontalAdvance(text) + 4, metrics.height() * 0.86

@@ -40,8 +40,8 @@ class Scale:
             room = (high / low) ** _PADDING if high > low else 1.25
             return cls(low / room, high * room, True)
         if high <= low:
-            room = abs(low) * 0.1 or 0.5
-            return cls(low - room, high + room)
+            # Most figures are never below 0.
+            return cls(low - 0.1 * abs(low), high + 0.1 * abs(high)) if low else cls(-_PADDING, 1.0)
         room = (high - low) * _PADDING
         return cls(low - room, high + room)
 

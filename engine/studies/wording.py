@@ -16,6 +16,8 @@ from engine.techniques import technique
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
 """Metrics in short tables besides those of judges."""
+_RATES = ("word_error_rate", "whisper_word_error_rate")
+"""Metrics of judges that are said in percent."""
 REFERENCE = "Reference speech"
 """What judges make of it stands beside what they make of the settings."""
 
@@ -55,13 +57,19 @@ def answer_lines(search: Search, results: Results) -> list[str]:
 def reference_lines(results: Results) -> list[str]:
     """What judges made of the reference speech, or why there is none, in sentences."""
     lines = [
-        f"{metric(name).title} of the same judge on the reference speech: {figure.value:.2%} ({figure.low:.2%}–"
-        f"{figure.high:.2%}, {figure.n} recordings); below that, it can tell no two settings apart."
+        f"{metric(name).title} of the same judge on the reference speech: {_rate(figure, name)}; below that, it can "
+        "tell no two settings apart."
         for name, figure in results.references.items()
     ]
     if results.no_reference:
         lines.append(f"No reference speech for the judges' own errors: {results.no_reference}")
     return lines
+
+
+def _rate(figure: Estimate, name: str) -> str:
+    shown = "{:.2%}".format if name in _RATES else "{:.4g}".format
+    interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
+    return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'})"
 
 
 def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:

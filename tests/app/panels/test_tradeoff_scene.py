@@ -192,6 +192,8 @@ def test_scales_have_room_and_round_numbers() -> None:
     assert Scale.of(np.array([np.nan])) == Scale()
     one = Scale.of(np.array([7.0]))
     assert one.low < 7.0 < one.high
+    nothing = Scale.of(np.array([0.0]))
+    assert -0.1 < nothing.low < 0.0 < nothing.high and min(nothing.ticks(6)) == 0.0, "no error rate is below 0"
     assert tick_text(0.1 + 0.2) == "0.3" and tick_text(-1e-17) == "0"
     for high in (1e-6, 0.37, 12.0, 9e8):
         assert 1 <= len(Scale(0.0, high).ticks(5)) <= 6

@@ -8,18 +8,20 @@ import io
 import json
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import pytest
 
+from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.studies.report import to_csv, to_html, to_latex
 from engine.studies.results import figures_of, read, to_json
 from engine.studies.store import DATABASE, Store
 from engine.studies.tasks import Refer, Referred
-from engine.studies.wording import REFERENCE, figure_text, setting_title
+from engine.studies.wording import REFERENCE, figure_text, reference_lines, setting_title
 from tests.engine.studies.small import finished, study
 
 
@@ -144,6 +146,10 @@ def test_reference_speech_stands_beside_the_settings(folder: Path) -> None:
     assert "0.0667 {\\scriptsize [0, 0.2]}" in line
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
+    (words,) = reference_lines(found)
+    assert words.startswith("Word error rate of the same judge on the reference speech: 6.67% (0.00%–20.00%, 3 record")
+    natural = replace(found, references={"utmos": Estimate(4.1234, 4.1234, 4.1234, 1, 1)})
+    assert "UTMOS of the same judge on the reference speech: 4.123 (1 recording);" in reference_lines(natural)[0]
     # Both tables are within the page, as they lie beside it.
     inside = re.findall(r'download="results\.(?:csv|tex)" href="data:[^;]+;base64,([^"]+)"', page)
     assert [base64.b64decode(one).decode() for one in inside] == [to_csv(found), to_latex(found)]
