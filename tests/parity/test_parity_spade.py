@@ -25,7 +25,8 @@ from engine.techniques.spade.losses import (
     skewed_divergence,
     target_layers,
 )
-from engine.techniques.spade.pruning import most_important, pruned
+from engine.techniques.spade.pruning import pruned
+from engine.techniques.spade.record import WORD_ERROR, ImportanceRecord, LayerImportance
 from engine.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
 
@@ -144,7 +145,9 @@ def test_parity_spade_target_layers(fixture: Fixture) -> None:
 @references
 def test_parity_spade_selection(fixture: Fixture) -> None:
     for case in fixture.description["selection"]["cases"]:
-        assert list(most_important(case["wli"], case["n_keep"])) == case["keep"]
+        measured = LayerImportance(WORD_ERROR, tuple(case["wli"]))
+        record = ImportanceRecord("lm-mini", "", len(case["wli"]), (measured,))
+        assert list(record.retained(case["n_keep"])) == case["keep"]
 
 
 @references

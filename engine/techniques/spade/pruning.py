@@ -12,12 +12,6 @@ from engine.errors import SettingError
 _LAYER = re.compile(r"(^|\.)layers\.(\d+)\.")
 
 
-def most_important(importance: Sequence[float], count: int) -> tuple[int, ...]:
-    """The ``count`` layers with the largest values in their own order; of equal ones, the lower index stays."""
-    ranked = sorted(range(len(importance)), key=lambda layer: (-importance[layer], layer))
-    return tuple(sorted(ranked[:count]))
-
-
 def require_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
     """``retained`` as a tuple. Raises :class:`SettingError` unless they are some of ``layers`` layers, each once, in
     order."""

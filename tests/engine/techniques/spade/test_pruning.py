@@ -9,7 +9,7 @@ from engine.errors import SettingError
 from engine.knobs import Values
 from engine.setting import Engaged
 from engine.techniques import knobs_of, spade, technique
-from engine.techniques.spade.pruning import layer_of, most_important, pruned, require_layers
+from engine.techniques.spade.pruning import layer_of, pruned, require_layers
 
 
 def test_layers_that_stay_are_numbered_without_gaps() -> None:
@@ -30,10 +30,6 @@ def test_names_without_a_prefix_are_known_too() -> None:
     assert set(pruned({"layers.3.a": torch.zeros(1), "layers.1.a": torch.zeros(1)}, (3,))) == {"layers.0.a"}
     assert layer_of("model.layers.11.mlp.gate_proj.weight") == 11
     assert layer_of("model.norm.weight") is None
-
-
-def test_of_equal_layers_the_lower_one_stays() -> None:
-    assert most_important((1.0, 2.0, 1.0, 1.0), 3) == (0, 1, 2)
 
 
 @pytest.mark.parametrize("retained", [(), (0, 0), (2, 1), (-1, 2), (0, 12)])

@@ -37,6 +37,7 @@ def test_the_most_important_layers_stay_in_their_own_order() -> None:
 
 def test_equal_layers_stay_by_their_index() -> None:
     assert record(LayerImportance(COSINE, (0.5, 0.5, 0.5, 0.5))).retained(2) == (0, 1)
+    assert record(LayerImportance(COSINE, (1.0, 2.0, 1.0, 1.0))).retained(3) == (0, 1, 2)
 
 
 def test_word_errors_decide_before_divergence() -> None:
