@@ -21,7 +21,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric, metric
 from engine.studies.drawing import Point, scatter
 from engine.studies.layers import importance
-from engine.studies.results import Heard, Results
+from engine.studies.results import VERDICTS, Heard, Results
 from engine.studies.search import answer
 from engine.studies.space import Search
 from engine.studies.store import Store
@@ -150,8 +150,8 @@ def to_latex(results: Results) -> str:
 
 
 def _varies(results: Results, one: Metric) -> bool:
-    """Whether the settings differ in it at all: a column of zeros says nothing in a paper."""
-    return len({setting.value(one.name) for setting in results.settings} - {None}) > 1
+    """Whether the settings differ in it at all: a column of zeros says nothing in a paper, unless a judge said so."""
+    return one.name in VERDICTS or len({setting.value(one.name) for setting in results.settings} - {None}) > 1
 
 
 def _arrow(one: Metric) -> str:

@@ -144,6 +144,8 @@ def test_reference_speech_stands_beside_the_settings(folder: Path) -> None:
     assert len(settings) == 4
     line = next(one for one in to_latex(found).splitlines() if one.startswith(REFERENCE))
     assert "0.0667 {\\scriptsize [0, 0.2]}" in line
+    alike = replace(found, settings=found.settings[:1])
+    assert "Word error rate" in to_latex(alike) and "Ops ratio" not in to_latex(alike), "nothing wrong is a finding"
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
     (words,) = reference_lines(found)
