@@ -148,16 +148,6 @@ class Uniforms:
         return self._bits(24) * 2.0**-24
 
 
-class Replayed:
-    """Recorded random numbers in place of :class:`Uniforms`."""
-
-    def __init__(self, values: Sequence[float]) -> None:
-        self._values = iter(values)
-
-    def __call__(self) -> float:
-        return next(self._values)
-
-
 def draw(probabilities: Tensor, uniform: float) -> int:
     """The id, in order of ids, at which the sum of ``probabilities`` (ids,) passes ``uniform`` times the whole sum."""
     sums = probabilities.cumsum(-1)

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from engine.models.cosyvoice2.hift import AudioStream, Hift
-from engine.models.cosyvoice2.hift_source import NoNoise
 from engine.models.cosyvoice2.streaming import CosyDecoder, hurried
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from tests.engine.models.cosyvoice2.no_noise import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_cosyvoice2_flow import flow_config
 from tests.parity.test_parity_cosyvoice2_hift import build as build_vocoder

@@ -11,7 +11,7 @@ import torch
 from engine.models.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Request
 from engine.sampling.speculative import speculate
-from engine.sampling.tokens import Greedy, RepetitionAware, Replayed, Uniforms
+from engine.sampling.tokens import Greedy, RepetitionAware, Uniforms
 from engine.sampling.verification import acceptance, residual
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures
 from tests.parity.test_parity_cosyvoice2_lm import models, official_request, token_model
@@ -94,7 +94,7 @@ def test_parity_ssd_traces(fixture: Fixture, kind: str, tolerance: str) -> None:
     target, draft, request = language_model(fixture, kind, "trace")
     said, rules = fixture.description[f"trace_beta{tolerance}"], fixture.description["trace_rules"]
     request = replace(request, minimum=rules["min_len"], maximum=200)
-    uniforms = Replayed(fixture["trace.uniforms"].tolist())
+    uniforms = iter(fixture["trace.uniforms"].tolist()).__next__
     decoding = speculate(target, draft, request, RepetitionAware(), uniforms, float(tolerance), draft_length=rules["K"])
     cycles = until(decoding, 48)
     assert_follows(cycles, said["trace"])

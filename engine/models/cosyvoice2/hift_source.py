@@ -50,17 +50,6 @@ class SeededNoise:
         return torch.cat([torch.empty(0, self._shape[1]), *drawn])[None]
 
 
-class NoNoise:
-    """Silence instead of noise: for comparisons."""
-
-    def __init__(self, config: HiftConfig) -> None:
-        self._shape = (config.samples_per_frame, config.harmonics + 1)
-
-    def draw(self, frames: int) -> Tensor:
-        """As :class:`Noise` says, but zero."""
-        return torch.zeros(1, frames * self._shape[0], self._shape[1])
-
-
 class HarmonicSource(nn.Module):
     """Pitch to excitation; a frame is given out when the next one is known, as its phases lead there."""
 

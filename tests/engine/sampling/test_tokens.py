@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, Replayed, TokenSampler, Uniforms, draw
+from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 
 IDS = 40
 SAMPLERS = [
@@ -118,10 +118,3 @@ def test_uniforms_are_repeatable_and_exact_in_float32() -> None:
     assert torch.tensor(values).tolist() == values
     assert min(values) >= 0 and max(values) < 1
     assert abs(sum(values) / 2000 - 0.5) < 0.02
-
-
-def test_recorded_uniforms_run_out() -> None:
-    replayed = Replayed([0.25, 0.5])
-    assert [replayed(), replayed()] == [0.25, 0.5]
-    with pytest.raises(StopIteration):
-        replayed()
