@@ -250,9 +250,15 @@ class TradeoffDesk(QObject):
 
     @Slot(object, str)
     def _tell_failure(self, folder: Path, sentence: str) -> None:
+        from engine.studies.store import DATABASE
+
         if folder in self._asked:
             self._asked.discard(folder)
-            self._studies.remove(folder)
+            if (folder / DATABASE).exists():
+                # It stays open: what is damaged can be set aside there.
+                sentence = f"{sentence} The panel Studies has it."
+            else:
+                self._studies.remove(folder)
             self._notices.say(sentence, "error")
         elif folder in self._known.studies:
             self._notices.warn(sentence)

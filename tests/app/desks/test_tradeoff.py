@@ -24,9 +24,10 @@ from app.panels.tradeoff_scene import Filter, Look
 from app.window import MainWindow
 from engine.errors import PlainError
 from engine.library import Library
-from engine.studies.store import Store
+from engine.studies.store import DATABASE, Store
 from engine.techniques.ditreducio.table import Action
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.damage import spoil_database
 from tests.app.listening.listeners import BASELINE, FAST
 from tests.app.listening.test_results import abx_session
 from tests.engine.studies.small import finished, study
@@ -273,6 +274,23 @@ def test_a_folder_without_a_study_is_refused_in_a_sentence(window: MainWindow, t
     window.tradeoff.open_study(tmp_path)
     qtbot.waitUntil(lambda: "There is no study" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     assert tmp_path not in window.open_studies.folders
+
+
+def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    folder = tmp_path / "damaged.study"
+    finished(folder, study(sentences=SENTENCES[:1]))
+    spoil_database(folder / DATABASE)
+    window.tradeoff.open_study(folder)
+    qtbot.waitUntil(lambda: "The panel Studies has it" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert "is damaged" in window.notices.banner.text
+    panel = window.studies.studies
+    qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
+    assert folder in window.open_studies.folders
+    window.docks.go_to("studies")
+    window.studies.choose(folder)
+    panel.aside_button.click()
+    assert not (folder / DATABASE).exists()
+    assert "audio included" in window.notices.banner.text
 
 
 def test_a_study_that_grows_is_read_again(
