@@ -85,7 +85,8 @@ def verdicts(
                 whole(model.synthesise(sentence, voice, way.setting, way.artefacts, SilentObserver()))
                 for sentence in sentences
             )
-            yield Verdict(voice.id, way.title, heard([one.samples for one in spoken]), spoken)
+            takes = [(one.samples, one.sample_rate) for one in spoken]
+            yield Verdict(voice.id, way.title, judge.word_errors(sentences, takes), spoken)
 
 
 @torch.inference_mode()

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from engine import bench, cli
-from engine.bench.language import Decoded
+from engine.bench.language import Decoded, add_arguments, heard, judged, loaded
+from engine.measure.intelligibility import Judge
+from engine.measure.verdicts import ORIGINAL
+from engine.models import catalogue
 from engine.sampling.autoregressive import Cycle
 from engine.sampling.draft_length import LONGEST
+from engine.setting import Setting
 from tests.engine.export.test_language import with_companions
+from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 
+SENTENCE = catalogue.harvard_sentences()[:1]
 OFFICIAL = "CosyVoice2-0.5B"
 
 
@@ -77,6 +85,32 @@ def test_official_releases_are_timed_as_well(
     assert report["headline"] == rows["SSD, β = 0.4"]["speed-up"]
     assert f"greedy at β = 0: {3 * 15} of {3 * 15} tokens equal" in rows
     assert all(row["acceptance"] > 0 for name, row in rows.items() if name.startswith("SSD"))
+
+
+@pytest.mark.slow
+def test_what_llasa_says_is_judged_at_its_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others speak at 24 kHz, as flite does here."""
+    if shutil.which("flite") is None:
+        pytest.skip("flite is not installed")
+    for package in ("tokenizers", "pocketsphinx", "jiwer"):
+        pytest.importorskip(package)
+    # Random weights end when they like, or not at all.
+    monkeypatch.setattr("engine.models.llasa.adapter.CONTEXT", 300)
+    write_original_codec(tmp_path / "xcodec2")
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    place = ["--folder", str(write_language_model(tmp_path / "Llasa-1B")), "--device", "cpu"]
+    arguments = parser.parse_args(["--model", "Llasa-1B", "--sentences", "1", *place])
+    plain = Setting("Llasa-1B", catalogue.entry("Llasa-1B").options_with(clone=False))
+    said = judged(loaded(arguments), {"plain": plain}, arguments)
+    assert list(said) == [ORIGINAL, "plain"]
+    for verdict in said["plain"]:
+        takes = [(one.samples, 16_000) for one in verdict.syntheses]
+        assert takes and Judge(SENTENCE).word_errors(SENTENCE, takes) == verdict.errors
+    original, noise = (heard(said[name]) for name in (ORIGINAL, "plain"))
+    assert original["words"] == noise["words"] == 2 * len(SENTENCE[0].split())
+    assert original["word error rate"] < 0.25
+    assert noise["word error rate"] > 0.5
 
 
 @pytest.mark.parametrize("wrong", [("--threads", "0"), ("--sentences", "-3"), ("--model", "f5-mini")])

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Generator
 
 import numpy as np
 import pytest
 
+from engine.audio.resampling import resample
 from engine.errors import SettingError
 from engine.measure.intelligibility import Judge
 from engine.measure.verdicts import ORIGINAL, TOKENIZER_ONLY, VOCODER_ONLY, Way, verdicts
 from engine.models import load_model
+from engine.models.base import Piece, Synthesis, Voice
 from engine.models.catalogue import entry, harvard_sentences, voice
 from engine.models.vocos import Vocos
 from engine.setting import Setting
+from engine.training.corpora import speak
 
 pytestmark = [
     pytest.mark.slow,
@@ -54,6 +58,25 @@ def test_a_language_model_is_judged_beside_its_tokenizer() -> None:
     assert [one.speech for one in found] == [ORIGINAL, VOCODER_ONLY, TOKENIZER_ONLY, "generated"]
     assert all(one.errors.rate < 0.3 for one in found)
     assert not any(one.notes for one in found[-1].syntheses)
+
+
+class Flite:
+    """flite itself, at the rate that LLaSA speaks at."""
+
+    rate = 16_000
+
+    def synthesise(self, text: str, voice: Voice, *_: object) -> Generator[Piece, None, Synthesis]:
+        yield from ()
+        return Synthesis(resample(speak(text, voice.id).samples, 24_000, self.rate), self.rate)
+
+
+def test_a_take_is_judged_at_its_own_rate() -> None:
+    pytest.importorskip("pocketsphinx")
+    ways = [Way("flite", Setting("flite"))]
+    *_, spoken = verdicts(SENTENCES, [voice("slt")], Vocos.load(entry("f5-mini").vocoder_folder), Flite(), ways)
+    assert spoken.errors.rate < 0.2
+    wrong = [(one.samples, 24_000) for one in spoken.syntheses]
+    assert Judge(SENTENCES).word_errors(SENTENCES, wrong).rate > 0.5
 
 
 def test_errors_of_the_model_pass_through() -> None:
