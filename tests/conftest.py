@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
     from pytestqt.wait_signal import SignalBlocker
 
+    from app.theme import Theme
+
 # Before anything imports Qt or torch: both read these once.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -53,6 +55,14 @@ class PatientBot(QtBot):
 def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
     """Takes the place of the one that pytest-qt has."""
     return PatientBot(request)
+
+
+@pytest.fixture(scope="session")
+def theme(qapp: QApplication) -> Theme:
+    """The application's one theme: of several, each would take what it applied last for what is shown."""
+    from app.theme import Theme
+
+    return Theme(qapp)
 
 
 @pytest.fixture(autouse=True)

@@ -25,17 +25,13 @@ PATIENCE_MILLISECONDS = 120_000
 """When a test gives up; never what it measures."""
 
 
-@pytest.fixture(scope="session")
-def theme(qapp: QApplication) -> Theme:
-    """The application's one theme."""
-    return Theme(qapp)
-
-
 @pytest.fixture(autouse=True)
 def _collected_here() -> Iterator[None]:
     """Leave no rubbish to later tests: engines collect it, too, and would end Qt's objects on their own thread."""
     yield
     collect()
+    # What is left, PyTorch's two hundred thousand objects for one, is not looked through again.
+    gc.freeze()
 
 
 def collect() -> None:

@@ -67,10 +67,10 @@ def _is_whole(recorded: np.ndarray) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_abx_by_keyboard(qapp: QApplication, qtbot: QtBot, tmp_path: Path, null_sink: NullSink) -> None:  # noqa: F811
+def test_abx_by_keyboard(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path, null_sink: NullSink) -> None:  # noqa: F811
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(Theme(qapp), settings, tmp_path / "data", lambda post: Engine(post, small_speech.load))
+    window = MainWindow(theme, settings, tmp_path / "data", lambda post: Engine(post, small_speech.load))
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()

@@ -26,10 +26,10 @@ MODEL = "lm-mini"
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_from_baseline_to_speculative_decoding(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path) -> None:
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(Theme(qapp), settings, tmp_path / "data", Engine)
+    window = MainWindow(theme, settings, tmp_path / "data", Engine)
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()

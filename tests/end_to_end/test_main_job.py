@@ -35,10 +35,12 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_pick_calibrate_synthesise_switch_export(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+def test_pick_calibrate_synthesise_switch_export(
+    qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path
+) -> None:
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(Theme(qapp), settings, tmp_path / "data", Engine)
+    window = MainWindow(theme, settings, tmp_path / "data", Engine)
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()

@@ -25,11 +25,13 @@ MODEL = "megatts3-mini"
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_three_branches_from_baseline_to_attention(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+def test_three_branches_from_baseline_to_attention(
+    qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path
+) -> None:
     qapp.setQuitOnLastWindowClosed(False)
     write_bundled(tmp_path / "models" / MODEL)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(Theme(qapp), settings, tmp_path / "data", Engine)
+    window = MainWindow(theme, settings, tmp_path / "data", Engine)
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()
