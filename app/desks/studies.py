@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, Qt, QTimer, QUrl, Slot
+from PySide6.QtCore import QObject, QSettings, QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMainWindow, QWidget
 
@@ -18,6 +18,7 @@ from app import file_dialogs
 from app.actions import Actions
 from app.background import Background
 from app.desks.listening import ListeningDesk
+from app.desks.studies_making import StudyMaking
 from app.desks.studies_memory import StudiesMemory
 from app.jobs import Job, Kind, Outcome
 from app.layout import Docks
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from app.panels.studies import StudiesPanel
     from app.panels.studies_maker import StudyMaker
     from app.study_looks import Look
-    from engine.studies.study import Study
 
 _KINDS = "Study (*.toml *.json)"
 _LOOK_MILLISECONDS = 1000
@@ -67,7 +67,6 @@ class StudiesDesk(QObject):
         self._notices = notices
         self._theme = theme
         self._memory = StudiesMemory(settings)
-        self._folder = folder
         self._open = opened
         self._files: dict[Path, Path] = {}
         """What describes each open study, by its folder."""
@@ -78,10 +77,12 @@ class StudiesDesk(QObject):
         self._background = Background("studies", self)
         self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
         self._soon.timeout.connect(self._touch_running)
+        self._making = StudyMaking(window, state, notices, self._background, self._pace, folder, self)
+        self._making.made.connect(self._made)
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         for action, do in (
-            (actions.new_study, self.new),
+            (actions.new_study, self._making.begin),
             (actions.open_study, self._ask_for_file),
             (actions.open_study_folder, self._ask_for_folder),
             (actions.run_study, lambda: self.run(*self.studies.cluster)),
@@ -343,61 +344,14 @@ class StudiesDesk(QObject):
         self._look_again(folder)
 
     # --- Making ------------------------------------------------------------------------------------------------------
-    def new(self) -> None:
-        """Ask what a new study is of."""
-        from app.panels.studies_maker import StudyMaker
+    @property
+    def maker(self) -> StudyMaker | None:
+        """The dialog that makes a study, while it is open."""
+        return self._making.maker
 
-        state = self._state
-        maker = StudyMaker(state.setting, state.own_voices, self._folder, why_no_search(), self._window)
-        maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        maker.check_wanted.connect(lambda given: self._check(maker, given))
-        maker.save_wanted.connect(lambda given, path, start: self._keep(maker, given, path, start))
-        self.maker = maker
-        maker.destroyed.connect(self._maker_gone)
-        maker.open()
-        maker.check()
-
-    maker: StudyMaker | None = None
-    """The dialog, while it is open."""
-
-    @Slot()
-    def _maker_gone(self) -> None:
-        self.maker = None
-
-    def _check(self, maker: StudyMaker, given: dict) -> None:
-        from app.study_looks import plan_words
-        from engine.studies import definition, estimating
-
-        pace, beside = self._pace(), Path(maker.path.text()).parent
-
-        def checked() -> tuple[Study, float | None]:
-            planned = definition.parse(given, "This study", beside)
-            return planned, estimating.seconds(planned, pace(planned.model))
-
-        def told(found: object) -> None:
-            if self.maker is not maker or maker.definition != given:
-                return
-            if isinstance(found, PlainError):
-                maker.show_verdict(str(found), ok=False)
-            elif isinstance(found, BaseException):
-                raise found
-            else:
-                maker.show_verdict(plan_words(*found), ok=True)
-
-        self._background.run(checked, told)
-
-    def _keep(self, maker: StudyMaker, given: dict, path: Path, start: bool) -> None:
-        """Write a new study's file, show it, and run it if wanted."""
-        from engine.studies.writing import to_toml
-
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            files.write_atomically(path, to_toml(given).encode())
-        except OSError as error:
-            maker.show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
-            return
-        maker.accept()
-        self._notices.note(f"Wrote {path}")
+    @Slot(object, bool)
+    def _made(self, path: Path, start: bool) -> None:
+        """Show a study whose file was just written, and run it if wanted."""
         self.open(path)
         if start:
             # Opening is done in the thread; what is asked for after it comes after it.
