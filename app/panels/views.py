@@ -29,7 +29,7 @@ from app.theme import Colours, set_look
 from engine.errors import SettingError
 from engine.explore import VIEWS, View
 from engine.explore import view as named
-from engine.explore.figure import Figure
+from engine.explore.figure import Figure, Provenance
 from engine.knobs import Values, checked, defaults
 
 ENDINGS = ("svg", "png", "csv")
@@ -287,7 +287,7 @@ class ViewsPanel(QWidget):
         self.compute_button.setToolTip(self._reason or "Run the model and draw the figure")
         self.cancel_button.setEnabled(running is not None)
         self.progress.setVisible(running is not None)
-        made = "" if self.figure is None else f"Computed in {_duration(self.figure.provenance.seconds)}."
+        made = "" if self.figure is None else _making(self.figure.provenance)
         title = next((one.title for one in VIEWS if one.name == running), "")
         says = failure or (self._reason if running is None else f"Computing: {title}") or made
         self._state.setText(says)
@@ -328,6 +328,11 @@ def _label(look: str) -> QLabel:
     label.setWordWrap(True)
     label.setProperty("look", look)
     return label
+
+
+def _making(made: Provenance) -> str:
+    # A figure stays when another model is chosen, so it says whose it is.
+    return f"{made.model}, computed in {_duration(made.seconds)}."
 
 
 def _duration(seconds: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QSignalSpy, QTest
@@ -115,6 +117,15 @@ def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
     wanted = QSignalSpy(panel.export_wanted)
     press(panel.export_buttons["svg"], KEY.Key_Space)
     assert wanted.at(0) == ["svg"]
+
+
+def test_a_figure_says_whose_it_is_when_another_model_is_chosen(panel: ViewsPanel) -> None:
+    made = figure()
+    made = replace(made, provenance=replace(made.provenance, model="F5 mini", seconds=2.0))
+    panel.show_figure(made)
+    panel.set_model(6, "flow")
+    assert panel.canvas.figure is made, "another model of the family, and nothing computed with it"
+    assert panel.state == "F5 mini, computed in 2 s."
 
 
 def test_values_are_read_by_keys(panel: ViewsPanel) -> None:
