@@ -83,7 +83,8 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
         default=[],
         metavar="NAME[:KNOB=VALUE;…]",
         help=f"technique to engage, with knobs that differ from their defaults; again for another one ({names}; "
-        "'paretone models' lists their knobs)",
+        "'paretone models' lists their knobs). Among these, 'weights=NAME' says which of several drafts, "
+        "students or CFG-free weights: their file, or the beginning of its SHA-256",
     )
 
 

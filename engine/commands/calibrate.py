@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.engagement import DITREDUCIO
+from engine.commands.engagement import DITREDUCIO, with_weights
 from engine.commands.output import writable, write_json
 from engine.commands.result import Result
 from engine.commands.taking import taken
@@ -91,6 +91,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     utterances = _utterances(options, model_id)
     plain = arguments.setting(options, model_id)
     model = flow_model(arguments.load(options, terminal, model_id, options.variant), "Calibrating")
+    plain = with_weights(plain, model.info)
     for number, one in enumerate(calibrations):
         _calibrate(one, calibrations[:number], model, utterances, options.combine, plain, terminal)
     if not options.no_evidence:

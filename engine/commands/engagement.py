@@ -8,18 +8,24 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import ProfileError, SettingError
-from engine.knobs import Knob, Number, Switch, checked
-from engine.models.base import SpeechModel, flow_model
+from engine.knobs import Knob, Number, Switch, Values, checked
+from engine.models.base import ModelInfo, SpeechModel, flow_model
 from engine.setting import Engaged, Setting
-from engine.techniques import ditreducio, technique
+from engine.techniques import ditreducio, require_family, technique
 from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.trained import named
 
 DITREDUCIO = ditreducio.TECHNIQUE.name
 
 
+WEIGHTS = "weights"
+"""Typed beside the knobs of techniques with trained weights, names these."""
+
+
 def engaged(text: str) -> Engaged:
     """A technique from what someone typed, ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; knobs that are left out have
-    their defaults. Raises :class:`SettingError`."""
+    their defaults. Where ``weights=…`` is among them, these are for :func:`with_weights` to find, and knobs that are
+    left out stay open until then. Raises :class:`SettingError`."""
     name, _, parts = text.partition(":")
     declared = technique(name.strip())
     known = {knob.name: knob for knob in declared.knobs}
@@ -29,7 +35,22 @@ def engaged(text: str) -> Engaged:
         if not found:
             raise SettingError(f"{part!r} is no knob of {declared.title}; write KNOB=VALUE, several with ';' between.")
         given[knob] = typed(known[knob], value) if knob in known else value
-    return Engaged(declared.name, checked(declared.knobs, given, declared.title))
+    trained = WEIGHTS in given and declared.prepared_by == "training"
+    weights = given.pop(WEIGHTS) if trained else ""
+    if trained and not weights:
+        raise SettingError(f"{WEIGHTS}= names no weights; write their file's name, or the beginning of its SHA-256.")
+    knobs = checked(declared.knobs, given, declared.title)
+    return Engaged(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
+
+
+def with_weights(setting: Setting, info: ModelInfo) -> Setting:
+    """``setting``, whose techniques :func:`engaged` has made, with those of the loaded model's weights that they name.
+    Raises :class:`SettingError`."""
+    require_family(info, setting)
+    for one in setting.techniques:
+        if one.artefact:
+            setting = setting.with_technique(named(info, one))
+    return setting
 
 
 def typed(knob: Knob, text: str) -> bool | int | float | str:

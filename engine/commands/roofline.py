@@ -9,7 +9,7 @@ from pathlib import Path
 from engine import files
 from engine.bench.report import table
 from engine.commands import arguments
-from engine.commands.engagement import with_table
+from engine.commands.engagement import with_table, with_weights
 from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.errors import PlainError, SettingError
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     if profile is not None:
         setting, artefacts = profile.setting, profile.artefacts
     else:
-        setting, artefacts = arguments.setting(options, model_id), ()
+        setting, artefacts = with_weights(arguments.setting(options, model_id), model.info), ()
         if options.table:
             setting, artefacts = with_table(setting, model, options.table, {})
     # Imported on use: these import torch.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.commands import arguments
-from engine.commands.engagement import engaged, number, typed, with_table
+from engine.commands.engagement import engaged, number, typed, with_table, with_weights
 from engine.errors import SettingError
 from engine.knobs import checked
 from engine.models import catalogue
@@ -77,5 +77,7 @@ def prepare(side: Side, model: SpeechModel) -> None:
     if side.profile is not None:
         side.profile.check(model.info, model.belonging(side.setting) if side.profile.table else None)
         side.artefacts = side.profile.artefacts
-    elif side.table_file:
+        return
+    side.setting = with_weights(side.setting, model.info)
+    if side.table_file:
         side.setting, side.artefacts = with_table(side.setting, model, side.table_file, {})

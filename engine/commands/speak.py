@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 from engine.commands import arguments
-from engine.commands.engagement import DITREDUCIO, engaged, with_table
+from engine.commands.engagement import DITREDUCIO, engaged, with_table, with_weights
 from engine.commands.figures import figures, heard_line
 from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
@@ -56,7 +56,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         profile.check(model.info, model.belonging(setting) if profile.table else None)
         artefacts = profile.artefacts
     else:
-        setting, artefacts = _engaged(arguments.setting(options, model_id), model, options)
+        setting = with_weights(arguments.setting(options, model_id), model.info)
+        setting, artefacts = _engaged(setting, model, options)
     model.make_ready(setting, terminal, voice)
     terminal.status("Synthesising")
     terminal.begin()

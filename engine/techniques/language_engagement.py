@@ -16,8 +16,8 @@ from engine.techniques.launching import PLAIN, Launching, launching
 from engine.techniques.spade import NONE, PARTLY, parsed_layers
 
 Weights = TypeVar("Weights", DraftWeights, StudentWeights)
-DRAFT_BY_STUDENT = "student"
-"""Value of the knob ``draft`` that takes a SPADE student for the draft."""
+TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
+"""Values of the knob ``draft``: which kind of weights proposes tokens, a draft or a SPADE student."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,22 @@
-"""Trained weights that techniques engage with: which of a loaded model's fit the knobs. Torch-free."""
+"""Trained weights that techniques engage with: which of a loaded model's fit the knobs, and which someone named.
+Torch-free."""
 
 from __future__ import annotations
 
-from engine.knobs import Values
+from dataclasses import replace
+from pathlib import Path
+
+from engine.errors import SettingError
+from engine.knobs import Values, checked
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
-from engine.techniques import guidance_free, language_engagement, spade, speculative
+from engine.setting import Engaged
+from engine.techniques import guidance_free, language_engagement, spade, speculative, technique
 
 Trained = WeightSet | DraftWeights | StudentWeights
+TELLING = 4
+"""Digits of a fingerprint that are enough to name weights by: fewer may be a number that was meant for a knob."""
+SHOWN = 8
+"""Digits of a fingerprint that are shown."""
 
 
 def fitting(info: ModelInfo, technique: str, knobs: Values) -> tuple[Trained, ...]:
@@ -19,3 +29,54 @@ def fitting(info: ModelInfo, technique: str, knobs: Values) -> tuple[Trained, ..
     if technique == speculative.NAME:
         return language_engagement.fitting_drafts(info, knobs)
     return ()
+
+
+def named(info: ModelInfo, entry: Engaged) -> Engaged:
+    """``entry``, whose artefact is what someone typed, with the fingerprint of those of the loaded model's weights that
+    this names: by their file, with or without its folder and its ending, or by the beginning of their fingerprint.
+    Knobs that ``entry`` leaves open are as these weights want them.
+
+    Raises :class:`SettingError` that lists what there is, or says which knob the weights do not go with.
+    """
+    declared, there = technique(entry.technique), _all_of(info, entry.technique)
+    if not there:
+        raise SettingError(f"{info.title} has no weights for {declared.title} yet; train some first.")
+    typed = Path(entry.artefact)
+    found = [one for one in there if _is_called(Path(one.path), typed)]
+    if not found and len(entry.artefact) >= TELLING:
+        found = [one for one in there if one.fingerprint.startswith(entry.artefact.lower())]
+    if len({one.fingerprint for one in found}) != 1:
+        several = "several weights" if found else "no weights"
+        listed = ", ".join(f"{Path(one.path).stem} ({one.fingerprint[:SHOWN]})" for one in found or there)
+        raise SettingError(
+            f"{info.title} has {several} named {entry.artefact!r} for {declared.title}; there are {listed}. Name "
+            "one by its file or the beginning of its fingerprint."
+        )
+    (one, *_), own = found, _knobs_of(entry.technique, found[0])
+    knobs = checked(declared.knobs, {**own, **entry.knobs}, declared.title)
+    if one not in fitting(info, entry.technique, knobs):
+        against = {name: entry.knobs[name] for name in own if entry.knobs.get(name, own[name]) != own[name]}
+        listed = " and ".join(f"{name}={value}" for name, value in against.items())
+        raise SettingError(f"{Path(one.path).stem} does not go with {listed}; leave that out, or name other weights.")
+    return replace(entry, knobs=knobs, artefact=one.fingerprint)
+
+
+def _is_called(path: Path, typed: Path) -> bool:
+    return str(typed) in (path.name, path.stem) or typed.resolve() == path.resolve()
+
+
+def _all_of(info: ModelInfo, technique: str) -> tuple[Trained, ...]:
+    """All of the loaded model's that ``technique`` can engage with under some knobs."""
+    if technique == guidance_free.NAME:
+        return info.weight_sets
+    return (*(info.drafts if technique == speculative.NAME else ()), *info.students)
+
+
+def _knobs_of(technique: str, one: Trained) -> dict[str, object]:
+    """The values of the knobs by which ``one`` is told from others."""
+    if isinstance(one, WeightSet):
+        return {"weight": one.weight}
+    if technique == speculative.NAME:
+        student = isinstance(one, StudentWeights)
+        return {"draft": language_engagement.DRAFT_BY_STUDENT if student else language_engagement.TRAINED_DRAFT}
+    return {"depth": one.depth, "recovery": spade.RECOVERED if one.recovered else spade.PARTLY, "layers": ""}

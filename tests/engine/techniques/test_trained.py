@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import defaults
+import pytest
+
+from engine.errors import SettingError
+from engine.knobs import Values, defaults
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
 from engine.setting import Engaged, Setting
 from engine.techniques import guidance_free, spade, speculative, technique
 from engine.techniques.engagement import engage
-from engine.techniques.trained import fitting
+from engine.techniques.trained import fitting, named
 
 FLOW = ModelInfo("f5-mini", "Small", "flow", "s", "here", "0" * 64, "none", "cpu", "float32", 24000, 4, 2, 9, "test")
 LANGUAGE = replace(FLOW, id="lm-mini", family="language", branches=1)
@@ -56,3 +59,74 @@ def test_drafts_fit_and_students_where_they_draft() -> None:
     assert fitting(info, speculative.NAME, knobs) == (DRAFT,)
     assert fitting(info, speculative.NAME, knobs.replace(draft="student")) == (LONG, EARLY)
     assert fitting(info, "steps", knobs) == ()
+
+
+# --- Named by people --------------------------------------------------------------------------------------------------
+TWO = DraftWeights("/own/draft-2.safetensors", "abcd" * 16, (0, 1), (0, 1), True)
+THREE = DraftWeights("/own/draft-3.safetensors", "abce" * 16, (0, 1, 3), (0, 1), True)
+SIX = StudentWeights("/own/student-3.safetensors", "1234" * 16, (0, 1, 3), "recovered", 9.0)
+BEGUN = StudentWeights("/own/student-2.safetensors", "5678" * 16, (0, 3), "minutes:1", 1.0)
+COMPANIONS = replace(LANGUAGE, title="LM", drafts=(TWO, THREE), students=(SIX, BEGUN))
+
+
+@pytest.mark.parametrize(
+    "name", ["draft-3", "draft-3.safetensors", "/own/x/../draft-3.safetensors", "abce", "ABCEABCE", THREE.fingerprint]
+)
+def test_weights_are_named_by_their_file_or_fingerprint(name: str) -> None:
+    found = named(COMPANIONS, Engaged(speculative.NAME, Values(tolerance=0.3), name))
+    assert found.artefact == THREE.fingerprint
+    assert found.knobs == defaults(technique(speculative.NAME).knobs).replace(tolerance=0.3)
+    assert engage(COMPANIONS, Setting("lm-mini").with_technique(found)).speculation.draft == THREE
+
+
+def test_knobs_that_are_left_open_are_as_the_weights_want_them() -> None:
+    drafting = named(COMPANIONS, Engaged(speculative.NAME, Values(), "student-3"))
+    assert (drafting.artefact, drafting.knobs["draft"]) == (SIX.fingerprint, "student")
+    speaking = named(COMPANIONS, Engaged(spade.NAME, Values(), "student-2"))
+    assert (speaking.artefact, speaking.knobs["depth"], speaking.knobs["recovery"]) == (BEGUN.fingerprint, 2, "partly")
+    half = WeightSet("/own/w-0.50.safetensors", "9" * 64, 0.5, "distillation")
+    free = named(replace(FLOW, weight_sets=(half,)), Engaged(guidance_free.NAME, Values(), "w-0.50"))
+    assert (free.artefact, free.knobs["weight"]) == (half.fingerprint, 0.5)
+    by_hand = named(COMPANIONS, Engaged(spade.NAME, Values(layers="0,1,3"), "student-3"))
+    assert (by_hand.artefact, by_hand.knobs["layers"]) == (SIX.fingerprint, "0,1,3")
+
+
+@pytest.mark.parametrize(
+    ("technique", "knobs", "name", "words"),
+    [
+        (
+            speculative,
+            {},
+            "draft-4",
+            "LM has no weights named 'draft-4' for SSD (speculative decoding); there are draft-2 (",
+        ),
+        (speculative, {}, "draft-4", "draft-2 (abcdabcd), draft-3 (abceabce), student-3 (12341234), student-2 (5678"),
+        (speculative, {}, "abc", "no weights named 'abc'"),
+        (spade, {}, "draft-3", "no weights named 'draft-3' for SPADE"),
+        (speculative, {"draft": "student"}, "draft-3", "draft-3 does not go with draft=student; leave that out"),
+        (spade, {"depth": 3}, "student-2", "student-2 does not go with depth=3; leave that out"),
+        (spade, {"recovery": "none"}, "student-3", "does not go with recovery=none"),
+        (spade, {"layers": "0,1"}, "student-3", "does not go with layers=0,1"),
+    ],
+)
+def test_what_names_no_weights_is_said(technique: object, knobs: dict[str, object], name: str, words: str) -> None:
+    with pytest.raises(SettingError) as error:
+        named(COMPANIONS, Engaged(technique.NAME, Values(knobs), name))
+    assert words in str(error.value)
+
+
+def test_names_that_are_there_twice_are_told_apart_by_fingerprint() -> None:
+    own = replace(TWO, path="/elsewhere/draft-2.safetensors", fingerprint="ef01" * 16)
+    info = replace(COMPANIONS, drafts=(own, TWO, replace(THREE, path="/copy/draft-2.safetensors")))
+    listed = r"several weights named 'draft-2' .* there are draft-2 \(ef01ef01\), draft-2 \(abcdabcd\)"
+    with pytest.raises(SettingError, match=listed):
+        named(info, Engaged(speculative.NAME, Values(), "draft-2"))
+    assert named(info, Engaged(speculative.NAME, Values(), "ef01")).artefact == own.fingerprint
+    # Copies of the same file are the same weights.
+    copied = replace(COMPANIONS, drafts=(TWO, replace(TWO, path="/copy/draft-2.safetensors")))
+    assert named(copied, Engaged(speculative.NAME, Values(), "draft-2")).artefact == TWO.fingerprint
+
+
+def test_where_nothing_is_trained_yet_that_is_said() -> None:
+    with pytest.raises(SettingError, match=r"has no weights for SPADE \(fewer layers\) yet; train some first"):
+        named(replace(COMPANIONS, students=()), Engaged(spade.NAME, Values(), "student-2"))
