@@ -51,9 +51,11 @@ from engine.techniques import (
     graphs,
     guidance_interval,
     guidance_stride,
+    layer_reuse,
     precision,
     sentencewise,
 )
+from engine.techniques.engagement import problem
 
 NAME = "omnivoice"
 PRECISIONS = tuple(f"+ {name}" for name in precision.PRECISIONS)
@@ -147,6 +149,8 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, Setting]:
     # The narrowest float is as a rule the fastest.
     best = next((name for name in (f"+ bfloat16{precision.ALL}", "+ bfloat16") if name in narrow), EXACT)
     fastest = narrow.get(best, plain)
+    reused = {"exact, all layers at every second": with_one(layer_reuse.NAME)}
+    reused = {name: way for name, way in reused.items() if problem(info, way) is None}  # Small models lack layers.
     ways = {OFFICIAL: plain, EXACT: plain, **narrow}
     if graphs.NAME not in lacking:  # There is a graphics card; on processors compiling takes minutes for little.
         for name in dict.fromkeys((EXACT, best)):
@@ -158,6 +162,7 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, Setting]:
         f"exact, guided at the first {half}": with_one(guidance_interval.NAME, steps=half),
         "exact, guided at every second": plain.with_technique(stride),
         "exact, text and reference at every fourth": plain.with_technique(kept),
+        **reused,
         f"{best}, {TOGETHER}": fastest.with_technique(fewer).with_technique(stride).with_technique(kept),
         SENTENCEWISE: with_one(sentencewise.NAME),
         "exact, blockwise": with_one(blockwise.NAME),

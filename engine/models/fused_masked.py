@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -39,6 +40,9 @@ from engine.models.precision import DTYPES
 from engine.models.products import PackedProduct
 from engine.sampling.demasking import Guide
 from engine.techniques.precision import ALL
+
+if TYPE_CHECKING:
+    from engine.models.reused_layers import LayerSpan
 
 Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
@@ -208,12 +212,20 @@ class FusedMasked:
         rows: Rows,
         wanted: Wanted,
         memory: Memory | None = None,
+        span: LayerSpan | None = None,
     ) -> Tensor:
         """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states behind the final
         norm of the ``wanted`` rows of each branch, one behind the other. ``memory`` may put more before what the first
-        branch attends to."""
+        branch attends to; the layers of ``span`` may be passed by what they added before."""
         last = len(self._layers) - 1
+        reused = () if span is None else span.layers
+        before = hidden
         for index, layer in enumerate(self._layers):
+            if span is not None and index == reused.start:
+                before = hidden
+                hidden = hidden if span.recording else span.passed(hidden)
+            if index in reused and not span.recording:
+                continue
             turned, values = projected if index == 0 else self.project(hidden, index)
             if index == last:
                 hidden = torch.cat([hidden[part][want] for part, want in zip(rows.parts, wanted, strict=True)])
@@ -222,6 +234,8 @@ class FusedMasked:
             hidden = hidden + layer.output(mixed)
             gate, up = layer.gate_up(self.normed(hidden, layer.feed_forward_norm)).chunk(2, dim=-1)
             hidden = hidden + layer.down(F.silu(gate) * up)
+            if span is not None and index == reused.stop - 1:
+                span.ran(before, hidden)
         return F.rms_norm(hidden, self._norm.shape, self._norm, self.config.transformer.epsilon)
 
     def head(self, hidden: Tensor) -> Tensor:
@@ -284,6 +298,7 @@ class MaskedRun:
         self._unguided = _rows(network, (slice(0, rows),), positions)
         self._difference: tuple[tuple[int, int], Tensor] | None = None
         self._memory: Memory | None = None
+        self._span: LayerSpan | None = None
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -341,7 +356,9 @@ class MaskedRun:
             torch.cat([before, new, *[new] * again])
             for before, new in zip(self._prefix_projected, projected, strict=True)
         )
-        more = () if self._memory is None else (self._memory,)
+        more = (self._memory, self._span)
+        # What is compiled has neither.
+        more = more if any(one is not None for one in more) else ()
         return self._network.forward(embedded, joined, rows, self.wanted(rows, first, last), *more)
 
     def wanted(self, rows: Rows, first: int, last: int) -> Wanted:

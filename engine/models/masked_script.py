@@ -9,6 +9,7 @@ from engine.models.frozen_prefix import FrozenPrefixRun
 from engine.models.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from engine.models.pacing import AssumedPace, Pace
 from engine.models.passages import MaskedPassage, MaskedPrompt
+from engine.models.reused_layers import ReusedLayersRun
 from engine.sampling.demasking import Guide, Rules
 from engine.sampling.demasking_schedule import block_bounds
 from engine.techniques.masked_engagement import MaskedEngagement
@@ -60,8 +61,12 @@ class MaskedScript:
 
     def begin(self, request: MaskedRequest) -> MaskedRun:
         """What all steps of a canvas share."""
-        if self.engagement.prefix_every > 1:
-            return FrozenPrefixRun(self.network, request, self.rules.guidance, self.engagement.prefix_every)
+        engaged = self.engagement
+        if engaged.prefix_every > 1:
+            return FrozenPrefixRun(self.network, request, self.rules.guidance, engaged.prefix_every)
+        if engaged.layers_every > 1:
+            every, layers = engaged.layers_every, engaged.reused_layers
+            return ReusedLayersRun(self.network, request, self.rules.guidance, every, layers)
         return self.network.begin(request, self.rules.guidance)
 
     def planned_steps(self, number: int, passage: MaskedPassage) -> list[int]:

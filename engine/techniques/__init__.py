@@ -21,6 +21,7 @@ from engine.techniques import (
     guidance_free,
     guidance_interval,
     guidance_stride,
+    layer_reuse,
     precision,
     sentencewise,
     spade,
@@ -47,6 +48,7 @@ TECHNIQUES: tuple[Technique, ...] = (
     fewer_steps.TECHNIQUE,
     guidance_stride.TECHNIQUE,
     frozen_prefix.TECHNIQUE,
+    layer_reuse.TECHNIQUE,
     speculative.TECHNIQUE,
     spade.TECHNIQUE,
 )

@@ -14,6 +14,7 @@ from engine.techniques import (
     guidance_stride,
     in_force,
     knobs_of,
+    layer_reuse,
     precision,
     remarks,
     require_family,
@@ -22,6 +23,7 @@ from engine.techniques.blockwise import Blockwise
 from engine.techniques.launching import PLAIN, Launching, launching
 
 TEXT_COMPUTED = "Text and reference were computed at every step: CUDA graphs and compiled code are of whole passes."
+ROWS_COMPUTED = "Text and reference were computed at every step: what layers added is kept for all rows."
 NO_GUIDANCE = "No guidance: the model speaks less clearly and less like the voice without it."
 
 
@@ -42,6 +44,9 @@ class MaskedEngagement:
     """Whether the effect of the last guided step stands for those in between."""
     prefix_every: int = 1
     """Text and reference are computed at every n-th step of a canvas or block."""
+    layers_every: int = 1
+    """All layers are computed at every n-th step of a canvas or block; the others leave out ``reused_layers``."""
+    reused_layers: range = range(0)
     blocks: Blockwise | None = None
     """How the canvas is filled in, where not as a whole."""
     notes: tuple[str, ...] = ()
@@ -64,14 +69,17 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
     blocks, frozen = _knobs(setting, blockwise.NAME), _knobs(setting, frozen_prefix.NAME)
     plan, launched = None if blocks is None else Blockwise.of(blocks), launching(info, setting)
     every = 1 if frozen is None else int(frozen["every"])
+    whole = _knobs(setting, layer_reuse.NAME)
     notes = [*remarks(setting, options), *fallen_back, *([] if options["guidance"] else [NO_GUIDANCE])]
     if plan is not None and plan.text_every > 1:
-        if frozen is None and launched == PLAIN:
+        if frozen is None and whole is None and launched == PLAIN:
             every = plan.text_every
         else:
             notes.remove(blockwise.text_kept(plan.text_every))
         if launched != PLAIN:
             notes.append(TEXT_COMPUTED)
+        elif whole is not None:
+            notes.append(ROWS_COMPUTED)
     return MaskedEngagement(
         options,
         reference,
@@ -80,6 +88,8 @@ def engage(info: ModelInfo, setting: Setting) -> MaskedEngagement:
         1 if stride is None else int(stride["every"]),
         stride is not None and stride["between"] == guidance_stride.REUSE,
         every,
+        1 if whole is None else int(whole["every"]),
+        range(0) if whole is None else layer_reuse.reused(info, whole),
         plan,
         tuple(notes),
         launched,

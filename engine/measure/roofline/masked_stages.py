@@ -26,15 +26,18 @@ from engine.models.frozen_prefix import FrozenPrefixRun
 from engine.models.fused_masked import FusedLayer, MaskedRun, Rows, rotated
 from engine.models.masked import MaskedWorkings
 from engine.models.masked_script import guide_of
+from engine.models.reused_layers import ReusedLayersRun
 from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, sureness
 from engine.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
 """By how a step is guided, as people call it where there are several kinds."""
-KEPT = ", text kept"
-"""Added where only the canvas is computed, and text and reference are kept."""
-ALWAYS_KEPT = 2**31
-"""As every so many-th pass: text and reference are computed by the first one only."""
+WHOLE, KEPT, REUSED = "", ", text kept", ", layers reused"
+"""What is added to a title: nothing; where only the canvas is computed, and text and reference are kept; where the
+layers in the middle are left out."""
+NAMES = {WHOLE: "", KEPT: "-kept", REUSED: "-short"}
+ONCE = 2**31
+"""As every so many-th pass: only the first one is whole."""
 
 
 def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
@@ -57,15 +60,18 @@ def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
     )
     stages = [conditioning]
     guides = {guide for guide, _ in steps}
-    for (guide, kept), forwards in steps.items():
+    for (guide, way), forwards in steps.items():
         begun = run
-        if kept:
-            begun = FrozenPrefixRun(works.network, request, works.rules.guidance, ALWAYS_KEPT)
+        if way == KEPT:
+            begun = FrozenPrefixRun(works.network, request, works.rules.guidance, ONCE)
+        elif way == REUSED:
+            layers = works.engagement.reused_layers
+            begun = ReusedLayersRun(works.network, request, works.rules.guidance, ONCE, layers)
         stepping = _Stepping(works, begun, canvas, block, guide, request.frames)
         title = "Steps" if len(guides) == 1 else TITLES[guide]
         name = {Guide.BOTH: "evaluation", Guide.REUSED: "reused", Guide.ALONE: "unguided"}[guide]
         name = name if len(guides) > 1 else "evaluation"
-        stages.append(stepping.stage(f"{name}-kept" if kept else name, f"{title}{KEPT if kept else ''}", forwards))
+        stages.append(stepping.stage(f"{name}{NAMES[way]}", f"{title}{way}", forwards))
     codes = torch.zeros_like(canvas.codes)
     shape = f"{works.audio_seconds:.1f} s of audio" + (f", in {len(works.blocks)} blocks" if plan else "")
     stages.append(
@@ -79,16 +85,23 @@ def measured_block(works: MaskedWorkings) -> int:
     return len(works.blocks) // 2
 
 
-def _steps(works: MaskedWorkings) -> dict[tuple[Guide, bool], int]:
-    """How many steps there are of each kind: how they are guided, and whether text and reference are kept."""
-    found: dict[tuple[Guide, bool], int] = {}
-    codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
+def _steps(works: MaskedWorkings) -> dict[tuple[Guide, str], int]:
+    """How many steps there are of each kind: how they are guided, and what they leave out."""
+    found: dict[tuple[Guide, str], int] = {}
+    codebooks, alone, engagement = works.network.config.codebooks, works.rules.guidance == 0, works.engagement
     for block in works.blocks:
+        reusable = False
         for step, count in enumerate(commit_counts(codebooks * block.frames, block.steps, works.rules.shift)):
             if count:
-                guide = Guide.ALONE if alone else guide_of(works.engagement, step)
-                kind = guide, step % works.engagement.prefix_every != 0
-                found[kind] = found.get(kind, 0) + 1
+                guide = Guide.ALONE if alone else guide_of(engagement, step)
+                way = KEPT if step % engagement.prefix_every else WHOLE
+                both = guide is Guide.BOTH
+                if step % engagement.layers_every and (reusable or not both):
+                    way = REUSED
+                elif engagement.layers_every > 1:
+                    # What a step in one branch finds serves none in both.
+                    reusable = both
+                found[guide, way] = found.get((guide, way), 0) + 1
     return found
 
 
@@ -131,17 +144,18 @@ class _Stepping:
         self._projected = network.project(self._hidden, 0)
         self._turned = rotated(self._projected[0], self._rows)
         self._spans = self._rows.wanted(block.start, block.end, frames)
+        left_out = works.engagement.reused_layers if isinstance(run, ReusedLayersRun) else ()
+        self._computed = tuple(index for index in range(len(network.layers)) if index not in left_out)
 
     def stage(self, name: str, title: str, forwards: int) -> Stage:
         network, config = self._network, self._network.config.transformer
-        layers = network.layers
         precision = str(network.inner).partition(".")[2]
         if precision == "float32" and self._works.engagement.precision.startswith("int8"):
             precision = "int8"
         activation = network.inner.itemsize
         weight = 1 if precision == "int8" else activation
         stream = network.like.element_size()
-        rows, wanted, depth = len(self._hidden), self._wanted, len(layers)
+        rows, wanted, depth = len(self._hidden), self._wanted, len(self._computed)
         queries, keys = config.heads * config.head_width, config.key_value_heads * config.head_width
         inward = counts.linear((depth - 1) * rows + self._frames, config.hidden, queries + 2 * keys, activation, weight)
         outward = counts.linear((depth - 1) * rows + wanted, queries, config.hidden, activation, weight)
@@ -180,7 +194,7 @@ class _Stepping:
             parts,
             self._pieces(),
             self._step,
-            layers=tuple(partial(run_all, self._in_layer(index)) for index in range(depth)),
+            layers=tuple(partial(run_all, self._in_layer(index)) for index in self._computed),
             shape=f"{rows} rows in {branches} branch{'es' if branches > 1 else ''}, {self._block.frames} frames filled "
             f"in, {depth} layers of {config.hidden}, {config.heads} heads",
         )
@@ -200,7 +214,7 @@ class _Stepping:
     def _pieces(self) -> tuple[tuple[str, Run], ...]:
         network = self._network
         codes = self._canvas.codes[:, : self._frames]
-        layers = (piece for index in range(len(network.layers)) for piece in self._in_layer(index))
+        layers = (piece for index in self._computed for piece in self._in_layer(index))
         frames = self._taken[: self._block.frames]
         return (
             (EMBEDDING, partial(network.audio, codes)),

@@ -136,6 +136,9 @@ def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     assert {"+ all exact savings, CUDA graphs", "+ bfloat16_all, CUDA graphs", "exact, torch.compile"} < card.keys()
     for name, setting in card.items():
         assert problem(on_card, setting) is None, name
+    reused = "exact, all layers at every second"
+    assert reused not in card, "two layers leave none to reuse"
+    assert reused in omnivoice._ways(plain, replace(model.info, layers=8))
     together = card[f"+ bfloat16_all, {omnivoice.TOGETHER}"]
     assert {one.technique for one in together.techniques} == {
         "precision",

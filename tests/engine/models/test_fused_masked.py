@@ -11,6 +11,7 @@ from engine.models.fused_masked import FusedMasked, MaskedRequest
 from engine.models.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.masked_networks import MaskedNetworks
 from engine.models.plain_masked import PlainRun
+from engine.models.reused_layers import ReusedLayersRun
 from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block
 from tests.engine.sampling.test_demasking import READ_BACK, Recorder
@@ -152,3 +153,44 @@ def test_a_frozen_prefix_is_exact_as_long_as_the_canvas_stays(network: MaskedNet
     fresh = FusedMasked.of(network).begin(request(), 2.0)
     close(run.scores(canvas(1), 0, FRAMES, guide), fresh.scores(canvas(1), 0, FRAMES, guide))
     assert not torch.allclose(run.scores(canvas(2), 0, FRAMES, guide), fresh.scores(canvas(2), 0, FRAMES, guide))
+
+
+def test_layers_that_all_run_change_nothing(network: MaskedNetwork) -> None:
+    fused = FusedMasked.of(network)
+    reused, plain = ReusedLayersRun(fused, request(), 2.0, 1, range(1, 2)), fused.begin(request(), 2.0)
+    for seed in range(3):
+        expected = plain.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
+        assert torch.equal(reused.scores(canvas(seed), 0, FRAMES, Guide.BOTH), expected)
+    assert reused.operations == plain.operations
+
+
+@pytest.mark.parametrize("guide", [Guide.BOTH, Guide.ALONE])
+def test_reused_layers_are_exact_as_long_as_the_canvas_stays(network: MaskedNetwork, guide: Guide) -> None:
+    run = ReusedLayersRun(FusedMasked.of(network), request(), 2.0, 3, range(1, len(network.llm.layers) - 1))
+    first = run.scores(canvas(0), 0, FRAMES, guide)
+    whole, spent = run.rows_of_last(guide), run.operations
+    close(run.scores(canvas(0), 0, FRAMES, guide), first)
+    assert run.operations - spent < 0.9 * spent
+    assert run.rows_of_last(guide) < run.rows_of(guide) < whole
+    close(run.scores(canvas(0), 3, 8, guide), first[:, 3:8])
+    # The fourth step computes all layers again, for another canvas too.
+    fresh = FusedMasked.of(network).begin(request(), 2.0)
+    close(run.scores(canvas(1), 0, FRAMES, guide), fresh.scores(canvas(1), 0, FRAMES, guide))
+    assert not torch.allclose(run.scores(canvas(2), 0, FRAMES, guide), fresh.scores(canvas(2), 0, FRAMES, guide))
+
+
+def test_what_one_branch_left_serves_no_step_with_both(network: MaskedNetwork) -> None:
+    fused = FusedMasked.of(network)
+    run, fresh = ReusedLayersRun(fused, request(), 2.0, 4, range(1, 2)), fused.begin(request(), 2.0)
+    run.scores(canvas(0), 0, FRAMES, Guide.ALONE)
+    close(run.scores(canvas(1), 0, FRAMES, Guide.BOTH), fresh.scores(canvas(1), 0, FRAMES, Guide.BOTH))
+    assert run.operations == sum(
+        request().operations(fused.config, FRAMES, guide) for guide in (Guide.ALONE, Guide.BOTH)
+    )
+    # What both left serves the conditional one alone.
+    spent = run.operations
+    alone = run.scores(canvas(1), 0, FRAMES, Guide.ALONE)
+    close(alone, fresh.scores(canvas(1), 0, FRAMES, Guide.ALONE))
+    assert run.operations - spent < request().operations(fused.config, FRAMES, Guide.ALONE)
+    run.begin_block()
+    close(run.scores(canvas(2), 0, FRAMES, Guide.ALONE), fresh.scores(canvas(2), 0, FRAMES, Guide.ALONE))

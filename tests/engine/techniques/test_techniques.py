@@ -34,7 +34,7 @@ def test_conflicts_are_those_of_the_engaged_techniques() -> None:
 
 @pytest.mark.parametrize(("every", "said"), [(2, "second"), (3, "third"), (4, "4th"), (12, "12th"), (22, "22nd")])
 def test_every_so_many_steps_are_said_as_people_say_them(every: int, said: str) -> None:
-    named = {"frozen_prefix": "every", "guidance_stride": "every", "blockwise": "text_every"}
+    named = {"frozen_prefix": "every", "layer_reuse": "every", "guidance_stride": "every", "blockwise": "text_every"}
     for name, knob in named.items():
         one = technique(name)
         described = one.describe(defaults(one.knobs).replace(**{knob: every}))

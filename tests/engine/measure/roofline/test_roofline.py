@@ -472,8 +472,8 @@ def test_writing_a_trace_says_nothing(tmp_path, capfd):
     assert any("add" in one["name"] for one in json.loads((tmp_path / "trace.json").read_bytes())["traceEvents"])
 
 
-def masked_model(tmp_path: Path):
-    model = load_model("OmniVoice", folder=str(write_release(tmp_path / "model")), device="cpu")
+def masked_model(tmp_path: Path, layers: int = 2):
+    model = load_model("OmniVoice", folder=str(write_release(tmp_path / "model", layers=layers)), device="cpu")
     options = entry("OmniVoice").options_with(clone=False, steps=6, post_process=False)
     return model, Setting("OmniVoice", options)
 
@@ -527,6 +527,27 @@ def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_pa
     columns = 4 * config.heads * config.head_width
     assert by_name[1][ATTENTION] == pytest.approx(columns * frames * (prefix + 2 * frames))
     assert short.layer_launches and all(one.seconds is not None for one in short.components)
+
+
+def test_steps_that_reuse_layers_are_apart_and_cost_less(known_ceilings, tmp_path):
+    model, setting = masked_model(tmp_path, layers=4)
+    knobs = Values(every=3, ends=1)
+    reused = setting.with_technique(Engaged("layer_reuse", knobs))
+    utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
+    made = measure_roofline(Subject(model, utterance, reused), SilentObserver(), rounds=1)
+    whole, short = made.phases[1:3]
+    assert (whole.title, short.title) == ("Steps", "Steps, layers reused")
+    assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
+    assert len(short.layer_launches) == 2 < len(whole.layer_launches) == model.info.layers
+    strided = reused.with_technique(Engaged("guidance_stride", Values(every=2)))
+    made = measure_roofline(Subject(model, utterance, strided), SilentObserver(), rounds=1)
+    # Both branches at steps 0, 2 and 4, all layers at 0 and 3, and at 4, for which 3 found nothing of the other branch.
+    assert {phase.title: phase.forwards for phase in made.phases[1:-1]} == {
+        "Guided steps": 2,
+        "Guided steps, layers reused": 1,
+        "Steps with reused guidance": 1,
+        "Steps with reused guidance, layers reused": 2,
+    }
 
 
 def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):

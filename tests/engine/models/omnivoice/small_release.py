@@ -50,17 +50,18 @@ TEXT = "Rice is often served."
 LONG = "Rice is often served in round bowls. The juice of lemons makes fine punch. The box was thrown beside the truck."
 
 
-def write_release(root: Path, seed: int = 0) -> Path:
+def write_release(root: Path, seed: int = 0, layers: int = 2) -> Path:
     """Write the release's folder to ``root``."""
+    declared = {**CONFIG, "llm_config": {**CONFIG["llm_config"], "num_hidden_layers": layers}}
     (root / "audio_tokenizer").mkdir(parents=True)
     torch.manual_seed(seed)
-    network = MaskedNetwork(MaskedConfig.read(CONFIG))
+    network = MaskedNetwork(MaskedConfig.read(declared))
     with torch.no_grad():
         for name, weight in network.named_parameters():
             if not name.endswith("norm.weight"):
                 weight.copy_(torch.randn(weight.shape) * weight.shape[-1] ** -0.5)
     save_file(network.state_dict(), root / "model.safetensors", {"format": "pt"})
-    (root / "config.json").write_text(json.dumps(CONFIG))
+    (root / "config.json").write_text(json.dumps(declared))
     shutil.copyfile(GOLDEN / "omnivoice_tokenizer" / "tokenizer.json", root / "tokenizer.json")
     codec = json.loads((GOLDEN / "higgs_v2.json").read_text(encoding="utf-8"))["config"]
     # The fixture's bandwidths are for more codebooks than it has.

@@ -248,6 +248,23 @@ def test_text_and_reference_are_left_out_as_asked(model: OmniVoiceSpeech) -> Non
     assert len(spoken(model, both).samples) > 1000
 
 
+def test_layers_in_the_middle_are_left_out_as_asked(tmp_path: Path) -> None:
+    model = load(write_release(tmp_path / "deep", layers=4))
+    synthesis = spoken(model, setting(engaged("layer_reuse", every=3, ends=1)))
+    assert synthesis.measurements.ops_ratio < 1
+    assert any("layers in the middle were not computed at every step" in note for note in synthesis.notes)
+    with pytest.raises(SettingError, match="has 4 layers, so none is left to reuse where 2 at each"):
+        spoken(model, setting(engaged("layer_reuse", ends=2)))
+    with pytest.raises(SettingError, match="do without one of the two"):
+        spoken(model, setting(engaged("layer_reuse", ends=1), engaged("frozen_prefix")))
+    blocks = engage(model.info, setting(engaged("layer_reuse", ends=1), engaged("blockwise", block=16)))
+    assert blocks.prefix_every == 1
+    assert any("computed at every step: what layers added" in note for note in blocks.notes)
+    assert not any("4th step of a block" in note for note in blocks.notes)
+    both = setting(engaged("layer_reuse", ends=1), engaged("blockwise", block=16), engaged("guidance_stride"))
+    assert len(spoken(model, both).samples) > 1000
+
+
 def test_blocks_compute_text_and_reference_at_their_first_step_and_every_nth(
     model: OmniVoiceSpeech, monkeypatch: pytest.MonkeyPatch
 ) -> None:

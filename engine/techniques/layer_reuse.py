@@ -1,0 +1,87 @@
+"""What the layers in the middle add, reused between steps: DiTReducio's temporal skipping, carried over to masked
+models.
+
+The first and the last layers are computed at every step; what those in between added to the residual stream is kept
+from the last step that computed them all. Nobody has published this for masked speech models: an experiment.
+"""
+
+from __future__ import annotations
+
+from engine.errors import SettingError
+from engine.knobs import Number, Values
+from engine.models.base import ModelInfo
+from engine.setting import Setting
+from engine.techniques import frozen_prefix
+from engine.techniques.base import Paper, Technique, ordinal
+
+NAME = "layer_reuse"
+
+
+def reused(info: ModelInfo, knobs: Values) -> range:
+    """Which layers of the loaded model are left out in between. Raises :class:`SettingError` where none are left."""
+    ends = int(knobs["ends"])
+    found = range(ends, info.layers - ends)
+    if not found:
+        raise SettingError(
+            f"{info.title} has {info.layers} layers, so none is left to reuse where {ends} at each end are always "
+            f"computed; set {TECHNIQUE.title} to fewer layers at each end."
+        )
+    return found
+
+
+def conflict(setting: Setting) -> str | None:
+    """Why it cannot take part in ``setting``, or ``None``."""
+    for name, what in (("graphs", "CUDA graphs are"), ("compilation", "Compiled code is")):
+        if setting.engaged(name):
+            return f"{what} of whole passes, and most passes here lack layers; do without one of the two."
+    if setting.engaged(frozen_prefix.NAME):
+        return (
+            "What layers added is kept for all rows, and passes without text and reference lack some of them; do "
+            "without one of the two."
+        )
+    return None
+
+
+def describe(knobs: Values) -> str:
+    """What is computed when."""
+    ends = int(knobs["ends"])
+    outer = "the first and the last layer" if ends == 1 else f"the first and the last {ends} layers"
+    return f"{outer} at every step, those between at the first and every {ordinal(knobs['every'])} of a canvas or block"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Layers reused between steps (experiment)",
+    summary="Computes the layers in the middle only now and then; unpublished for masked speech models.",
+    paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
+    families=("masked",),
+    knobs=(
+        Number(
+            "every",
+            "Whole steps",
+            "All layers are computed at the first step and at every n-th from there; in between, what those in the "
+            "middle added then stands for them.",
+            default=2,
+            symbol="n",
+            minimum=2,
+            maximum=32,
+            whole=True,
+        ),
+        Number(
+            "ends",
+            "Layers at each end",
+            "How many of the first and of the last layers are computed at every step.",
+            default=2,
+            unit="layers",
+            minimum=1,
+            maximum=16,
+            whole=True,
+        ),
+    ),
+    conflict=conflict,
+    describe=describe,
+    remarks=lambda options, knobs: (
+        "The layers in the middle were not computed at every step, which is an approximation that nobody has published "
+        "yet.",
+    ),
+)
