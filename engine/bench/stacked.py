@@ -1,8 +1,9 @@
 """The product of all savings: each added in turn, paired against many steps under guidance on the same machine.
 
-The ladder: fewer steps, CFG-free weights, fewer bits, and a cache over what is left. The baseline is guided as strongly
-as the CFG-free weights replace. At every rung: what it adds and the product so far, measured on the clock, the word
-error rate of an offline judge, and the log-mel distance to the baseline from the same noise.
+The ladder: fewer steps, CFG-free weights, fewer bits, and over what is left DiTReducio, or another cache in its place.
+The baseline is guided as strongly as the CFG-free weights replace. At every rung: what it adds and the product so far,
+measured on the clock, the word error rate of an offline judge, and the log-mel distance to the baseline from the same
+noise.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from engine.techniques import ditreducio, error_curve, guidance_free, precision,
 from engine.techniques.ditreducio.preparation import calibrate_model
 
 NAME = "stacked"
-CACHES = ("error_curve", "ditreducio", "none")
+THRESHOLDS = {ditreducio.TECHNIQUE.name: 0.1, error_curve.NAME: 0.2}
+"""The default threshold of each technique that can be on top."""
+CACHES = (*THRESHOLDS, "none")
 PREFERRED = ("bfloat16", "float16", "int8")
 """Which precision is taken where a device offers several."""
 WORD_ERRORS = 0.02
@@ -48,9 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pruned", type=int, default=7, help="steps after pruning (default: %(default)s)")
     parser.add_argument("--precision", choices=precision.PRECISIONS, help="precision (default: what the device offers)")
     parser.add_argument("--cache", choices=CACHES, default=CACHES[0], help="what skips modules (default: %(default)s)")
-    parser.add_argument(
-        "--threshold", type=float, default=0.2, help="threshold of what skips modules (default: %(default)s)"
-    )
+    usual = ", ".join(f"{value:g} of {name}" for name, value in THRESHOLDS.items())
+    parser.add_argument("--threshold", type=float, help=f"threshold of what skips modules (default: {usual})")
     parser.add_argument("--sentences", type=int, default=10, help="how many of the 30 Harvard sentences (default: 10)")
 
 
@@ -98,11 +100,12 @@ def _ladder(model: SpeechModel, arguments: argparse.Namespace) -> Iterator[Way]:
     if chosen != "float32":
         setting = setting.with_technique(Engaged(precision.NAME, Values(precision=chosen)))
         yield Way(f"+ {chosen}", setting)
+    threshold = THRESHOLDS.get(arguments.cache) if arguments.threshold is None else arguments.threshold
     if arguments.cache == error_curve.NAME:
-        engaged = Engaged(error_curve.NAME, Values(threshold=arguments.threshold))
-        yield Way(f"+ error-curve cache, α = {arguments.threshold:g}", setting.with_technique(engaged))
+        engaged = Engaged(error_curve.NAME, Values(threshold=threshold))
+        yield Way(f"+ error-curve cache, α = {threshold:g}", setting.with_technique(engaged))
     elif arguments.cache == ditreducio.TECHNIQUE.name:
-        yield _calibrated(model, setting, arguments)
+        yield _calibrated(model, setting, threshold, arguments)
 
 
 def _weights(model: SpeechModel) -> WeightSet:
@@ -114,13 +117,13 @@ def _weights(model: SpeechModel) -> WeightSet:
     return max(model.info.weight_sets, key=lambda one: one.weight)
 
 
-def _calibrated(model: SpeechModel, setting: Setting, arguments: argparse.Namespace) -> Way:
+def _calibrated(model: SpeechModel, setting: Setting, threshold: float, arguments: argparse.Namespace) -> Way:
     """DiTReducio on top of the others, calibrated on the grid and the weights that run."""
-    bundled.say(f"calibrating at threshold {arguments.threshold:g} …")
-    engaged = Engaged(ditreducio.TECHNIQUE.name, Values(threshold=arguments.threshold))
+    bundled.say(f"calibrating at threshold {threshold:g} …")
+    engaged = Engaged(ditreducio.TECHNIQUE.name, Values(threshold=threshold))
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
     table = calibrate_model(model, [utterance], setting.with_technique(engaged), SilentObserver()).table
-    title = f"+ DiTReducio, δ = {arguments.threshold:g}"
+    title = f"+ DiTReducio, δ = {threshold:g}"
     return Way(title, setting.with_technique(replace(engaged, artefact=table.fingerprint)), (table,))
 
 

@@ -31,22 +31,31 @@ def options(*given: str) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def test_every_rung_adds_one_technique_to_the_last(model: F5Speech) -> None:
-    ladder = list(stacked._ladder(model, options("--threshold", "0.3")))
+def test_every_rung_adds_one_technique_to_the_last(model: F5Speech, capsys: pytest.CaptureFixture[str]) -> None:
+    ladder = list(stacked._ladder(model, options()))
     assert [one.title for one in ladder] == [
         "32 steps, guidance 1",
         "+ 7 steps",
         "+ CFG-free, w = 0.50",
         "+ bfloat16",
-        "+ error-curve cache, α = 0.3",
+        "+ DiTReducio, δ = 0.1",
     ]
     assert [len(one.setting.techniques) for one in ladder] == [0, 1, 2, 3, 4]
     for below, above in itertools.pairwise(ladder):
         assert set(below.setting.techniques) < set(above.setting.techniques)
+    assert capsys.readouterr().err.count("calibrating at threshold 0.1") == 1
+
+
+@pytest.mark.parametrize(("given", "threshold"), [((), "0.2"), (("--threshold", "0.3"), "0.3")])
+def test_the_error_curve_cache_can_be_on_top_instead(model: F5Speech, given: tuple[str, ...], threshold: str) -> None:
+    *_, below, top = stacked._ladder(model, options("--cache", "error_curve", *given))
+    assert top.title == f"+ error-curve cache, α = {threshold}"
+    assert set(below.setting.techniques) < set(top.setting.techniques)
+    assert top.artefacts == ()
 
 
 def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
-    *_, below, top = stacked._ladder(model, options("--cache", "ditreducio", "--threshold", "0.5", "--pruned", "5"))
+    *_, below, top = stacked._ladder(model, options("--threshold", "0.5", "--pruned", "5"))
     (table,) = top.artefacts
     assert table.belonging == model.belonging(below.setting)
     assert table.steps == 5
@@ -64,8 +73,9 @@ def test_without_weights_it_says_what_to_do() -> None:
         list(stacked._ladder(bare, options()))
 
 
-def test_all_rungs_can_be_sampled(model: F5Speech) -> None:
-    for rung in stacked._ladder(model, options("--steps", "4", "--pruned", "3")):
+@pytest.mark.parametrize("cache", stacked.CACHES)
+def test_all_rungs_can_be_sampled(model: F5Speech, cache: str) -> None:
+    for rung in stacked._ladder(model, options("--steps", "4", "--pruned", "3", "--cache", cache)):
         model.make_ready(rung.setting, SilentObserver(), VOICE)
         sample = model.sampling("One.", VOICE, rung.setting, rung.artefacts)
         assert sample().equal(sample()), "as often as wished"
