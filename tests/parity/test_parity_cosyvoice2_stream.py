@@ -16,10 +16,12 @@ from tests.parity.test_parity_cosyvoice2_flow import flow_config
 from tests.parity.test_parity_cosyvoice2_hift import build as build_vocoder
 from tests.parity.upstream_streaming import UpstreamStream
 
-TOLERANCE = 1e-4 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 1e-3
+TOLERANCE = 1e-3
 """The vocoder sums up pitch to phases of ten thousand turns in float32, so that one more rounding anywhere before is
-heard: where the fixture was made, operations in upstream's order differ by 1e-7, on a CPU with other instructions by up
-to 5e-4 after seven seconds."""
+heard: where the fixture was made, operations in upstream's order differ by 1e-7, on a CPU with other instructions, or
+with the same from another maker, by up to 6e-4 after seven seconds."""
+OWN = 3e-4
+"""Between two of our own ways, whose phases are in float64: found were 4e-5 to 1.4e-4, by the instructions."""
 
 
 def build(fixture: Fixture) -> tuple[TokenToMel, Hift]:
@@ -71,7 +73,7 @@ def test_parity_cosyvoice2_stream_of_our_own_is_the_whole(fixture: Fixture) -> N
     parts = [torch.from_numpy(decoder.push([token])) for token in tokens]
     audio = torch.cat([*parts, torch.from_numpy(decoder.finish())])
     assert [given for given, part in enumerate(parts, 1) if len(part)] == [21, 46, 71, 96, 121, 146, 171]
-    assert_close(audio, torch.from_numpy(decoder.whole(tokens).samples), 1e-4, "streamed audio")
+    assert_close(audio, torch.from_numpy(decoder.whole(tokens).samples), OWN, "streamed audio")
 
 
 @streams
