@@ -4,6 +4,7 @@ official one."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,10 +17,10 @@ from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.trained import named
 
 DITREDUCIO = ditreducio.TECHNIQUE.name
-
-
 WEIGHTS = "weights"
 """Typed beside the knobs of techniques with trained weights, names these."""
+_COMMA = re.compile(r",\s*(?=\w+\s*=)")
+"""Before a knob that was typed as in other programs. Here commas stand between the options of a compared side."""
 
 
 def engaged(text: str) -> Engaged:
@@ -34,6 +35,11 @@ def engaged(text: str) -> Engaged:
         knob, found, value = (one.strip() for one in part.partition("="))
         if not found:
             raise SettingError(f"{part!r} is no knob of {declared.title}; write KNOB=VALUE, several with ';' between.")
+        if knob in known and _COMMA.search(value):
+            raise SettingError(
+                f"Several knobs of {declared.title} have ';' between them, not ',', and quotes around all: "
+                f"'{_COMMA.sub(';', text)}'."
+            )
         given[knob] = typed(known[knob], value) if knob in known else value
     trained = WEIGHTS in given and declared.prepared_by == "training"
     weights = given.pop(WEIGHTS) if trained else ""
