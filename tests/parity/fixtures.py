@@ -93,9 +93,10 @@ def largest_difference(found: Tensor, expected: Tensor) -> float:
 
 
 def assert_close(found: Tensor, expected: Tensor, tolerance: float, what: str) -> None:
-    """Fail with the largest absolute difference when it is above ``tolerance``, rounding apart, or not a number."""
+    """Fail with the largest absolute difference when it is above ``tolerance``, rounding apart, or not a number.
+    Without a tolerance all have to be equal."""
     difference = largest_difference(found, expected)
-    allowed = tolerance + ROUNDING * (expected.abs().max().item() if expected.numel() else 0.0)
+    allowed = tolerance and tolerance + ROUNDING * (expected.abs().max().item() if expected.numel() else 0.0)
     assert difference <= allowed, f"{what} differs by {difference:.3g}, more than {allowed:.3g}"
 
 
