@@ -222,6 +222,10 @@ class MetersPanel(QScrollArea):
         self._speed_up = QLabel()
         self._speed_up.setWordWrap(True)
         self._speed_up.setProperty("look", "title")
+        self._speed_up.setToolTip(
+            "Of the two takes as they were made. Studies and paretone compare repeat both, and say how sure the "
+            "difference is."
+        )
         layout.addWidget(self._speed_up)
         layout.addStretch()
         self.setWidget(content)
@@ -343,7 +347,7 @@ class MetersPanel(QScrollArea):
                 )
         if take_a is not None and take_b is not None and take_b.measurements.real_time_factor > 0:
             ratio = take_a.measurements.real_time_factor / take_b.measurements.real_time_factor
-            self._speed_up.setText(f"B is {ratio:.2f} × as fast as A")
+            self._speed_up.setText(f"B is {ratio:.2f} × as fast as A (one run each)")
         else:
             self._speed_up.setText("")
 

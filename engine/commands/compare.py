@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -36,6 +36,8 @@ EPILOGUE = (
 SIDES = ("A", "B")
 BESIDE = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
 """Those of :class:`engine.take.Metrics` that are measured of B beside A."""
+SPREAD = ("real_time_factor", "first_audio_seconds", "seconds")
+"""Figures of each side that have an interval of their own."""
 RUNS_PER_REPEAT = 3
 """A, B, and A again: what A differs from itself is what this machine would report for no difference."""
 
@@ -71,6 +73,8 @@ class _Measured:
     timing: Comparison
     figures: tuple[dict[str, float | None], dict[str, float | None]]
     """Medians over the repeats, of A and of B."""
+    runs: tuple[list[dict[str, float | None]], list[dict[str, float | None]]]
+    """The same of each repeat."""
     last: tuple[Synthesis, Synthesis]
     distance: float | None
     metrics: Metrics
@@ -110,9 +114,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
     measured = [_measure(text, sides, voice, options, progress) for text in texts]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
+    alone = len(texts) * options.repeats == 1
+    spreads = [dict.fromkeys(SPREAD) if alone else _spreads(measured, index) for index in range(len(SIDES))]
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
     distance = median(distances) if distances else None
+    beside_spreads = {"log_mel_distance": _spread(distances)}
+    beside_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
     heard = _heard(options.judge, measured, voice, options.device)
     beside = {name: _median([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
     written = _write(place, measured) if place else []
@@ -122,6 +130,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
             name.lower(): {"side": name, **row, "setting": side.setting.to_json()}
             for name, row, side in zip(SIDES, medians, sides, strict=True)
         },
+        "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
+        | {"beside": _json(beside_spreads)},
         "speed_up": asdict(speed_up),
         "same": asdict(same),
         "clock": measured[0].timing.clock,
@@ -134,18 +144,26 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         "files": [str(path) for path in written],
         "machine": describe().line,
     }
-    lines = [*_texts_table(measured), *_sides_table(sides, medians), ""]
-    over = f"{options.repeats} repeats" + (f" of {len(texts)} texts" if len(texts) > 1 else "")
-    lines.append(
-        f"B is {speed_up.median:.2f} times as fast as A (95 % interval {speed_up.low:.2f} to {speed_up.high:.2f}; "
-        f"A against itself {same.low:.2f} to {same.high:.2f}; {data['clock']}, {over})."
-    )
-    if not speed_up.excludes_one:
+    lines = [*_texts_table(measured), *_sides_table(sides, medians, spreads), ""]
+    over = f"{options.repeats} repeat{'' if options.repeats == 1 else 's'}"
+    over += f" of {len(texts)} texts" if len(texts) > 1 else ""
+    if alone:
+        lines.append(
+            f"B is {speed_up.median:.2f} times as fast as A, A against itself {same.median:.2f} ({data['clock']}), in "
+            "a single run: without an interval, no difference in speed can be claimed; measure more repeats."
+        )
+    else:
+        lines.append(
+            f"B is {speed_up.median:.2f} times as fast as A (95 % interval {speed_up.low:.2f} to {speed_up.high:.2f}; "
+            f"A against itself {same.low:.2f} to {same.high:.2f}; {data['clock']}, {over})."
+        )
+    if not alone and not speed_up.excludes_one:
         lines.append("The interval includes 1: no difference in speed can be claimed.")
     if distance is None:
         lines.append(measured[0].why_not)
     else:
         lines.append(beside_line(distance, Metrics(**beside), "B beside A"))
+        lines += _beside_spread(beside_spreads, len(texts))
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
@@ -200,7 +218,23 @@ def _measure(
     every = [[figures(one) for one in runs[name][1:]] for name in SIDES]  # The first is the warm-up.
     medians = tuple(map(_medians, every))
     last = tuple(runs[name][-1] for name in SIDES)
-    return _Measured(text, timing, medians, last, *_distance(*last))
+    return _Measured(text, timing, medians, (every[0], every[1]), last, *_distance(*last))
+
+
+def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None]:
+    """Of the figures of one side, over the texts or, of a single text, over its repeats."""
+    rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
+    return {name: _spread([row[name] for row in rows]) for name in SPREAD}
+
+
+def _spread(values: list[float | None]) -> Interval | None:
+    """Of the median of those that there are; ``None`` where that is a single one."""
+    found = [value for value in values if value is not None]
+    return interval(found) if len(found) > 1 else None
+
+
+def _json(spreads: Mapping[str, Interval | None]) -> dict[str, dict[str, float] | None]:
+    return {name: None if one is None else {"low": one.low, "high": one.high} for name, one in spreads.items()}
 
 
 def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
@@ -268,13 +302,17 @@ def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[
     lines = []
     for name, sides in heard.items():
         said = [
-            f"{title} {one['value']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
+            f"{title} {one['value']:.3g}{_bounds(one)}"
             for title, one in (("A", sides["a"]), ("B", sides["b"]), ("reference speech", sides["reference"]))
             if one is not None
         ]
         missing = "" if sides["reference"] else "; there is no reference speech to see the judge's own floor"
-        lines.append(f"{metric(name).title}: {', '.join(said)}{missing}.")
+        lines.append(f"{metric(name).title}: {', '.join(said)}; n = {sides['a']['n']}{missing}.")
     return lines
+
+
+def _bounds(one: Mapping[str, object]) -> str:
+    return "" if one["low"] == one["high"] else f" (95 % interval {one['low']:.3g} to {one['high']:.3g})"
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------
@@ -295,21 +333,33 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
     return [*table_lines(rows), "", "Medians over the texts:"]
 
 
-def _sides_table(sides: tuple[Side, Side], medians: list[dict[str, float | None]]) -> list[str]:
+def _with_spread(value: float | None, spread: Interval | None) -> str | float | None:
+    return value if value is None or spread is None else f"{value:.4g} ({spread.low:.3g}–{spread.high:.3g})"
+
+
+def _beside_spread(spreads: Mapping[str, Interval | None], texts: int) -> list[str]:
+    """The intervals of what B is beside A, over the texts."""
+    said = [f"{metric(name).title} {one.low:.3g} to {one.high:.3g}" for name, one in spreads.items() if one is not None]
+    return [f"95 % intervals over the {texts} texts: {', '.join(said)}."] if said else []
+
+
+def _sides_table(
+    sides: tuple[Side, Side], medians: list[dict[str, float | None]], spreads: list[dict[str, Interval | None]]
+) -> list[str]:
     streamed = any(row["streaming_difference"] is not None for row in medians)
     return table_lines(
         [
             {
                 "side": name,
                 "setting": side.title,
-                "RTF (s/s)": row["real_time_factor"],
-                "TTFA (s)": row["first_audio_seconds"],
+                "RTF (s/s)": _with_spread(row["real_time_factor"], spread["real_time_factor"]),
+                "TTFA (s)": _with_spread(row["first_audio_seconds"], spread["first_audio_seconds"]),
                 "ops ratio": row["ops_ratio"],
-                "synthesis (s)": row["seconds"],
+                "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
                 "audio (s)": row["audio_seconds"],
                 **({"streamed to whole (dB)": _decibels(row["streaming_difference"])} if streamed else {}),
             }
-            for name, side, row in zip(SIDES, sides, medians, strict=True)
+            for name, side, row, spread in zip(SIDES, sides, medians, spreads, strict=True)
         ]
     )
 

@@ -53,7 +53,7 @@ def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
     meters.show_comparison(take(2.0), take(1.0))
-    assert meters._speed_up.text() == "B is 2.00 × as fast as A"
+    assert meters._speed_up.text() == "B is 2.00 × as fast as A (one run each)"
     assert "backbone 1.70 s" in meters._parts["A"].toolTip()
     meters.show_comparison(take(2.0), None)
     assert meters._speed_up.text() == ""

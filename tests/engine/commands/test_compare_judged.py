@@ -44,8 +44,29 @@ def test_noise_is_judged_worse_than_the_reference_speech(
     assert data["a"]["silence"] is not None
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
-    assert "Word error rate: A " in out and "reference speech 0" in out
+    assert "Word error rate: A " in out and "reference speech 0" in out and "; n = 2." in out
     assert "mel-cepstral distortion" in out
+    assert "95 % intervals over the 2 texts: Log-mel distance " in out
+    for side in ("a", "b"):
+        spread = data["intervals"][side]["real_time_factor"]
+        assert spread["low"] < data[side]["real_time_factor"] < spread["high"]
+        assert all(spread["low"] <= one[side]["real_time_factor"] <= spread["high"] for one in data["texts"])
+    beside = data["intervals"]["beside"]["mel_cepstral_distortion"]
+    assert beside["low"] <= data["mel_cepstral_distortion"] <= beside["high"]
+
+
+def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    arguments = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2", "--text", "One word."]
+    assert cli.main([*arguments, "--repeats", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "in a single run: without an interval, no difference in speed can be claimed" in out
+    assert "95 % interval" not in out
+    assert all("(" not in line for line in out.splitlines()[2:4]), "neither side has one"
+    assert cli.main([*arguments, "--repeats", "3", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["intervals"]["a"]["real_time_factor"]["low"] <= data["a"]["real_time_factor"], "over the repeats"
+    assert data["intervals"]["beside"]["log_mel_distance"] is None, "every repeat sounds alike"
 
 
 def test_without_reference_speech_it_says_so(
