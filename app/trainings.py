@@ -169,7 +169,7 @@ def _run(place: Place, plan: Plan) -> dict[str, Any]:
 
 def _guidance(knobs: Values) -> str:
     weight = float(knobs["weight"])
-    return f"Stands for guidance s = w / (1 − w) = {weight / (1 - weight):.2f}."
+    return f"Stands for guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
 
 
 def _by_parameters(info: ModelInfo) -> float:

@@ -1,6 +1,6 @@
 """What the weight w of CFG-free training does: figure 1 of the CFG-free paper, on the weights that exist.
 
-Weights trained with w stand for guidance of strength s = w / (1 − w): they are held against the plain checkpoint guided
+Weights trained with w stand for guidance of strength g = w / (1 − w): they are held against the plain checkpoint guided
 at that strength, and against the plain checkpoint's conditional branch alone, which is where training started from.
 """
 
@@ -100,11 +100,11 @@ def _panels(
     rates: Mapping[str, Sequence[tuple[float, float, float]]],
 ) -> tuple[Lines, ...]:
     weights = tuple(one.weight for one in sets)
-    notes = tuple(f"s = {one.equivalent_guidance:.2f}, {one.method}" for one in sets)
+    notes = tuple(f"g = {one.equivalent_guidance:.2f}, {one.method}" for one in sets)
     axis = Axis("Guidance weight w of the training")
     panels = [
         Lines(
-            "Distance to guidance s = w / (1 − w)",
+            "Distance to guidance g = w / (1 − w)",
             axis,
             Axis("Log-mel distance", "natural log"),
             tuple(
@@ -147,7 +147,7 @@ def _caption(
         own, alone = distances[CFG_FREE][index], distances[ALONE][index]
         way = "closer to" if own < alone else "farther from"
         words = (
-            f"w = {one.weight:.2f} ({one.method}) lies {own:.3f} from guidance s = {one.equivalent_guidance:.2f}, "
+            f"w = {one.weight:.2f} ({one.method}) lies {own:.3f} from guidance g = {one.equivalent_guidance:.2f}, "
             f"{abs(1 - own / alone):.0%} {way} it than the conditional branch alone ({alone:.3f})"
         )
         if judged:

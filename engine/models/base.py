@@ -62,7 +62,7 @@ class WeightSet:
 
     @property
     def equivalent_guidance(self) -> float:
-        """The strength of guidance that these weights replace, s = w / (1 − w), as the official code counts it."""
+        """The strength of guidance that these weights replace, g = w / (1 − w), as the official code counts it."""
         return self.weight / (1 - self.weight)
 
 

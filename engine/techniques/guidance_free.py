@@ -1,7 +1,7 @@
 """CFG-free flow matching: weights trained so that one branch speaks as two do under classifier-free guidance.
 
 The weights are the technique's artefact: the same architecture, half the forward passes. A model trained with the
-weight w stands for guidance of strength s = w / (1 − w), as the official code counts it.
+weight w stands for guidance of strength g = w / (1 − w), as the official code counts it.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 *Model guidance* (Tang et al., arXiv 2502.12154; for F5-TTS Liu et al., arXiv 2504.20334): the target x₁ − x₀ becomes
 u + w·sg(v_c − v_u). The paper prints this with a minus, under which guidance gets weaker and not stronger; the sign
 here is that of the first authors' code, whose fixed point is v_c = v_u + Δ/(1 − w): the field that guidance of
-strength s = w/(1 − w) follows. For w ≥ 1 there is none.
+strength g = w/(1 − w) follows. For w ≥ 1 there is none.
 
-*Distillation* is not the papers' method: the target is v_c + s·(v_c − v_u) of the frozen model that is started from.
+*Distillation* is not the papers' method: the target is v_c + g·(v_c − v_u) of the frozen model that is started from.
 
 What is dropped is drawn once a batch, as in the official code, at the paper's rates: text and speech together 0.2, and
 independently speech alone 0.3. A batch without both keeps the plain target, or there would be no v_u to differ from.
@@ -54,7 +54,7 @@ VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
 
 
 def equivalent_guidance(weight: float) -> float:
-    """The strength s of guidance, as the official code counts it, that a model trained at ``weight`` w replaces."""
+    """The strength g of guidance, as the official code counts it, that a model trained at ``weight`` w replaces."""
     return weight / (1 - weight)
 
 

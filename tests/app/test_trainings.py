@@ -20,6 +20,8 @@ from app.trainings import (
 )
 from engine.knobs import defaults
 from engine.messages import TrainBundledModel, TrainDraft, TrainGuidanceFree, TrainStudent
+from engine.models.catalogue import entry
+from engine.techniques import guidance_free
 from tests.app.desk import INFO
 
 PLACE = Place("lm-mini", "models", "small", "cpu")
@@ -41,6 +43,13 @@ def test_what_all_have_in_common_is_passed_on(one: Training, command: type) -> N
         True,
         False,
     )
+
+
+def test_guidance_has_the_symbol_of_the_sampler_option() -> None:
+    (guidance,) = (knob for knob in entry("f5-mini").options if knob.name == "guidance")
+    knobs = defaults(GUIDANCE_FREE.knobs).replace(weight=0.5)
+    assert GUIDANCE_FREE.remark(knobs) == f"Stands for guidance {guidance.symbol} = w / (1 − w) = 1.00."
+    assert f"guidance {guidance.symbol} = 1.00" in guidance_free.describe(knobs)
 
 
 def test_a_draft_has_its_layers() -> None:

@@ -318,6 +318,9 @@ def test_the_effect_of_w(model: F5Speech) -> None:
         expected = sum(log_mel_distance(one, two) for one, two in zip(guided, mels, strict=True)) / 2
         assert distances[name].x == (0.5,)
         assert distances[name].y == pytest.approx((expected,))
+    # As the sampler option is labelled; s is sway's.
+    assert figure.panels[0].title.startswith("Distance to guidance g =")
+    assert "from guidance g = 1.00" in figure.caption
     assert "no checkpoint for w = 0.1, 0.2, 0.3, 0.4, 0.6" in figure.caption
 
 
