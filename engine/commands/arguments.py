@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,26 +164,39 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     return group
 
 
+# As argparse wants types. Of what raises a ValueError it would say the function's name.
 def positive(text: str) -> int:
-    """A whole number from 1, as :mod:`argparse` wants types."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
+    """A whole number from 1."""
+    return _whole(text, lambda value: value >= 1, "from 1")
+
+
+def count(text: str) -> int:
+    """A whole number from 0."""
+    return _whole(text, lambda value: value >= 0, "from 0")
 
 
 def above_zero(text: str) -> float:
-    """A number above zero, as :mod:`argparse` wants types."""
-    value = float(text)
+    """A number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError("must be above 0")
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
     return value
 
 
 def _seed(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 2**63:
-        raise argparse.ArgumentTypeError("must lie between 0 and 2**63 - 1")
+    return _whole(text, lambda value: 0 <= value < 2**63, "between 0 and 2**63 - 1")
+
+
+def _whole(text: str, fits: Callable[[int], bool], range_: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or not fits(value):
+        raise argparse.ArgumentTypeError(f"must be a whole number {range_}, not {text!r}")
     return value
 
 

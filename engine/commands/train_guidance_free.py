@@ -119,6 +119,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
 def _number(text: str) -> float:
     """A number, or a fraction such as ``2/3``."""
     try:
-        return float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        return float(Fraction(text)) if "/" in text else float(text)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise argparse.ArgumentTypeError(f"must be a number, or a fraction such as 2/3, not {text!r}") from None

@@ -26,7 +26,7 @@ def declare_draft(parser: argparse.ArgumentParser) -> None:
         "--lower", type=arguments.positive, default=2, help="lowest layers, which learn (default: %(default)s)"
     )
     group.add_argument(
-        "--upper", type=_count, default=0, help="topmost layers, which stay as they are (default: %(default)s)"
+        "--upper", type=arguments.count, default=0, help="topmost layers, which stay as they are (default: %(default)s)"
     )
     group.add_argument(
         "--spoken-share",
@@ -78,7 +78,7 @@ def _declare_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to learn from")
     group.add_argument(
         "--sentences",
-        type=_count,
+        type=arguments.count,
         default=600,
         help="that the model speaks itself in each of its voices; 0 for recordings only (default: %(default)s)",
     )
@@ -142,15 +142,11 @@ def _options(options: argparse.Namespace) -> DraftOptions | StudentOptions:
     return StudentOptions(**common, retained=options.layers, relative_latents=not options.published_latents)
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below 0")
-    return number
-
-
 def _layers(text: str) -> tuple[int, ...]:
     try:
-        return parsed_layers(text)
+        layers = parsed_layers(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of layers such as 0,1,5") from None
+        layers = ()
+    if not layers:
+        raise argparse.ArgumentTypeError(f"must be a list of layers such as 0,1,5, not {text!r}")
+    return layers

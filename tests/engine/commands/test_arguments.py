@@ -1,0 +1,68 @@
+"""What the command line says of values that are none of an option's."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+from engine.commands import arguments
+
+PLAIN = (int, float, Path)
+"""Of these argparse says something that people understand."""
+
+
+def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Those of ``parser`` and of all commands below it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from actions(one)
+        else:
+            yield action
+
+
+TYPES = {one.type for one in actions(cli.parser()) if one.type not in (None, *PLAIN)}
+
+
+def test_there_are_types_of_our_own() -> None:
+    """So that the next test has something to look at."""
+    assert {arguments.positive, arguments.count, arguments.above_zero} < TYPES
+
+
+@pytest.mark.parametrize("text", ["abc", "", "1/0", "nan of it"])
+@pytest.mark.parametrize("kind", sorted(TYPES, key=lambda one: one.__name__), ids=lambda one: one.__name__)
+def test_types_say_what_they_want(kind: object, text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as error:
+        kind(text)
+    assert str(error.value).startswith("must be ") and str(error.value).endswith(f", not {text!r}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (("train", "draft", "--upper", "abc"), "--upper: must be a whole number from 0, not 'abc'"),
+        (("train", "draft", "--upper", "-1"), "--upper: must be a whole number from 0, not '-1'"),
+        (("train", "draft", "--lower", "0"), "--lower: must be a whole number from 1, not '0'"),
+        (("train", "draft", "--lower", "1.5"), "--lower: must be a whole number from 1, not '1.5'"),
+        (("train", "draft", "--rate", "much"), "--rate: must be a number above 0, not 'much'"),
+        (("train", "draft", "--rate", "nan"), "--rate: must be a number above 0, not 'nan'"),
+        (("train", "spade", "--layers", "top"), "--layers: must be a list of layers such as 0,1,5, not 'top'"),
+        (("train", "cfg-free", "--w", "1/0"), "must be a number, or a fraction such as 2/3, not '1/0'"),
+        (("speak", "--seed", "-1"), "--seed: must be a whole number between 0 and 2**63 - 1, not '-1'"),
+    ],
+)
+def test_what_an_option_wants_is_said(typed: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(typed)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_what_fits_is_taken() -> None:
+    assert [arguments.positive("1"), arguments.count("0"), arguments.above_zero("1e-4")] == [1, 0, 1e-4]
+    options = cli.parser().parse_args(["train", "cfg-free", "--w", "2/3", "--work", "runs", "--steps", "1"])
+    assert options.weight == pytest.approx(2 / 3)
