@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from dataclasses import replace
@@ -104,7 +105,8 @@ def test_techniques_are_added_one_by_one(root: Path, capsys: pytest.CaptureFixtu
     assert together["launches a forward"] <= exact["launches a forward"] + 40
 
 
-@pytest.mark.parametrize("kept_by_each", [0, 24 << 20])
+# More than glibc ever takes from what was freed before (32 MiB): earlier tests leave much of that.
+@pytest.mark.parametrize("kept_by_each", [0, 48 << 20])
 def test_memory_that_grows_is_seen(
     root: Path, kept_by_each: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,6 +119,8 @@ def test_memory_that_grows_is_seen(
         return synthesise(self, *given)
 
     monkeypatch.setattr(MaskedSpeech, "synthesise", keeping)
+    # What earlier tests left behind is not to be given back in between.
+    gc.collect()
     more = ("--full-rounds", "0", "--generations", "8", "--sentences", "0")
     _, rows = report_of(root, "omnivoice", *more, capsys=capsys)
     (memory,) = (one for name, (one, *_) in rows.items() if "generations of different lengths" in name)
