@@ -58,6 +58,13 @@ class _Plot(pg.PlotWidget):
             event.ignore()
 
 
+_AS_A_WHOLE = (
+    "A draft that is verified as a whole (Verification in Setup, at β = 0) is not judged token by token: the target "
+    "looks at all of it, and a token may stay for the sake of those behind it. There, bars say how often one more "
+    "token stayed, which only approximates how well drafts at that position do."
+)
+
+
 class AcceptancePlot(_Plot):
     """Bars: of the drafts at a position that the target looked at, how many it accepted. Points: of all proposed."""
 
@@ -101,7 +108,7 @@ class AcceptancePlot(_Plot):
         self.setAccessibleDescription(said or "No drafts")
         self.setToolTip(
             "Bars: of the drafts that the target looked at (all before them were accepted), with 95 % intervals.<br>"
-            f"Diamonds: of all that were proposed.<br>{said}"
+            f"Diamonds: of all that were proposed.<br>{_AS_A_WHOLE}<br>{said}"
         )
 
     def set_colours(self, colours: Colours) -> None:

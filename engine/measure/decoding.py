@@ -37,7 +37,8 @@ class PositionAcceptance:
     """From 0."""
     proposed: int
     judged: int
-    """Those that the target looked at: all before them had been accepted."""
+    """Those before which all had been accepted. Token by token, these are what the target looked at; of a draft that is
+    verified as a whole it looks at everything, and a share of these only approximates how a position does."""
     accepted: int
 
     @property

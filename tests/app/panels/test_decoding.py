@@ -68,6 +68,13 @@ def test_figures_of_drafting_beside_the_baseline(panel: DecodingPanel) -> None:
     assert "decoded&nbsp;8" in panel.legend.text()
 
 
+def test_acceptance_by_position_says_where_it_is_an_approximation(panel: DecodingPanel) -> None:
+    said = panel.acceptance.toolTip()
+    assert "position 1: " in said and "with 95 % intervals" in said
+    assert "verified as a whole (Verification in Setup, at β = 0) is not judged token by token" in said
+    assert "only approximates" in said
+
+
 def test_without_a_baseline_nothing_is_claimed(panel: DecodingPanel) -> None:
     panel.set_takes(take("Other", SSD, decoding=TRACE), take("SSD", SSD, decoding=TRACE))
     assert panel.figure("measured") == "– (no baseline)"

@@ -107,6 +107,14 @@ def test_of_a_block_more_tokens_stay(seed: int) -> None:
     assert together > singly
 
 
+def test_of_a_block_a_token_stays_for_those_behind_it() -> None:
+    """So that what stayed at a position does not say how its token did by itself."""
+    proposals = [torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.4, 0.4])]
+    checks = torch.tensor([[0.25, 0.5, 0.25], [0.8, 0.1, 0.1], [0.4, 0.3, 0.3]])
+    for rule, accepted in ((by_token(0.0, IDS), 0), (by_block, 2)):
+        assert rule([0, 0], proposals, checks, iter([NO, YES]).__next__).accepted == accepted
+
+
 @RULES
 def test_an_equal_draft_stays(rule: Rule) -> None:
     q = tables(5, 3)
