@@ -69,6 +69,8 @@ class ListeningDesk(QObject):
         self._streaming = 0
         self._sounding = False
         """Whether a sound is heard that is neither A nor B."""
+        self._name = ""
+        """What the sound is called."""
         self._part_of: tuple[str, float, float] | None = None
         """The side that this sound is a part of, where in it the part begins, and how far in its last sample lies, in
         seconds."""
@@ -244,17 +246,23 @@ class ListeningDesk(QObject):
         if self.listen is not None:
             self.listen.hear_from(side, seconds)
 
-    def hear_sound(self, samples: np.ndarray, sample_rate: int, part_of: tuple[str, float] | None = None) -> None:
+    def hear_sound(
+        self, samples: np.ndarray, sample_rate: int, part_of: tuple[str, float] | None = None, name: str = ""
+    ) -> None:
         """Play a sound (n,) that is neither A nor B, from its beginning. ``part_of``: the side that it is a part of,
-        and where in it that begins, in seconds."""
+        and where in it that begins, in seconds. ``name`` is what :meth:`sounds` knows it by."""
         if self.listen is None or self.listen.lent:
             return
         self._end_stream()
-        self._sounding = True
+        self._sounding, self._name = True, name
         self._part_of = None if part_of is None else (*part_of, (len(samples) - 1) / sample_rate)
         self.listen.begin_stream(sample_rate)
         self.listen.append(samples)
         self.listen.end_stream()
+
+    def sounds(self, name: str) -> bool:
+        """Whether the sound called ``name`` is being heard, rather than A, B or another one."""
+        return self._sounding and self._name == name and self.listen.player.streaming
 
     @Slot(float)
     def _tell_position(self, seconds: float) -> None:

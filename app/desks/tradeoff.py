@@ -75,7 +75,6 @@ class TradeoffDesk(QObject):
         self._asked: set[Path] = set()
         self._offered: set[str] = set()
         """Ids of the takes that listening tests may use besides the library's."""
-        self._heard = ""
         self._links: TradeoffLinks | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
@@ -297,16 +296,14 @@ class TradeoffDesk(QObject):
     # --- What can be done with a point -------------------------------------------------------------------------------
     def hear(self, point: Point, sound: Sound) -> None:
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
-        listen = self._listening.listen
         reason = self._reasons()[0]
         if reason:
             raise SettingError(f"The point cannot be heard: {reason}")
-        if self._heard == sound.take and listen.player.playing:
-            listen.player.pause()
+        if self._listening.sounds(sound.take):
+            self._listening.listen.player.pause()
             return
         take = self._known.take_of(point, sound)
-        self._heard = sound.take
-        self._listening.hear_sound(take.samples, take.sample_rate)
+        self._listening.hear_sound(take.samples, take.sample_rate, name=sound.take)
 
     def set_side(self, side: str, point: Point, sound: Sound) -> None:
         """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""

@@ -17,6 +17,7 @@ from shiboken6 import isValid
 from app.desks.tradeoff_reading import read_study
 from app.listening import trials
 from app.listening.stimuli import setting_key
+from app.listening.switching import Mode
 from app.panels.tradeoff import TradeoffPanel
 from app.panels.tradeoff_painting import EVERYTHING
 from app.panels.tradeoff_points import Scores
@@ -229,14 +230,36 @@ def test_a_click_lets_a_point_be_heard(sounding: MainWindow, null_sink: NullSink
     place = panel.plot.painting.place(panel.scene.index[panel.plot.current.key]).toPoint()
     with null_sink.recording() as recording:
         QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
-        assert sounding.tradeoff._heard == sound.take
+        assert sounding.listening.sounds(sound.take)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)
     go(sounding, key_of(panel, (), of_study=False))
     with null_sink.recording() as recording:
         sounding.action.point_hear.trigger()
+        assert sounding.listening.sounds(panel.plot.current.key)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
-    assert sounding.tradeoff._heard == panel.plot.current.key
+
+
+@pytest.mark.slow
+def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding: MainWindow, qtbot: QtBot) -> None:
+    panel, listen = sounding.panels["tradeoff"], sounding.panels["listen"]
+    go(sounding, key_of(panel, ()))
+    panel.details.a_button.click()
+    qtbot.waitUntil(lambda: listen._loaded != (), timeout=PATIENCE_MILLISECONDS)
+    take, action = panel.details.sound.take, sounding.action.point_hear
+    action.trigger()
+    assert sounding.listening.sounds(take) and listen.player.streaming
+    action.trigger()
+    qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE_MILLISECONDS)
+    assert not sounding.listening.sounds(take), "a second time falls silent"
+    listen.set_loop(0.0, 0.3)  # It plays on until something else is wanted.
+    listen.hear_from("A", 0.0)
+    qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)
+    assert listen.player.comparison.mode is not Mode.STREAM and not sounding.listening.sounds(take)
+    action.trigger()
+    assert sounding.listening.sounds(take) and listen.player.comparison.mode is Mode.STREAM, "the point, not A"
+    sounding.listening.hear_sound(np.zeros(4800, np.float32), 24000)
+    assert not sounding.listening.sounds(take), "neither is another sound stopped"
 
 
 def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, data: Path) -> None:
