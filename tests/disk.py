@@ -1,4 +1,4 @@
-"""A disk that is soon full."""
+"""A disk that is soon full, and one that can only be read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ import pytest
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 512 KiB; skipped where none can be mounted."""
-    folder = tmp_path / "disk"
+    yield from _mounted(tmp_path / "disk", "size=512k")
+
+
+@pytest.fixture
+def read_only_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk that can only be read, by root as well; skipped where none can be mounted."""
+    yield from _mounted(tmp_path / "disk", "ro,size=512k")
+
+
+def _mounted(folder: Path, options: str) -> Iterator[Path]:
     folder.mkdir()
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         pytest.skip("mounting a disk takes root on Linux")
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True, check=False
     )
     if mounted.returncode != 0:
         pytest.skip("this system mounts no disks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 from engine import files
@@ -14,29 +15,32 @@ from engine.models.base import Synthesis
 def writable(name: str | Path) -> Path:
     """``name`` as a path that can be written, known before the work and not after it."""
     path = Path(name)
-    if path.is_dir():
+    # Where nobody may look, these functions say no, and Path's raise.
+    if os.path.isdir(path):
         raise PlainError(f"{path} is a folder; give the name of a file.")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise PlainError(f"There is no folder {path.parent}; create it or choose another.")
+    _require_permission(path.parent, f"{path} cannot be written")
     return path
 
 
 def place_for_folder(name: str) -> Path:
     """``name`` as the path of a folder that is there or can be made, known before the work and not after it."""
     path = Path(name)
-    # Where nobody may look, these functions say no, and Path's raise.
+    # As above.
     if file := next((one for one in (path, *path.parents) if os.path.exists(one) and not os.path.isdir(one)), None):
         raise PlainError(f"{file} is a file; give the name of a folder.")
     return path
 
 
 def folder(name: str) -> Path:
-    """The folder ``name``, made where it is missing."""
+    """The folder ``name``, made where it is missing, that files can be put into."""
     path = place_for_folder(name)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PlainError(f"The folder {path} could not be made: {files.reason(error)}.") from error
+    _require_permission(path, f"Nothing can be put into the folder {path}")
     return path
 
 
@@ -48,6 +52,15 @@ def write_wav(path: Path, synthesis: Synthesis) -> None:
 def write_json(path: Path, data: object) -> None:
     """Write JSON values, whole or not at all."""
     _write(path, (json.dumps(data) + "\n").encode())
+
+
+def _require_permission(folder: Path, problem: str) -> None:
+    try:
+        # Permissions alone do not tell: disks that can only be read, and shared ones, have rules of their own.
+        with tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):
+            pass
+    except OSError as error:
+        raise PlainError(f"{problem}: {files.reason(error)}.") from error
 
 
 def _write(path: Path, content: bytes) -> None:

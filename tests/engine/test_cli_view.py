@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
+from engine import cli, models
+from tests.disk import read_only_disk  # noqa: F401
 
 TEXT = ["--text", "Rice.", "--steps", "3", "--quiet"]
 
@@ -33,3 +34,15 @@ def test_a_view_is_read_by_people(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_a_view_has_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["view", "temporal-redundancy", *TEXT, "--first-layer", "99"]) != 0
     assert "First layer must lie between 1 and 8" in capsys.readouterr().err
+
+
+def test_where_nothing_can_be_written_is_said_before_anything_is_computed(
+    read_only_disk: Path,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(models, "load_model", lambda name, **more: pytest.fail("a model was loaded"))
+    table = read_only_disk / "view.csv"
+    assert cli.main(["view", "tables", *TEXT, "--csv", str(table)]) == 1
+    said = capsys.readouterr().err
+    assert f"{table} cannot be written: that disk can only be read; choose another folder." in said

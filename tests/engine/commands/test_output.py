@@ -1,0 +1,31 @@
+"""Where a command is to write is looked at before it works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.commands import output
+from engine.errors import PlainError
+from tests.disk import read_only_disk  # noqa: F401
+
+
+def test_a_disk_that_can_only_be_read_is_no_place_for_files(read_only_disk: Path) -> None:  # noqa: F811
+    with pytest.raises(
+        PlainError, match=r"a\.csv cannot be written: that disk can only be read; choose another folder"
+    ):
+        output.writable(read_only_disk / "a.csv")
+    with pytest.raises(PlainError, match=r"Nothing can be put into the folder .*: that disk can only be read"):
+        output.folder(str(read_only_disk))
+    with pytest.raises(PlainError, match="could not be made: that disk can only be read"):
+        output.folder(str(read_only_disk / "new"))
+
+
+def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
+    table = tmp_path / "view.csv"
+    table.write_text("mine")
+    assert output.writable(table) == table
+    assert output.folder(str(tmp_path)) == tmp_path
+    assert [one.name for one in tmp_path.iterdir()] == ["view.csv"]
+    assert table.read_text() == "mine"
