@@ -80,7 +80,7 @@ class TradeoffDesk(QObject):
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
         studies.changed.connect(self._study_changed)
         studies.removed.connect(self._study_removed)
-        listening.takes_changed.connect(lambda: self._forget(None))
+        listening.takes_changed.connect(self._takes_changed)
         lab.carried_through.connect(self._forget_all)
         self._bind()
 
@@ -205,6 +205,10 @@ class TradeoffDesk(QObject):
     @Slot(object)
     def _study_changed(self, folder: Path) -> None:
         self._forget(folder)
+
+    @Slot()
+    def _takes_changed(self) -> None:
+        self._forget(None)
 
     @Slot(object)
     def _study_removed(self, folder: Path) -> None:

@@ -22,6 +22,22 @@ def _is_ours(one: QObject) -> bool:
     return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("app.")
 
 
+def test_a_desk_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+    window = make_window()
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    desk = window.tradeoff
+    with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
+        window.close()
+    desk._stale.clear()
+    window.listening.takes_changed.emit()
+    assert desk._stale == {None}, "what is not seen is read later"
+    desk._stale.clear()
+    delete(desk)
+    window.listening.takes_changed.emit()
+    assert desk._stale == set(), "Qt has ended the connection with the desk"
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_window_may_end_in_any_order(make_window: Callable[..., MainWindow], qtbot: QtBot, seed: int) -> None:
     """Docks that are raised or lowered change places with their siblings, so which ends first is not settled: an undo
