@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 
 from engine import cli, models
@@ -12,6 +16,28 @@ from engine.commands import arguments
 from engine.models import downloads
 from engine.models.base import SpeechModel
 from tests.engine.models.hub import Hub
+
+
+# What a test draws is the same every time, whichever tests ran before it in its process; and so is what a fixture draws
+# that several share, whichever of them is first.
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef) -> None:
+    seed(f"{fixturedef.baseid} {fixturedef.argname}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    seed(item.nodeid)
+
+
+def seed(name: str) -> None:
+    """Begin all global random sequences anew, for ``name`` differently from others."""
+    number = zlib.crc32(name.encode())
+    random.seed(number)
+    np.random.seed(number)
+    # Where a test needs torch, its file has imported it.
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(number)
 
 
 @pytest.fixture
