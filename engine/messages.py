@@ -510,7 +510,7 @@ class StudyEnded(Event):
     made: int
     """Takes of this run."""
     log: tuple[str, ...] = ()
-    """What is to be said of the workers, in sentences."""
+    """What is to be said of the workers, and of layers whose importance it has measured, in sentences."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ from engine.setting import Setting
 from engine.take import Take
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.transfer import measure_transfer
-from engine.techniques.spade.record import FILE, read_record
+from engine.techniques.spade.record import FILE, ImportanceRecord, read_record
 
 if TYPE_CHECKING:
     from engine.studies.study import Study
@@ -291,8 +291,9 @@ class Workshop:
     def _run_study(self, command: RunStudy, observer: StudyObserver) -> None:
         # Imported on use: few sessions run studies.
         from engine.studies import definition
+        from engine.studies.adopting import adopt
         from engine.studies.cluster import Cluster
-        from engine.studies.running import PAUSED, Alone, run
+        from engine.studies.running import FINISHED, PAUSED, Alone, run
         from engine.studies.store import Store
         from engine.studies.study import results_folder
 
@@ -304,7 +305,17 @@ class Workshop:
             store.begin(study, command.file)
             observer.begin(str(folder), study.title)
             state = run(study, store, crew, observer)
-        observer.post(StudyEnded(command.job, str(folder), state == PAUSED, observer.made, tuple(crew.log())))
+            adopted = adopt(study, store) if state == FINISHED else None
+        log = (*crew.log(), *([adopted.sentence] if adopted else ()))
+        if adopted is not None and adopted.record is not None:
+            self._tell_layers(command.job, adopted.record, adopted.path, observer)
+        observer.post(StudyEnded(command.job, str(folder), state == PAUSED, observer.made, log))
+
+    def _tell_layers(self, job: int, record: ImportanceRecord, path: Path, observer: JobObserver) -> None:
+        """Let the loaded model know what was measured of its layers, if it is of this one."""
+        if self._model is not None and self._model.info.fingerprint == record.checkpoint:
+            info = self._model.look_for_weights(observer.check)
+            observer.post(LayersMeasured(job, record, str(path), info))
 
     def _serves(self, study: Study) -> bool:
         """Whether the loaded model is the one that a study wants, on the device that it wants."""
@@ -345,8 +356,7 @@ class Workshop:
         earlier = read_record(places_of(model.info), model.info.fingerprint)
         record = measure_layers(model, command.utterances, command.setting, command.measures, observer, earlier)
         record.write(folder / FILE)
-        info = model.look_for_weights(observer.check)
-        observer.post(LayersMeasured(command.job, record, str(folder / FILE), info))
+        self._tell_layers(command.job, record, folder / FILE, observer)
 
     def _measure_roofline(self, command: MeasureRoofline, observer: MeasuringObserver) -> None:
         # Imported on use: torch's profiler takes its time.

@@ -134,7 +134,8 @@ class _Watcher:
 def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
     from engine.models import load_model
     from engine.studies import results as found
-    from engine.studies.running import Alone, run
+    from engine.studies.adopting import adopt
+    from engine.studies.running import FINISHED, Alone, run
     from engine.studies.store import Store
 
     if options.workers and not options.ray:
@@ -162,9 +163,13 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
                 f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to go on."
             ) from None
         results = found.results(store)
+        adopted = adopt(study, store) if state == FINISHED else None
     told = _status(results)
+    said = [*crew.log(), *([adopted.sentence] if adopted else [])]
     summary = {"state": state, "made": watcher.made, "workers": crew.log()}
-    lines = [f"{watcher.made} takes were made; the results are in {results.folder}.", *crew.log(), "", told.text]
+    if adopted:
+        summary["layers"] = str(adopted.path) if adopted.record else ""
+    lines = [f"{watcher.made} takes were made; the results are in {results.folder}.", *said, "", told.text]
     return Result({**told.data, **summary}, "\n".join(lines))
 
 

@@ -14,6 +14,7 @@ from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
 from engine.setting import Setting
 from engine.studies.store import Store
+from engine.studies.study import Study
 from engine.techniques.spade import NAME, NONE
 from engine.techniques.spade.importance import bootstrapped
 from engine.techniques.spade.record import WORD_ERROR, ImportanceRecord
@@ -21,20 +22,25 @@ from engine.techniques.spade.record import WORD_ERROR, ImportanceRecord
 _JUDGE = "words"
 
 
-def importance(store: Store) -> ImportanceRecord | None:
+def importance(store: Store, study: Study | None = None) -> ImportanceRecord | None:
     """Word errors without each layer, as :mod:`engine.techniques.spade.measuring` measures them; ``None`` for a study
     of other things.
 
-    Counted are the takes that there are of every layer. Raises :class:`StudyError` where there is none, or no judge
-    listened.
+    Counted are the takes that there are of every layer; where ``study`` is given, its own only, and none that were made
+    before its file was changed. Raises :class:`StudyError` where there is none, or no judge listened.
     """
     about = store.about()
     layers = int(about.get("definition", {}).get("layers", 0))
     if not about.get("definition", {}).get("leave_one_layer_out"):
         return None
-    settings = {one.key: _left_out(one.setting, layers) for one in store.settings()}
+    stored = store.settings()
+    settings = {one.key: _left_out(one.setting, layers) for one in stored}
+    # A grid beside it may bring whole models with other options.
+    beside = {one.baseline for one in stored if settings[one.key] not in (None, -1)}
+    settings = {key: -1 if layer is None and key not in beside else layer for key, layer in settings.items()}
+    own = None if study is None else {cell for one in study.candidates for cell in study.cells(one)}
     heard: dict[int | None, dict[tuple[str, int], Verdict]] = defaultdict(dict)
-    takes = store.takes()
+    takes = [take for take in store.takes() if own is None or take.cell in own]
     for take in takes:
         verdict = next((one for one in take.verdicts if one.judge == _JUDGE), None)
         if take.cell.round == 0 and verdict is not None and settings[take.cell.setting] != -1:
@@ -58,7 +64,7 @@ def importance(store: Store) -> ImportanceRecord | None:
         seconds=sum(take.busy_seconds for take in takes),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         machine="; ".join(dict.fromkeys(take.machine for take in takes)),
-        notes=(f"Measured by the study “{about['title']}”.",),
+        notes=(f"Word errors measured by the study “{about['title']}”.",),
     )
 
 

@@ -6,13 +6,10 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from engine.errors import StudyError
 from engine.measure.evaluation import judges
-from engine.measure.evaluation.judges import JudgeKind, Verdict
-from engine.models.base import Voice
 from engine.studies.definition import parse
 from engine.studies.layers import importance
 from engine.studies.report import write_report
@@ -22,17 +19,10 @@ from engine.studies.store import Store
 from engine.techniques.spade.record import FILE, WORD_ERROR, ImportanceRecord
 from tests.engine import speaking
 from tests.engine.small_language import write_model
+from tests.engine.studies.hearing import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
 
 TEXTS = ["Rice is often served.", "The box was thrown beside the truck."]
-
-
-class Ear:
-    """Mishears more words the louder speech is: something that differs from layer to layer."""
-
-    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        edits = float(int(1e6 * np.abs(samples).mean()) % 4)
-        return Verdict("words", {"edits": edits, "words": float(len(text.split()))})
 
 
 @pytest.mark.slow
@@ -40,10 +30,9 @@ def test_importance_is_what_the_takes_say(tmp_path: Path, monkeypatch: pytest.Mo
     write_model(tmp_path / "model")
     model = speaking.load(tmp_path / "model")
     layers = model.info.layers
-    ear = JudgeKind("ear", "Ear", (), (), "", (), "", "ear")
-    monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
-    monkeypatch.setitem(sys.modules, "ear", SimpleNamespace(load=lambda texts, folder, device: Ear()))
-    monkeypatch.setattr("engine.studies.performing.reference_speech", lambda *said: (np.zeros(100), 24_000))
+    monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
+    monkeypatch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
+    monkeypatch.setattr("engine.studies.performing.reference_speech", silence)
     chosen = parse(
         {
             "model": "lm-mini",

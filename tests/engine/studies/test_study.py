@@ -13,6 +13,7 @@ from engine.models.catalogue import harvard_sentences, sentences
 from engine.paths import resource
 from engine.studies.definition import PAPER_SEEDS, parse, read
 from engine.studies.study import BASELINE, GRID, LISTED, Study, duration
+from engine.techniques.spade import parsed_layers
 from tests.engine.studies.small import SENTENCES, study
 
 
@@ -247,10 +248,20 @@ def test_an_option_and_a_technique_of_one_name_vary_in_one_grid(tmp_path: Path) 
 def test_the_studies_that_ship_can_be_run(path: Path) -> None:
     found = read(path)
     assert found.judges == ("words",)
-    assert len(found.candidates) >= (5 if path.stem.endswith("product") else 20) or found.search is not None
+    fewest = {"f5-mini-product": 5, "lm-mini-layers": 13}.get(path.stem, 20)
+    assert len(found.candidates) >= fewest or found.search is not None
     if path.stem.endswith("trade-off"):
         assert len(found.candidates) >= 60
         assert len({one.technique for each in found.candidates for one in each.setting.techniques}) >= 3
+
+
+def test_the_study_of_layers_leaves_out_each_layer_of_the_bundled_model_once() -> None:
+    whole, *others = read(resource("studies", "lm-mini-layers.toml")).candidates
+    layers = json.loads(resource("models", "lm-mini", "config.json").read_text(encoding="utf-8"))["num_hidden_layers"]
+    assert whole.setting.techniques == ()
+    kept = [parsed_layers(str(one.setting.engaged("spade").knobs["layers"])) for one in others]
+    assert [set(range(layers)) - set(one) for one in kept] == [{layer} for layer in range(layers)]
+    assert {one.setting.engaged("spade").knobs["recovery"] for one in others} == {"none"}
 
 
 def test_the_study_of_the_product_adds_one_saving_after_another() -> None:

@@ -1,0 +1,204 @@
+"""What a study has found of layers stands where SPADE reads it, beside the other measures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from engine import cli
+from engine.measure.evaluation import judges
+from engine.messages import JobFinished, LayersMeasured, LoadModel, RunStudy, ShutDown, StudyEnded
+from engine.models.language_weights import own_place
+from engine.studies.adopting import adopt
+from engine.studies.definition import parse, read
+from engine.studies.layers import importance
+from engine.studies.running import FINISHED, PAUSED, Alone, run
+from engine.studies.store import Store
+from engine.studies.study import Study
+from engine.studies.writing import to_toml
+from engine.techniques.spade.record import (
+    COSINE,
+    DIVERGENCE,
+    FILE,
+    WORD_ERROR,
+    ImportanceRecord,
+    LayerImportance,
+    read_record,
+)
+from engine.worker import Engine
+from tests.engine import speaking
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.small_language import LAYERS, write_model
+from tests.engine.studies.hearing import EAR, Ear, silence
+from tests.engine.studies.small import Follower, finished, study
+
+pytestmark = pytest.mark.slow
+TEXTS = ["Rice is often served.", "The box was thrown beside the truck."]
+EARLIER = (
+    LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
+    LayerImportance(DIVERGENCE, (3.0, 1.0, 2.0)),
+    LayerImportance(COSINE, (0.3, 0.1, 0.2)),
+)
+
+
+@pytest.fixture(autouse=True)
+def _ear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
+    monkeypatch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
+    monkeypatch.setattr("engine.studies.performing.reference_speech", silence)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A model, beside which there is a measurement of its layers."""
+    root = write_model(tmp_path / "model")
+    record(speaking.load(root).info.fingerprint).write(root / FILE)
+    return root
+
+
+def record(checkpoint: str, *measures: LayerImportance) -> ImportanceRecord:
+    return ImportanceRecord("lm-mini", checkpoint, LAYERS, measures or EARLIER, seed=5, notes=("Earlier.",))
+
+
+def definition(root: Path, **changes: object) -> dict[str, object]:
+    return {
+        "title": "Layers",
+        "model": "lm-mini",
+        "folder": str(root),
+        "device": "cpu",
+        "sentences": TEXTS,
+        "judges": ["ear"],
+        "leave_one_layer_out": True,
+        "layers": LAYERS,
+        "options": {"speed": 2.0},
+        **changes,
+    }
+
+
+def performed(
+    folder: Path, chosen: Study, follower: Follower | None = None, between: Callable[[Store], None] = lambda store: None
+) -> tuple[str, object, ImportanceRecord | None]:
+    """How a study ended, what became of its word error rates, and what is in it."""
+    with Store(folder) as store:
+        store.begin(chosen)
+        state = run(chosen, store, Alone(speaking.load, speaking.load(Path(chosen.folder))), follower or Follower())
+        between(store)
+        adopted = adopt(chosen, store)
+        return state, adopted, importance(store, chosen) if adopted is not None and adopted.record else None
+
+
+def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, tmp_path: Path) -> None:
+    before = (root / FILE).read_bytes()
+    state, adopted, found = performed(tmp_path / "s", parse(definition(root)))
+    path = own_place("lm-mini") / FILE
+    assert (state, adopted.path) == (FINISHED, path)
+    assert str(path) in adopted.sentence and "were adopted" in adopted.sentence
+    kept = read_record([path.parent], found.checkpoint)
+    assert kept == adopted.record
+    assert kept.measure(WORD_ERROR) == found.measure(WORD_ERROR) != EARLIER[0]
+    assert (kept.measure(DIVERGENCE), kept.measure(COSINE)) == EARLIER[1:]
+    assert kept.notes == ("Earlier.", "Word errors measured by the study “Layers”.")
+    assert (root / FILE).read_bytes() == before, "what came with the model stays as it is"
+
+
+def test_what_was_measured_in_the_own_place_is_kept(root: Path, tmp_path: Path) -> None:
+    newer = replace(EARLIER[1], values=(30.0, 10.0, 20.0))
+    record(speaking.load(root).info.fingerprint, newer).write(own_place("lm-mini") / FILE)
+    _, adopted, found = performed(tmp_path / "s", parse(definition(root)))
+    assert adopted.record.measure(DIVERGENCE) == newer
+    assert adopted.record.measure(COSINE) is None
+    assert adopted.record.measure(WORD_ERROR) == found.measure(WORD_ERROR)
+
+
+def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
+    chosen = parse(definition(root))
+    state, adopted, _ = performed(tmp_path / "s", chosen, Follower(pause_after=chosen.takes - 1))
+    assert state == PAUSED
+    assert adopted.record is None
+    assert adopted.sentence.startswith("The word error rates without each layer were not adopted. Only 1 of 2 utter")
+    assert not (own_place("lm-mini") / FILE).exists()
+    state, adopted, _ = performed(tmp_path / "s", chosen)
+    assert state == FINISHED and adopted.record is not None
+
+
+def test_takes_of_an_earlier_version_of_the_file_do_not_count(root: Path, tmp_path: Path) -> None:
+    performed(tmp_path / "s", parse(definition(root, options={"speed": 1.8}, sentences=TEXTS[:1])))
+    _, _, changed = performed(tmp_path / "s", parse(definition(root)))
+    _, _, alone = performed(tmp_path / "alone", parse(definition(root)))
+    assert changed.measures == alone.measures
+
+
+def test_whole_models_with_other_options_are_no_baseline(root: Path, tmp_path: Path) -> None:
+    _, _, beside = performed(tmp_path / "s", parse(definition(root, grid={"speed": [1.6, 2.0]})))
+    _, _, alone = performed(tmp_path / "alone", parse(definition(root)))
+    assert beside.measures == alone.measures
+
+
+def test_a_record_of_another_checkpoint_is_left_alone(root: Path, tmp_path: Path) -> None:
+    path = own_place("lm-mini") / FILE
+    record("another").write(path)
+    before = path.read_bytes()
+    _, adopted, _ = performed(tmp_path / "s", parse(definition(root)))
+    assert adopted.record is None
+    assert f"{path} is of another checkpoint" in adopted.sentence
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_record_is_named(root: Path, tmp_path: Path) -> None:
+    path = own_place("lm-mini") / FILE
+
+    def damage(store: Store) -> None:
+        path.parent.mkdir(parents=True)
+        path.write_text("{", encoding="utf-8")
+
+    state, adopted, _ = performed(tmp_path / "s", parse(definition(root)), between=damage)
+    assert state == FINISHED
+    assert adopted.record is None
+    assert f"{path} is not a measurement of layers" in adopted.sentence
+
+
+def test_other_studies_adopt_nothing(tmp_path: Path) -> None:
+    finished(tmp_path, study())
+    with Store(tmp_path) as store:
+        assert adopt(study(), store) is None
+
+
+def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "layers.toml"
+    file.write_text(to_toml(definition(root)), encoding="utf-8")
+    recorder = Recorder()
+    engine = Engine(recorder.post)
+    engine.start()
+    try:
+        engine.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))
+        assert isinstance(recorder.end_of(1), JobFinished)
+        engine.submit(RunStudy(2, str(file), ""))
+        assert isinstance(recorder.end_of(2), JobFinished)
+    finally:
+        engine.submit(ShutDown(3))
+        assert engine.join(PATIENCE_SECONDS)
+    (measured,) = recorder.of(2, LayersMeasured)
+    assert measured.path == str(own_place("lm-mini") / FILE)
+    assert {one.measure for one in measured.record.measures} == {WORD_ERROR, DIVERGENCE, COSINE}
+    assert measured.info.layer_order == measured.record.order
+    (ended,) = recorder.of(2, StudyEnded)
+    assert measured.path in ended.log[-1]
+
+
+def test_the_command_line_says_so_and_where(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, path = tmp_path / "layers.toml", own_place("lm-mini") / FILE
+    file.write_text(to_toml(definition(root)), encoding="utf-8")
+    assert cli.main(["study", "run", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert f"The word error rates without each layer were adopted: they are in {path}" in said
+    assert cli.main(["study", "run", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["layers"] == str(path)
+    with Store(tmp_path / "layers.study", read_only=True) as store:
+        wanted = importance(store, read(file)).measure(WORD_ERROR)
+    assert ImportanceRecord.from_json(path.read_text(encoding="utf-8"), "it").measure(WORD_ERROR) == wanted
