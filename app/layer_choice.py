@@ -13,6 +13,7 @@ from PySide6.QtGui import QUndoCommand
 
 from app.state import AppState
 from engine.errors import PlainError, SettingError
+from engine.models.base import ModelInfo
 from engine.paths import data_folder
 from engine.techniques import spade
 from engine.techniques.spade.record import ImportanceRecord, read_record
@@ -50,6 +51,11 @@ class _KeepEdit(QUndoCommand):
             self._state.set_knob(spade.NAME, name, value)
 
 
+def layers_of(info: ModelInfo | None) -> int:
+    """How many layers the model has, if it is one whose layers can be left out; else 0."""
+    return info.layers if info is not None and info.family in spade.TECHNIQUE.families else 0
+
+
 class LayerChoice(QObject):
     """What was measured of the loaded model's layers, and which of them stay."""
 
@@ -67,8 +73,7 @@ class LayerChoice(QObject):
     @property
     def layers(self) -> int:
         """How many the loaded model has, if it is one whose layers can be left out; else 0."""
-        info = self._state.info
-        return info.layers if info is not None and info.family in spade.TECHNIQUE.families else 0
+        return layers_of(self._state.info)
 
     @property
     def depth(self) -> int:

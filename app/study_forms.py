@@ -69,6 +69,16 @@ class Goals:
 
 
 @dataclass(frozen=True)
+class Layers:
+    """The layers of a model that can be left out."""
+
+    count: int
+    folder: str = ""
+    """Where this model's files lie, if not where the catalogue has them."""
+    variant: str = ""
+
+
+@dataclass(frozen=True)
 class StudyForm:
     """Everything that is filled in."""
 
@@ -89,6 +99,8 @@ class StudyForm:
     """A setting that is compared besides."""
     goals: Goals | None = None
     """``None`` to try every combination."""
+    layers: Layers | None = None
+    """Those of the model, where each is left out once and nothing else is varied."""
 
 
 def definition(form: StudyForm) -> dict[str, object]:
@@ -107,10 +119,17 @@ def definition(form: StudyForm) -> dict[str, object]:
     if form.rounds > 1:
         made["rounds"] = form.rounds
     judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
+    if form.layers is not None:
+        # SPADE's importance is counted in word errors.
+        judges.append(VERDICTS["word_error_rate"][0])
     if judges:
         made["judges"] = list(dict.fromkeys(judges))
     if form.options:
         made["options"] = dict(form.options)
+    if form.layers is not None:
+        place = {"folder": form.layers.folder, "variant": form.layers.variant}
+        made |= {name: value for name, value in place.items() if value}
+        return made | {"leave_one_layer_out": True, "layers": form.layers.count}
     axes = _axes(form)
     if form.goals is not None:
         made["search"] = _search(form.goals, axes)

@@ -154,6 +154,7 @@ class MainWindow(QMainWindow):
             data_folder / "studies",
             self.open_studies,
         )
+        self.layers.study_wanted.connect(self.studies.new_of_layers)
         self.tradeoff = TradeoffDesk(
             self,
             state,

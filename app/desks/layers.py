@@ -35,6 +35,8 @@ class LayersDesk(QObject):
     """The user wants a student of these layers, a tuple of their numbers."""
     view_wanted = Signal(str)
     """The user wants the view of this name."""
+    study_wanted = Signal(int)
+    """The user wants a study that leaves out each layer once, on so many sentences."""
 
     def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
         super().__init__(window)
@@ -88,6 +90,7 @@ class LayersDesk(QObject):
         self.layers.hear_wanted.connect(lambda stage: attempt(lambda: self.hear(stage)))
         self.layers.training_wanted.connect(lambda: self.training_wanted.emit(self.choice.retained))
         self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
+        self.layers.study_wanted.connect(self.study_wanted)
         self.layers.saving_wanted.connect(lambda: self.view_wanted.emit(depth.VIEW.name))
         self.layers.cancel_wanted.connect(self._actions.cancel.trigger)
         self.refresh()

@@ -349,6 +349,11 @@ class StudiesDesk(QObject):
         """The dialog that makes a study, while it is open."""
         return self._making.maker
 
+    @Slot(int)
+    def new_of_layers(self, sentences: int) -> None:
+        """Ask about a study of the loaded model without each of its layers, on so many sentences."""
+        self._making.begin_with_layers(sentences)
+
     @Slot(object, bool)
     def _made(self, path: Path, start: bool) -> None:
         """Show a study whose file was just written, and run it if wanted."""

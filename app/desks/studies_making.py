@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.background import Background
+from app.layer_choice import layers_of
 from app.notices import Notices
 from app.state import AppState
 from engine import files
@@ -49,12 +50,22 @@ class StudyMaking(QObject):
         self.maker: StudyMaker | None = None
         """The dialog, while it is open."""
 
+    @Slot(int)
+    def begin_with_layers(self, sentences: int) -> None:
+        """Ask about a study that leaves out each of the loaded model's layers once, on so many sentences."""
+        self.begin()
+        self.maker.leave_out_layers(sentences)
+        self.maker.check()
+
     def begin(self) -> None:
         """Ask what a new study is of."""
         from app.panels.studies_maker import StudyMaker
+        from app.study_forms import Layers
 
         state = self._state
-        maker = StudyMaker(state.setting, state.own_voices, self._folder, why_no_search(), self._window)
+        count = layers_of(state.info) if state.ready else 0
+        layers = Layers(count, state.model_folder, state.model_variant) if count > 1 else None
+        maker = StudyMaker(state.setting, state.own_voices, self._folder, why_no_search(), layers, self._window)
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         maker.check_wanted.connect(self._check)
         maker.save_wanted.connect(self._keep)

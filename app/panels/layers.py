@@ -62,6 +62,8 @@ class LayersPanel(QWidget):
     """The user wants a student of these layers trained."""
     measure_wanted = Signal(object)
     """The user wants this :class:`MeasurePlan` carried out."""
+    study_wanted = Signal(int)
+    """The user wants word errors on so many sentences measured by a study."""
     cancel_wanted = Signal()
     saving_wanted = Signal()
     """The user wants to see what memory and time fewer layers save."""
@@ -127,6 +129,8 @@ class LayersPanel(QWidget):
         self.cancel_button.clicked.connect(self.cancel_wanted)
         self.progress = QProgressBar()
         self.progress.setAccessibleName("Progress of the measurement")
+        self.study_button = QPushButton("Word errors as a stud&y…")
+        self.study_button.clicked.connect(lambda: self.study_wanted.emit(self.sentences.value()))
         buttons = QHBoxLayout()
         for one in (self.measure_button, self.cancel_button):
             buttons.addWidget(one, 1)
@@ -134,6 +138,7 @@ class LayersPanel(QWidget):
             column.addWidget(one)
         column.addLayout(buttons)
         column.addWidget(self.progress)
+        column.addWidget(self.study_button)
         self.saving_button = QPushButton("Memory and time by &depth")
         self.saving_button.setToolTip("Speak with fewer and fewer layers, and draw what that saves (Views)")
         self.saving_button.clicked.connect(self.saving_wanted)
@@ -255,6 +260,11 @@ class LayersPanel(QWidget):
         self.measure_button.setEnabled(may_start)
         self.measure_button.setToolTip(self._reason or self._busy or "Measure what each layer is worth")
         self.saving_button.setEnabled(may_start)
+        reason = self._reason or ("" if self._layers > 1 else "The model has one layer, which has to stay.")
+        self.study_button.setEnabled(not reason)
+        self.study_button.setToolTip(
+            reason or "In several voices and with several seeds; it can be paused and goes on after a restart"
+        )
         self.cancel_button.setEnabled(self._measuring)
         self.progress.setVisible(self._measuring)
         pruned = 0 < len(self._retained) < self._layers

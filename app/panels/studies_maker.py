@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 from app import file_dialogs
 from app.panels.studies_axes import AxesEditor
 from app.panels.studies_goals import GoalsEditor
-from app.study_forms import StudyForm, Varied, definition, file_name
+from app.study_forms import Layers, StudyForm, Varied, definition, file_name
 from app.theme import set_look
 from engine.errors import PlainError
 from engine.measure.evaluation.judges import JUDGES
@@ -40,6 +40,8 @@ from engine.models.base import Voice
 from engine.setting import Setting
 from engine.techniques import applying_to
 
+EVERY, SEARCH, LAYERS = "every", "search", "layers"
+"""How settings are chosen: every combination, by a search, or the model without each of its layers."""
 _LISTS = (("Harvard sentences", "harvard"), ("Demonstration sentences", "demo"))
 _OWN = "own"
 _TEXT = "Text (*.txt)"
@@ -62,12 +64,15 @@ class StudyMaker(QDialog):
         own_voices: Sequence[Voice],
         folder: Path,
         no_search: str,
+        layers: Layers | None = None,
         parent: QWidget | None = None,
     ) -> None:
         """``setting`` is what is selected in Setup; ``folder`` is where files are proposed; ``no_search`` says why
-        nothing can be searched for, as a sentence, or ``""``."""
+        nothing can be searched for, as a sentence, or ``""``; ``layers`` are those of the model in ``setting``, if they
+        can be left out."""
         super().__init__(parent)
         self._setting, self._own, self._folder, self._no_search = setting, tuple(own_voices), folder, no_search
+        self._layers = layers
         self.definition: dict[str, object] | None = None
         """What is filled in, as far as it can be."""
         self._proposed = ""
@@ -195,8 +200,9 @@ class StudyMaker(QDialog):
     def _build_comparison(self) -> QVBoxLayout:
         self.kind = QComboBox()
         self.kind.setAccessibleName("How settings are chosen")
-        self.kind.addItem("Try every combination", False)
-        self.kind.addItem("Search for the best", True)
+        self.kind.addItem("Try every combination", EVERY)
+        self.kind.addItem("Search for the best", SEARCH)
+        self.kind.addItem("Leave out each layer once", LAYERS)
         self.kind.model().item(1).setEnabled(not self._no_search)
         self.kind.setItemData(
             1,
@@ -216,6 +222,12 @@ class StudyMaker(QDialog):
         column.setContentsMargins(0, 0, 4, 0)
         column.addWidget(self.axes)
         column.addStretch(1)
+        self.without = QLabel(
+            "The model speaks with all of its layers, then without each of them. Once the study is finished, the word "
+            "error rates become the model's layer importance, which SPADE and the panel Layers use.",
+            wordWrap=True,
+            alignment=Qt.AlignmentFlag.AlignTop,
+        )
         area = QScrollArea(widgetResizable=True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -236,9 +248,12 @@ class StudyMaker(QDialog):
         column.addWidget(self.kind)
         column.addWidget(self.no_search)
         column.addWidget(self.goals)
-        column.addWidget(QLabel("What is varied"))
+        varied = QLabel("What is varied")
+        self._varying = varied, area, hint, self.selected
+        column.addWidget(varied)
         column.addWidget(area, 1)
         column.addWidget(hint)
+        column.addWidget(self.without, 1)
         column.addWidget(self.selected)
         column.addWidget(self.options)
         return column
@@ -254,6 +269,13 @@ class StudyMaker(QDialog):
         self._show_kind()
 
     # --- Methods in --------------------------------------------------------------------------------------------------
+    def leave_out_layers(self, sentences: int) -> None:
+        """Fill in a study of the model without each of its layers, on so many sentences."""
+        self.kind.setCurrentIndex(self.kind.findData(LAYERS))
+        self.count.setValue(sentences)
+        self.title.setText(f"Word errors without each layer of {self._entry.title}")
+        self.title.selectAll()
+
     def check(self) -> None:
         """Have what is filled in checked now."""
         self._pause.stop()
@@ -293,7 +315,8 @@ class StudyMaker(QDialog):
             options=self._changed_options if same_model and self.options.isChecked() else {},
             varied=self.axes.varied,
             selected=self._setting if same_model and self.selected.isChecked() else None,
-            goals=self.goals.filled_in if self.kind.currentData() else None,
+            goals=self.goals.filled_in if self.kind.currentData() == SEARCH else None,
+            layers=self._layers if self.kind.currentData() == LAYERS else None,
         )
 
     # --- Inside ------------------------------------------------------------------------------------------------------
@@ -334,18 +357,33 @@ class StudyMaker(QDialog):
         same = model == self._setting.model
         self.selected.setEnabled(same and bool(self._setting.techniques))
         self.selected.setToolTip("" if same else "Setup has another model.")
+        self._show_whether_layers(same)
         changed = ", ".join(f"{name} {value}" for name, value in self._changed_options.items())
         self.options.setEnabled(same and bool(changed))
         self.options.setChecked(same and bool(changed))
         self.options.setToolTip(changed or "They are as they are by default.")
         self._show_sentences()
 
+    def _show_whether_layers(self, same: bool) -> None:
+        """Offer to leave out layers where it is known how many the model has."""
+        index = self.kind.findData(LAYERS)
+        possible = same and self._layers is not None
+        self.kind.model().item(index).setEnabled(possible)
+        reason = "" if possible else "Load a speech language model first; its layers can be left out."
+        self.kind.setItemData(index, reason or "SPADE's layer importance by word errors", Qt.ItemDataRole.ToolTipRole)
+        if not possible and self.kind.currentIndex() == index:
+            self.kind.setCurrentIndex(self.kind.findData(EVERY))
+
     def _show_sentences(self) -> None:
         self._form.setRowVisible(self._own_row, self.sentences.currentData() == _OWN)
         self._changed()
 
     def _show_kind(self) -> None:
-        self.goals.setVisible(self.kind.currentData())
+        kind = self.kind.currentData()
+        self.goals.setVisible(kind == SEARCH)
+        self.without.setVisible(kind == LAYERS)
+        for one in self._varying:
+            one.setVisible(kind != LAYERS)
         self._changed()
 
     def _ask_for_text(self) -> None:

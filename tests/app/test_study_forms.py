@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.study_forms import Bound, Goals, StudyForm, Varied, definition, file_name, seeds_of, values_of
+from app.study_forms import Bound, Goals, Layers, StudyForm, Varied, definition, file_name, seeds_of, values_of
 from app.study_looks import plan_words
 from engine.errors import StudyError
 from engine.knobs import Choice, Number, Switch, Text
@@ -136,6 +136,15 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
     assert candidate.name == "as in Setup"
     assert candidate.setting.options["steps"] == 12
     assert candidate.setting.engaged("first_block").knobs["threshold"] == 0.2
+
+
+def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:
+    form = replace(FORM, model="lm-mini", layers=Layers(12), judges=(), options={})
+    study = parse(tomllib.loads(to_toml(definition(form))))
+    assert study.judges == ("words",)
+    assert [one.name for one in study.candidates] == ["baseline", *(f"without layer {one}" for one in range(1, 13))]
+    made = definition(replace(form, layers=Layers(3, "/models/mine", "small")))
+    assert (made["layers"], made["folder"], made["variant"]) == (3, "/models/mine", "small")
 
 
 @pytest.mark.parametrize(

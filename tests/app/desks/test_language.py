@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,16 +15,18 @@ from pytestqt.qtbot import QtBot
 from app.export.weights_dialog import WeightsDialog
 from app.jobs import Kind, Outcome
 from app.listening.switching import Mode
+from app.panels.studies_maker import LAYERS
 from app.window import MainWindow
 from engine.messages import ExportWeights, Progress
 from engine.models import load_model
 from engine.models.base import SpeechModel
 from engine.techniques import spade, speculative
-from engine.techniques.spade.record import COSINE, DIVERGENCE
+from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.holding import Posts
 from tests.engine import small_speech
 from tests.engine.speaking import TEXT, write_all
+from tests.engine.studies.hearing import silence
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE = 10 * PATIENCE_MILLISECONDS
@@ -178,3 +181,44 @@ def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
     assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
     assert window.views.views.state.startswith("Cancelled")
+
+
+def test_word_errors_are_measured_by_a_study_and_taken_up(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.studies.performing.reference_speech", silence)
+    desk, studies = window.layers, window.studies
+    (earlier,) = desk.choice.record.measures
+    window.docks.go_to("layers")
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    desk.layers.sentences.setValue(1)
+    desk.layers.study_button.setFocus()
+    qtbot.keyClick(desk.layers.study_button, Qt.Key.Key_Space)
+    maker = studies.maker
+    assert maker.kind.currentText() == "Leave out each layer once"
+    qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
+    file = Path(maker.path.text())
+    kind, outcome, sentence = ended(window, qtbot, maker.start_button.click)
+    assert (kind, outcome) == (Kind.STUDY, Outcome.FINISHED), sentence
+    given = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert given["leave_one_layer_out"] and (given["layers"], given["judges"]) == (3, ["words"])
+    assert given["options"]["speed"] == 2.0
+    measured = desk.choice.record.measure(WORD_ERROR)
+    assert measured != earlier and measured.utterances == 1
+    assert [one.measure for one in desk.layers.bars.measures] == [WORD_ERROR]
+    assert window.state.info.layer_order == desk.choice.record.order
+    place = tmp_path / "own" / "models" / "lm-mini" / FILE
+    assert f"they are in {place}" in studies.studies.state
+
+
+def test_only_models_with_layers_to_leave_out_are_studied_without_them(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.load_model("f5-mini")
+    qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE)
+    button = window.layers.layers.study_button
+    assert not button.isEnabled()
+    assert "decodes no tokens" in button.toolTip()
+    window.action.new_study.trigger()
+    maker = window.studies.maker
+    assert not maker.kind.model().item(maker.kind.findData(LAYERS)).isEnabled()
+    maker.reject()

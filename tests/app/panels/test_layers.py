@@ -151,11 +151,23 @@ def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
     assert panel.measure_button.isEnabled()
 
 
+def test_a_study_of_word_errors_is_asked_for_by_keys(panel: LayersPanel) -> None:
+    wanted = QSignalSpy(panel.study_wanted)
+    panel.sentences.setValue(3)
+    QTest.keyClick(panel.study_button, KEY.Key_Space)
+    assert [wanted.at(index) for index in range(wanted.count())] == [[3]]
+    panel.set_layers(1, None, (0,), 1, by_hand=False)
+    assert not panel.study_button.isEnabled()
+    assert "one layer" in panel.study_button.toolTip()
+
+
 def test_without_a_language_model_it_says_so(panel: LayersPanel) -> None:
     panel.set_layers(0, None, (), 1, by_hand=False)
     panel.set_reasons("F5 mini decodes no tokens; load a speech language model to leave out layers.", "", {})
     assert "decodes no tokens" in panel.state
-    assert not any(one.isEnabled() for one in (panel.depth, panel.measure_button, panel.train_button))
+    buttons = panel.measure_button, panel.study_button, panel.train_button
+    assert not any(one.isEnabled() for one in (panel.depth, *buttons))
+    assert "decodes no tokens" in panel.study_button.toolTip()
 
 
 def test_bars_are_painted_where_the_values_are(panel: LayersPanel) -> None:
