@@ -337,12 +337,7 @@ class Painting:
         for index, text in marks.items():
             if not self.inside[index]:
                 continue
-            place = self.place(index)
-            width, height = metrics.horizontalAdvance(text) + 0.5 * self.em, 1.05 * self.em
-            left = place.x() + 0.7 * self.radius
-            if left + width > self.area.right():
-                left = place.x() - 0.7 * self.radius - width
-            spot = QRectF(left, place.y() - self.radius - height, width, height)
+            spot = self._badge(index, metrics.horizontalAdvance(text) + 0.5 * self.em)
             fill = {"A": colours.baseline, "B": colours.accelerated}.get(text, colours.text)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(fill))
@@ -350,6 +345,16 @@ class Painting:
             painter.setPen(QColor(colours.base))
             painter.drawText(spot, Qt.AlignmentFlag.AlignCenter, text)
         painter.setFont(self.font)
+
+    def _badge(self, index: int, width: float) -> QRectF:
+        """Above the point and to its right; on the other side where there is no room."""
+        place, height = self.place(index), 1.05 * self.em
+        left, top = place.x() + 0.7 * self.radius, place.y() - self.radius - height
+        if left + width > self.area.right():
+            left = place.x() - 0.7 * self.radius - width
+        if top < self.whole.top():
+            top = place.y() + self.radius
+        return QRectF(left, top, width, height)
 
 
 def _scale(values: np.ndarray, intervals: bool, logarithmic: bool) -> Scale:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -447,6 +448,23 @@ def test_both_themes_and_every_kind_of_point_are_painted(panel: TradeoffPanel) -
     dark = panel.plot.grab().toImage()
     assert light != dark and current(panel) == "b"
     assert dark.pixelColor(6, 6).lightness() < 60 < light.pixelColor(6, 6).lightness()
+
+
+def test_a_badge_is_whole_at_the_top_of_the_plot(panel: TradeoffPanel) -> None:
+    plot, sizes = panel.plot, []
+    panel.choose("d")
+    QTest.keyClick(plot, KEY.Key_Plus)
+    for _ in range(2):
+        before = plot.grab().toImage()
+        panel.set_marks({"d": "A"})
+        after = plot.grab().toImage()
+        panel.set_marks({})
+        pixels = itertools.product(range(after.width()), range(after.height()))
+        sizes.append(sum(before.pixel(*one) != after.pixel(*one) for one in pixels))
+        area = plot.painting.area
+        plot.move_section(0.0, (area.top() - place_of(panel, "d").y()) / area.height())
+    assert place_of(panel, "d").y() == pytest.approx(plot.painting.area.top(), abs=1)
+    assert sizes[0] > 50 and sizes[1] == pytest.approx(sizes[0], rel=0.2), "as much of it is seen as further down"
 
 
 def test_two_thousand_points_can_be_selected_and_painted(panel: TradeoffPanel) -> None:
