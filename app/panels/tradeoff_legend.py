@@ -107,12 +107,6 @@ class TradeoffLegend(Flow):
             button.setChecked(other == name)
         self.hidden_changed.emit(self.hidden)
 
-    def show_all(self) -> None:
-        """Hide none."""
-        for button in self.buttons.values():
-            button.setChecked(True)
-        self.hidden_changed.emit(self.hidden)
-
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self._colours = colours

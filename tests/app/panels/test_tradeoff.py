@@ -244,7 +244,7 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
     assert panel.scene.own == 4 and legend["steps"].isChecked()
     panel.legend.show_only("ditreducio")
     assert {one.key for one in panel.scene.points} == {"a"}
-    panel.legend.show_all()
+    panel.clear_filter()
     QTest.keyClicks(panel.filter_line.search, "rms")
     assert {one.key for one in panel.scene.points} == {"a", "c"}
     QTest.keyClicks(panel.filter_line.search, " nothing like it")
