@@ -95,7 +95,8 @@ class TradeoffPanel(QWidget):
         self.export_button = QPushButton("E&xport")
         menu = QMenu(self.export_button)
         for ending in tradeoff_sheet.ENDINGS:
-            action = menu.addAction(f"{ending.upper()}…")
+            action = QAction(f"{ending.upper()}…", menu)
+            menu.addAction(action)
             action.triggered.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
         self.export_button.setMenu(menu)
         self.export_button.setToolTip("Write what is shown as SVG, PNG or CSV")

@@ -13,6 +13,7 @@ from PySide6.QtGui import QImage, QMouseEvent, QWheelEvent
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
+from shiboken6 import createdByPython
 
 from app.panels.tradeoff import TradeoffPanel
 from app.panels.tradeoff_painting import EVERYTHING
@@ -503,6 +504,14 @@ def test_files_stand_by_themselves(panel: TradeoffPanel, tmp_path: Path) -> None
         panel.write(tmp_path / "out.pdf")
     with pytest.raises(PlainError, match="could not be written"):
         panel.write(tmp_path / "nowhere" / "out.csv")
+
+
+def test_the_export_menu_asks_for_each_kind_of_file(panel: TradeoffPanel) -> None:
+    wanted, actions = QSignalSpy(panel.export_wanted), panel.export_button.menu().actions()
+    assert all(createdByPython(one) for one in actions), "Qt's own would lose their wrappers"
+    for action in actions:
+        action.trigger()
+    assert [wanted.at(place) for place in range(wanted.count())] == [["svg"], ["png"], ["csv"]]
 
 
 def test_what_a_judge_makes_of_the_reference_speech_is_drawn_and_written(panel: TradeoffPanel, tmp_path: Path) -> None:
