@@ -225,7 +225,7 @@ class _Reader:
         for layer in range(layers):
             kept = ",".join(str(one) for one in range(layers) if one != layer)
             entry = _engaged("spade", Fields({"recovery": "none", "layers": kept}, "leave_one_layer_out."))
-            found.append(Candidate(Setting(self._model, self._options, (entry,)), LISTED, f"without layer {layer + 1}"))
+            found.append(Candidate(Setting(self._model, self._options, (entry,)), LISTED, f"without layer {layer}"))
             self._require_family(found[-1].setting)
         return found
 

@@ -100,7 +100,7 @@ def test_a_recording_of_the_users_own(tmp_path: Path) -> None:
 def test_spade_is_measured_by_leaving_layers_out() -> None:
     found = parse({"model": "lm-mini", "sentences": ["One."], "leave_one_layer_out": True, "layers": 12})
     assert len(found.candidates) == 13
-    assert found.candidates[4].name == "without layer 4"
+    assert found.candidates[4].name == "without layer 3"
     assert found.candidates[4].setting.engaged("spade").knobs["layers"] == "0,1,2,4,5,6,7,8,9,10,11"
 
 
