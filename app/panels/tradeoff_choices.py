@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QWidget,
+)
 
 from app.panels.tradeoff_axes import Axis, axis
 from app.panels.tradeoff_scene import Filter, Look
@@ -78,7 +91,7 @@ class LookLine(QWidget):
                     combo.addItem(_axis_title(one), one.name)
                     combo.setItemData(combo.count() - 1, one.definition, Qt.ItemDataRole.ToolTipRole)
                 combo.setCurrentIndex(combo.findData(name))
-                combo.setToolTip(axis(name).definition)
+                combo.setToolTip(_explained(axis(name)))
         for name, box in self.boxes.items():
             with QSignalBlocker(box):
                 box.setChecked(getattr(look, name))
@@ -86,7 +99,7 @@ class LookLine(QWidget):
     def _axes_chosen(self) -> None:
         self.own_axes = True
         for combo in (self.x_choice, self.y_choice):
-            combo.setToolTip(axis(combo.currentData()).definition)
+            combo.setToolTip(_explained(axis(combo.currentData())))
         self.chosen.emit()
 
 
@@ -100,6 +113,8 @@ class FilterLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.combos = {name: _choice(title, self.chosen) for name, title in _ALL.items()}
+        for combo in self.combos.values():
+            combo.currentTextChanged.connect(combo.setToolTip)
         self.search = QLineEdit(placeholderText="Filter by words", clearButtonEnabled=True)
         self.search.setAccessibleName("Filter points by words")
         self.search.setToolTip("Points whose title, model, voice or text contain every word")
@@ -133,11 +148,39 @@ class FilterLine(QWidget):
                 for one in there[name]:
                     combo.addItem(one.rpartition("/")[2] if name == "voice" else one, one)
                 combo.setCurrentIndex(combo.findData(getattr(chosen, name)))
+                combo.setToolTip(combo.currentText())
         return chosen
 
 
-def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> QComboBox:
-    combo = QComboBox()
+class Choice(QComboBox):
+    """Words that it has no room for end in an ellipsis."""
+
+    @property
+    def shown(self) -> str:
+        """What is chosen, as far as it is shown."""
+        return self._elided(self._option())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        option = self._option()
+        option.currentText = self._elided(option)
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def _option(self) -> QStyleOptionComboBox:
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return option
+
+    def _elided(self, option: QStyleOptionComboBox) -> str:
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        # Styles leave a pixel or two beside the words.
+        return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - 4)
+
+
+def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> Choice:
+    combo = Choice()
     combo.setAccessibleName(name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(6)
@@ -148,3 +191,7 @@ def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> QComboBox
 
 def _axis_title(one: Axis) -> str:
     return one.label(False) + ("" if one.better == NEITHER else " ↑" if one.better == HIGHER else " ↓")
+
+
+def _explained(one: Axis) -> str:
+    return f"{_axis_title(one)}\n{one.definition}"

@@ -169,7 +169,7 @@ def test_hovering_tells_the_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
     assert "<b>b</b>" in QToolTip.text() and "Log-mel distance (nat. log): 2 nat. log" in QToolTip.text()
     corner = panel.plot.painting.area.topRight().toPoint() + QPoint(-8, 8)
     QTest.mouseMove(panel.plot, corner)
-    assert panel.plot._hovered is None
+    qtbot.waitUntil(lambda: panel.plot._hovered is None)
 
 
 # --- Beside the plot -------------------------------------------------------------------------------------------------
@@ -225,6 +225,16 @@ def test_axes_are_chosen_with_their_direction(panel: TradeoffPanel) -> None:
     assert panel.look.x == "log_mel_distance" and "Mean absolute" in panel.look_line.x_choice.toolTip()
     panel.show_points(POINTS[:2])
     assert panel.look.x == "log_mel_distance", "what the user chose stays"
+
+
+def test_what_an_axis_is_called_is_cut_off_with_an_ellipsis_and_told_whole(panel: TradeoffPanel) -> None:
+    chooser, whole = panel.look_line.y_choice, "Log-mel distance (nat. log) ↓"
+    panel.resize(1200, 640)
+    assert chooser.shown == whole
+    panel.resize(panel.minimumSizeHint())
+    assert chooser.shown != whole and chooser.shown.endswith("…") and whole.startswith(chooser.shown[:-1])
+    assert chooser.toolTip().startswith(f"{whole}\n") and chooser.currentText() == whole
+    assert not panel.look_line.x_choice.shown.endswith("…")
 
 
 def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) -> None:
