@@ -11,6 +11,7 @@ import numpy as np
 from engine.front_end.alignment import Alignment, align
 from engine.front_end.chunking import chunks, sentences
 from engine.front_end.durations import DurationTable
+from engine.front_end.language import language_of
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PAUSE
 
@@ -50,8 +51,10 @@ class PhoneReader:
         """``text`` in pieces, with the durations of ``voice``, and what the user should know. With ``quick_start`` the
         first piece is shorter, so that it is heard sooner; with ``by_sentence`` no piece has more than one sentence.
 
-        Raises :class:`engine.errors.TextError`.
+        Raises :class:`engine.errors.TextError`, for texts in other languages too.
         """
+        self._phonemise.check(text)
+        language_of(text, "the bundled model speaks only English")
         whole = self._phonemise(text)
         first = FIRST_PIECE_SECONDS if quick_start else None
         found = [

@@ -20,7 +20,6 @@ from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
 from engine.models.megatts3.phone_table import durations_of_phones
 from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
-from engine.models.megatts3.text import language_of
 
 
 class BundledFrontEnd:
@@ -34,7 +33,6 @@ class BundledFrontEnd:
 
     def __call__(self, text: str, voice: Voice, options: Values, check: object) -> tuple[MegaPrompt, MegaPassages]:
         """See :class:`engine.models.megatts3.adapter.FrontEnd`; nothing here takes long enough to be cancelled."""
-        language_of(text, "the bundled model speaks only English")
         prompt = self._prompt(voice)
         pieces, notes = self._reader.pieces(text, voice.id, options["speed"], options["quick_start"])
         passages = tuple(

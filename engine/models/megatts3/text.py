@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.errors import TextError
+from engine.front_end.language import CHINESE, ENGLISH, HAN, WORD, language_of
 from engine.front_end.lexicon import default_lexicon
 from engine.front_end.normalisation import normalise
 from engine.front_end.phonemiser import name_characters
 from engine.models.f5.chunks import split
 
-ENGLISH, CHINESE = "en", "zh"
 ENGLISH_BYTES = 130
 CHINESE_CHARACTERS, LOOK_AHEAD = 60, 30
 MARKS = ("。.！!？?", "，,；;：:", "、…—-~～")
@@ -29,24 +27,8 @@ FULL_WIDTH = dict(zip(".,!?;:", "。，！？；：", strict=True))
 LONGEST_TOKENS, LONGEST_BYTES = 240, 300
 """Estimated tokens above which a segment is cut again, so that the grapheme model, which writes 256 at most, can finish
 it, and the bytes it is cut to. Upstream loses the rest of such a segment."""
-FOREIGN_SHARE = 0.3
 
-_HAN = re.compile("[\u4e00-\u9fff]")
-_WORD = re.compile(r"[^\W\d_]+")
 _HALF_WIDTH = re.compile(r"(?<!\d)[.,!?;:]|[.,!?;:](?!\d)")
-_FUNCTION_WORDS = {
-    "English": "the of and to is it that for on with his they at be this have from by not but what we were when you "
-    "your their will would there which i he she how can my as are",
-    "German": "der das und ist nicht ein eine ich sie mit auf für dem den von zu sich auch wir es im wie geht",
-    "French": "le les des est et un une dans que pour pas qui sur avec il elle nous vous je ce puis du aux",
-    "Spanish": "el los las es y una que por con para del se su no como pero más al muy hoy sobre",
-    "Italian": "il gli è e una che di per non con del della sono ma come si molto oggi nella la",
-    "Portuguese": "os as é e uma que para não com do da em mais muito hoje por vamos nossa",
-    "Dutch": "het een en is van dat niet op te zijn met voor aan er maar ik je wij naar",
-}
-"""Frequent words, by which languages in Latin letters are told apart."""
-_FEW_WORDS = 5
-"""Below this many words a text is taken for English."""
 
 
 @dataclass(frozen=True)
@@ -63,45 +45,13 @@ def read_text(text: str) -> ReadText:
     """Normalise and cut ``text``. Raises :class:`TextError` when it is empty or in another language."""
     if not text.strip():
         raise TextError("There is no text to speak; type a sentence.")
-    language = language_of(text)
+    language = language_of(text, "MegaTTS 3 speaks only English and Chinese")
     spoken, notes = _normalised(text, language)
     if not any(map(str.isalnum, spoken)):
         raise TextError("Nothing in this text can be spoken; type a sentence in English or Chinese.")
     pieces = split(spoken, ENGLISH_BYTES) if language == ENGLISH else split_chinese(spoken)
     segments = [part for piece in pieces for part in _finishable(piece) if any(map(str.isalnum, part))]
     return ReadText(language, tuple(segments), notes)
-
-
-def language_of(text: str, able: str = "MegaTTS 3 speaks only English and Chinese") -> str:
-    """:data:`CHINESE` for a text with Chinese characters, otherwise :data:`ENGLISH`.
-
-    Raises :class:`TextError`, which says what the model is ``able`` to do, for other scripts, and for texts in Latin
-    letters whose frequent words are of another language.
-    """
-    scripts = Counter(map(_script, filter(str.isalpha, text)))
-    foreign = Counter({name: count for name, count in scripts.items() if name not in ("LATIN", "CJK", "GREEK")})
-    if foreign.total() > FOREIGN_SHARE * scripts.total():
-        raise _unsupported(f"is written in {foreign.most_common(1)[0][0].capitalize()} script", able)
-    if _HAN.search(text):
-        return CHINESE
-    words = [word.lower() for word in _WORD.findall(text)]
-    if len(words) >= _FEW_WORDS:
-        counts = {
-            name: sum(map(frozenset(frequent.split()).__contains__, words))
-            for name, frequent in _FUNCTION_WORDS.items()
-        }
-        likeliest = max(counts, key=counts.__getitem__)
-        if counts[likeliest] >= max(2, 2 * counts["English"]) and likeliest != "English":
-            raise _unsupported(f"looks like {likeliest}", able)
-    return ENGLISH
-
-
-def _script(letter: str) -> str:
-    return unicodedata.name(letter, "UNKNOWN").split()[0]
-
-
-def _unsupported(what: str, able: str) -> TextError:
-    return TextError(f"The text {what}, but {able}; type another text, or choose another model.")
 
 
 def _normalised(text: str, language: str) -> tuple[str, tuple[str, ...]]:
@@ -117,7 +67,7 @@ def _normalised(text: str, language: str) -> tuple[str, tuple[str, ...]]:
         return text.strip(), (note,) if digits else ()
     result = normalise(text, default_lexicon())
     notes = []
-    if _WORD.findall(result.text.lower()) != _WORD.findall(text.lower()):
+    if WORD.findall(result.text.lower()) != WORD.findall(text.lower()):
         notes.append(
             "Numbers and abbreviations were written out by Paretone's own rules, because WeTextProcessing, which the "
             "official code uses, is not installed."
@@ -148,7 +98,7 @@ def split_chinese(text: str, limit: int = CHINESE_CHARACTERS, ahead: int = LOOK_
     pieces = []
     start = place = 0
     while place < len(text):
-        if len(_HAN.findall(text, start, place + 1)) >= limit:
+        if len(HAN.findall(text, start, place + 1)) >= limit:
             end = _best_end(text, start, place, ahead)
             pieces.append(text[start:end])
             start, place = end, max(place, end - 1)
@@ -168,7 +118,7 @@ def _best_end(text: str, start: int, place: int, ahead: int) -> int:
 
 def _finishable(piece: str) -> list[str]:
     """``piece``, cut again where the grapheme model could not finish it."""
-    han = len(_HAN.findall(piece))
+    han = len(HAN.findall(piece))
     return (
         split(piece, LONGEST_BYTES, break_long=True) if 2 * han + 0.8 * (len(piece) - han) > LONGEST_TOKENS else [piece]
     )

@@ -57,6 +57,8 @@ def test_speed_and_voice_change_durations_only(reader: PhoneReader) -> None:
 def test_what_cannot_be_read_is_said(reader: PhoneReader) -> None:
     with pytest.raises(TextError):
         reader.pieces("…", "slt", 1.0, quick_start=True)
+    with pytest.raises(TextError, match="looks like German, but the bundled model speaks only English"):
+        reader.pieces("Guten Tag, wie geht es Ihnen?", "slt", 1.0, quick_start=True)
     pieces, notes = reader.pieces("Rice 🍚 is served.", "slt", 1.0, quick_start=True)
     assert len(pieces) == 1
     assert "🍚" in notes[0]

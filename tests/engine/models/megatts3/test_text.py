@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import TextError
 from engine.models.megatts3 import text
-from engine.models.megatts3.text import CHINESE, ENGLISH, language_of, read_text, split_chinese
+from engine.models.megatts3.text import read_text, split_chinese
 
 GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund und läuft dann in den Wald."
 
@@ -22,40 +22,9 @@ def without_official_normaliser(monkeypatch: pytest.MonkeyPatch) -> None:
     text._official_normaliser.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("sentence", "language"),
-    [
-        ("Hello there, how are you today?", ENGLISH),
-        ("Jabberwocky gyred and gimbled in the wabe.", ENGLISH),
-        ("El Niño and die Mannschaft won in the end.", ENGLISH),
-        ("Schadenfreude", ENGLISH),
-        ("今天天气很好。", CHINESE),
-        ("我们用 MegaTTS 3 的 diffusion transformer 来做语音合成。", CHINESE),
-        ("The angle α is small.", ENGLISH),
-    ],
-)
-def test_english_and_chinese_are_told_apart(sentence: str, language: str) -> None:
-    assert language_of(sentence) == language
-
-
-@pytest.mark.parametrize(
-    ("sentence", "named"),
-    [
-        (GERMAN, "looks like German"),
-        ("Le renard brun saute par-dessus le chien et il court dans la forêt.", "looks like French"),
-        ("El zorro salta sobre el perro y corre hacia el bosque.", "looks like Spanish"),
-        ("Oggi parliamo di una cosa che non è molto importante per la città.", "looks like Italian"),
-        ("Hoje vamos falar de uma coisa muito importante para a nossa cidade.", "looks like Portuguese"),
-        ("De snelle vos springt over een luie hond en rent het bos in.", "looks like Dutch"),
-        ("Быстрая лиса прыгает.", "Cyrillic script"),
-        ("今日はとてもいい天気ですね。", "Hiragana script"),
-        ("안녕하세요 여러분", "Hangul script"),
-        ("مرحبا بكم", "Arabic script"),
-    ],
-)
-def test_other_languages_are_refused_with_those_that_are_spoken(sentence: str, named: str) -> None:
-    with pytest.raises(TextError, match=f"{named}.*English and Chinese"):
-        read_text(sentence)
+def test_other_languages_are_refused_with_those_that_are_spoken() -> None:
+    with pytest.raises(TextError, match="looks like German, but MegaTTS 3 speaks only English and Chinese"):
+        read_text(GERMAN)
 
 
 @pytest.mark.parametrize("nothing", ["", "  \n", "...", "🙂"])
