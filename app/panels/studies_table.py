@@ -124,7 +124,7 @@ class StudyModel(QAbstractTableModel):
         if column == _TAKES:
             takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
             return takes if row.setting is not None else ""
-        return figure_text(self._figure(row, column))
+        return _with_minus(figure_text(self._figure(row, column)))
 
     def _explanation(self, row: Row, column: int) -> str:
         if column >= len(_FIXED):
@@ -132,9 +132,10 @@ class StudyModel(QAbstractTableModel):
             if figure is None:
                 return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
             interval = f"95 % interval {figure.low:.4g} to {figure.high:.4g}, " if figure.spreads else ""
+            value, interval = (_with_minus(text) for text in (f"{figure.value:.4g}", interval))
             what = "take" if row.setting is not None else "recording"
             from_what = f"n = {counted(figure.n, what)} of {counted(figure.clusters, self._over)}"
-            return f"{one.title} {figure.value:.4g}, {interval}{from_what}.\n{one.definition}"
+            return f"{one.title} {value}, {interval}{from_what}.\n{one.definition}"
         if row.setting is None:
             return _REFERENCE
         if row.problem:
@@ -242,6 +243,11 @@ def failures_text(look: Look) -> list[tuple[str, str, str]]:
         )
         for one in look.failures
     ]
+
+
+def _with_minus(text: str) -> str:
+    """Figures with a minus in place of the hyphen."""
+    return text.replace("-", "−")
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

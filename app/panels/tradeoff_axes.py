@@ -136,7 +136,8 @@ def values(points: Sequence[Point], one: Axis, ratios: bool) -> np.ndarray:
 
 def said(value: float, unit: str = "") -> str:
     """A value in words."""
-    return f"{value:.3g} {unit}" if unit else f"{value:.3g}"
+    text = f"{value:.3g}".replace("-", "−")
+    return f"{text} {unit}" if unit else text
 
 
 def figure_text(one: Axis, figure: Estimate, ratio: bool = False) -> str:
@@ -149,4 +150,4 @@ def figure_text(one: Axis, figure: Estimate, ratio: bool = False) -> str:
         return f"{text} (one take)"
     if not figure.spreads:
         return f"{text} (n = {figure.n})"
-    return f"{text} (95 %: {figure.low:.3g} to {figure.high:.3g}; n = {figure.n})"
+    return f"{text} (95 %: {said(figure.low)} to {said(figure.high)}; n = {figure.n})"

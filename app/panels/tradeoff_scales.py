@@ -112,4 +112,4 @@ class Scale:
 
 def tick_text(value: float) -> str:
     """A round number, without noise in its last digits."""
-    return f"{0.0 if abs(value) < 1e-12 else value:.6g}"
+    return f"{0.0 if abs(value) < 1e-12 else value:.6g}".replace("-", "−")

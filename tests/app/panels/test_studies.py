@@ -17,6 +17,7 @@ from app.panels.studies_maker import StudyMaker
 from app.study_forms import Bound, Varied
 from app.study_looks import FailedTake, Look, look
 from app.theme import LIGHT
+from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.models import catalogue
 from engine.setting import Setting
@@ -132,6 +133,17 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     assert not panel.use_button.isEnabled() and not panel.export_button.isEnabled()
     panel.table.choose(judged.rows[1].key)
     assert panel.use_button.isEnabled()
+
+
+def test_negative_figures_have_a_minus(panel: StudiesPanel, seen: Look) -> None:
+    show(panel, seen)
+    first = seen.rows[0]
+    low = Estimate(-0.1, -0.25, 0.05, 4, 2)
+    panel.show_look(replace(seen, rows=(replace(first, figures={**first.figures, "ops_ratio": low}), *seen.rows[1:])))
+    column = [one.name for one in panel.table.study.metrics].index("ops_ratio") + 3
+    index = panel.table.study.index(0, column)
+    assert index.data() == "−0.1 (−0.25–0.05)"
+    assert "−0.1, 95 % interval −0.25 to 0.05, n = 4" in index.data(Qt.ItemDataRole.ToolTipRole)
 
 
 def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> None:
