@@ -256,7 +256,7 @@ class ListeningDesk(QObject):
         self._end_stream()
         self._sounding, self._name = True, name
         self._part_of = None if part_of is None else (*part_of, (len(samples) - 1) / sample_rate)
-        self.listen.begin_stream(sample_rate)
+        self.listen.begin_stream(sample_rate, alone=True)
         self.listen.append(samples)
         self.listen.end_stream()
 

@@ -28,6 +28,8 @@ LATENCY_SECONDS = 0.2
 """Less than this gives underruns when a busy engine thread shares the interpreter with the callback."""
 _STALL_SECONDS = 3.0
 _BLOCKS_REMEMBERED = 256
+_MADE = Comparison(Mode.STREAM, "The take is heard while it is being made.")
+_ALONE = Comparison(Mode.ALONE, "The sound is played apart from A and B.")
 
 
 class Player:
@@ -186,12 +188,13 @@ class Player:
 
     # A synthesis that is still going on.
 
-    def begin_stream(self, rate: int) -> None:
-        """Play what :meth:`append` brings, as soon as it comes. Replaces the takes that were loaded."""
+    def begin_stream(self, rate: int, alone: bool = False) -> None:
+        """Play what :meth:`append` brings, as soon as it comes. Replaces the takes that were loaded. ``alone``: it is
+        no take that is being made, but a sound that is there already."""
         recording = Recording.growing()
         self._incoming = (recording, Resampler(rate, self.rate))
         self._loaded, self._gains, self._loop = (), (), None
-        self.comparison = Comparison(Mode.STREAM, "The take is heard while it is being made.")
+        self.comparison = _ALONE if alone else _MADE
         self.mixer.set_loop(None)
         self.mixer.load(Programme((recording,), (1.0,)))
         if self.usable:
@@ -215,7 +218,7 @@ class Player:
     @property
     def streaming(self) -> bool:
         """Whether a stream is being received or still being heard."""
-        if self.comparison.mode is not Mode.STREAM:
+        if self.comparison.mode not in (Mode.STREAM, Mode.ALONE):
             return False
         # Right after the end the callback may not even have begun to play what was sent.
         return self._incoming is not None or self.playing or not (self._finished or self.mixer.settled)

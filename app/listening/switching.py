@@ -16,6 +16,7 @@ class Mode(StrEnum):
     SYNC = "sync"
     RESTART = "restart"
     STREAM = "stream"
+    ALONE = "alone"
 
 
 @dataclass(frozen=True)

@@ -151,10 +151,11 @@ class ListenPanel(QWidget):
         return self._lent
 
     # --- Streams ----------------------------------------------------------------------------------------------------
-    def begin_stream(self, rate: int) -> None:
-        """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
+    def begin_stream(self, rate: int, alone: bool = False) -> None:
+        """Play a take while it is being made, or a sound ``alone`` that is there already; A and B come back when it has
+        been heard, or on the next key."""
         self._set_loop(None)
-        self.player.begin_stream(rate)
+        self.player.begin_stream(rate, alone)
         self._loaded, self._load_pending = (), True
         self._show_mode()
 
@@ -474,8 +475,8 @@ class ListenPanel(QWidget):
 
     def _show_mode(self) -> None:
         active = self.player.comparison
-        titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming"}
-        both = len(self._loaded) == len(SIDES) or active.mode is Mode.STREAM
+        titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming", Mode.ALONE: "By itself"}
+        both = len(self._loaded) == len(SIDES) or active.mode in (Mode.STREAM, Mode.ALONE)
         self._facts.show_mode(titles[active.mode], active.reason if both else "")
 
     # --- The device -------------------------------------------------------------------------------------------------

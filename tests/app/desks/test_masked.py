@@ -195,7 +195,7 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(
     assert ended(window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
     ((sound, mode),) = heard
     assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
-    assert mode is Mode.STREAM, "it is played without being a take"
+    assert mode is Mode.ALONE, "it is played without being a take"
     # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
     with monkeypatch.context() as patched:
         patched.setattr(type(listen.player), "streaming", property(lambda player: True))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QLabel, QMenu
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -255,9 +255,11 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     listen.set_loop(0.0, 0.3)  # It plays on until something else is wanted.
     listen.hear_from("A", 0.0)
     qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)
-    assert listen.player.comparison.mode is not Mode.STREAM and not sounding.listening.sounds(take)
+    assert listen.player.comparison.mode is not Mode.ALONE and not sounding.listening.sounds(take)
     action.trigger()
-    assert sounding.listening.sounds(take) and listen.player.comparison.mode is Mode.STREAM, "the point, not A"
+    assert sounding.listening.sounds(take) and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
+    labels = [one.text() for one in listen.findChildren(QLabel)]
+    assert "By itself: The sound is played apart from A and B." in labels
     sounding.listening.hear_sound(np.zeros(4800, np.float32), 24000)
     assert not sounding.listening.sounds(take), "neither is another sound stopped"
 

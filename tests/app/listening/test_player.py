@@ -58,6 +58,10 @@ def test_a_stream_without_a_device_is_received_in_silence() -> None:
     player.end_stream()
     assert not player.streaming
     player.append(np.zeros(1000, np.float32))
+    player.begin_stream(24000, alone=True)
+    assert player.streaming and player.comparison.mode is Mode.ALONE
+    player.end_stream()
+    assert not player.streaming
 
 
 def test_the_import_touches_neither_torch_nor_the_sound_system() -> None:
