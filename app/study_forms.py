@@ -31,7 +31,8 @@ KINDS = {
 }
 """How a constraint bounds its metric, as a study's file has it and in words."""
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_RANGE = re.compile(rf"({_NUMBER})\s*(?:\.\.|…)\s*({_NUMBER})(?:\s*by\s*({_NUMBER}))?(\s*log)?")
+_DOTS = r"\s*(?:\.\.|…)\s*"
+_RANGE = re.compile(rf"({_NUMBER}){_DOTS}({_NUMBER})(?:\s*by\s*({_NUMBER}))?(\s*log)?")
 _YES, _NO = ("yes", "true", "on"), ("no", "false")
 
 
@@ -325,12 +326,13 @@ def _expanded(knob: Number, match: re.Match) -> list[object]:
 
 
 def _whole_numbers(part: str) -> list[int]:
-    first, dots, last = part.partition("..")
-    if not dots:
-        return [int(part)]
-    if int(last) - int(first) > MOST_VALUES:
+    first, *ends = map(int, re.split(_DOTS, part))
+    if not ends:
+        return [first]
+    (last,) = ends
+    if not 0 <= last - first <= MOST_VALUES:
         raise ValueError(part)
-    return list(range(int(first), int(last) + 1))
+    return list(range(first, last + 1))
 
 
 def _further(knob: Number) -> float:

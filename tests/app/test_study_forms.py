@@ -78,9 +78,9 @@ def test_what_cannot_be_is_told_by_the_field(knob, text: str, searching: bool, s
 
 
 def test_seeds_are_listed_ranged_or_the_papers() -> None:
-    assert seeds_of("0, 3..5") == [0, 3, 4, 5]
+    assert seeds_of("0, 3..5") == seeds_of("0, 3…5") == seeds_of("0; 3 … 5") == [0, 3, 4, 5]
     assert seeds_of(" Paper ") == "paper"
-    for text in ("", "-1", "one", "0..99999999"):
+    for text in ("", "-1", "one", "0..99999999", "0, 5..3", "0..2..4", "0.."):
         with pytest.raises(StudyError, match="whole numbers from 0"):
             seeds_of(text)
 
