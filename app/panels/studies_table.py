@@ -135,6 +135,7 @@ class StudyModel(QAbstractTableModel):
             value, interval = (_with_minus(text) for text in (f"{figure.value:.4g}", interval))
             what = "take" if row.setting is not None else "recording"
             from_what = f"n = {counted(figure.n, what)} of {counted(figure.clusters, self._over)}"
+            from_what += f", {figure.over}" if figure.over else ""
             return f"{one.title} {value}, {interval}{from_what}.\n{one.definition}"
         if row.setting is None:
             return _REFERENCE

@@ -146,8 +146,9 @@ def figure_text(one: Axis, figure: Estimate, ratio: bool = False) -> str:
     text = said(figure.value, unit)
     if not figure.n:
         return f"{text} (published, no interval)"
+    over = f", {figure.over}" if figure.over else ""
     if figure.n == 1:
-        return f"{text} (one take)"
+        return f"{text} (one take{over})"
     if not figure.spreads:
-        return f"{text} (n = {figure.n})"
+        return f"{text} (n = {figure.n}{over})"
     return f"{text} (95 %: {said(figure.low)} to {said(figure.high)}; n = {figure.n})"

@@ -29,11 +29,22 @@ class Estimate:
     """How many takes it is from."""
     clusters: int
     """How many sentences these are of: what the interval is over."""
+    words: int = 0
+    """How many words a rate counts its errors over; 0 for what is no rate."""
 
     @property
     def spreads(self) -> bool:
         """Whether it has an interval: a single sentence gives none, and neither do figures that are all equal."""
         return self.clusters > 1 and self.low < self.high
+
+    @property
+    def over(self) -> str:
+        """What a rate without an interval is over, for example ``18 words``; ``""`` for all else. No errors in a few
+        words are drawn as no errors however often one draws, so how many words there were is all that tells how much
+        they say."""
+        if self.spreads or not self.words:
+            return ""
+        return f"{self.words} word{'' if self.words == 1 else 's'}"
 
 
 def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
@@ -49,8 +60,9 @@ def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> li
         lows = highs = values
     else:
         lows, highs = np.percentile(_drawn(columns, statistic), (2.5, 97.5), axis=0)
-    parts = zip(values, lows, highs, n, strict=True)
-    return [Estimate(float(value), float(low), float(high), count, clusters) for value, low, high, count in parts]
+    words = columns.imag.sum(0).round().astype(int) if statistic == "rate" else np.zeros(len(values), int)
+    parts = zip(values.tolist(), lows.tolist(), highs.tolist(), n, words.tolist(), strict=True)
+    return [Estimate(value, low, high, count, clusters, said) for value, low, high, count, said in parts]
 
 
 def _drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:

@@ -296,7 +296,8 @@ def _files(results: Results) -> str:
 def _figure(figure: Estimate | None) -> str:
     if figure is None:
         return "–"
-    interval = f" <small>({figure.low:.3g}–{figure.high:.3g})</small>" if figure.spreads else ""
+    beside = f"{figure.low:.3g}–{figure.high:.3g}" if figure.spreads else figure.over
+    interval = f" <small>({beside})</small>" if beside else ""
     return f"{figure.value:.4g}{interval}"
 
 

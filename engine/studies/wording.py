@@ -29,11 +29,11 @@ def shown(results: Results) -> tuple[Metric, ...]:
 
 
 def figure_text(figure: Estimate | None) -> str:
-    """A figure with its interval in brackets, where it has one."""
+    """A figure with its interval in brackets, where it has one; a rate that has none, with the words it is over."""
     if figure is None:
         return "–"
     if not figure.spreads:
-        return f"{figure.value:.4g}"
+        return f"{figure.value:.4g} ({figure.over})" if figure.over else f"{figure.value:.4g}"
     return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
 
 
@@ -69,7 +69,8 @@ def reference_lines(results: Results) -> list[str]:
 def _rate(figure: Estimate, name: str) -> str:
     shown = "{:.2%}".format if name in _RATES else "{:.4g}".format
     interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
-    return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'})"
+    over = f", {figure.over}" if figure.over else ""
+    return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'}{over})"
 
 
 def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:

@@ -182,6 +182,7 @@ def test_figures_in_words() -> None:
     assert figure_text(speed, Estimate(2.05, 1.98, 2.12, 4, 2)) == "2.05 times (95 %: 1.98 to 2.12; n = 4)"
     assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 1, 1)) == "2 times (one take)"
     assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 0, 0)) == "2 times (published, no interval)"
+    assert figure_text(axis("word_error_rate"), Estimate(0.0, 0.0, 0.0, 4, 2, 18)) == "0 (n = 4, 18 words)"
     worse = Estimate(-0.5, -1.0, 0.25, 4, 2)
     assert figure_text(axis("listening:ccr"), worse) == "−0.5 (95 %: −1 to 0.25; n = 4)"
     assert tick_text(-0.25) == "−0.25"

@@ -19,8 +19,17 @@ def test_means_medians_and_rates() -> None:
     assert estimates(columns, "median", [3, 3])[0].value == 2.0
     (rate,) = estimates(np.array([[1 + 10j], [3 + 10j]]), "rate", [2])
     assert (rate.value, rate.low, rate.high) == (0.2, 0.1, 0.3)
+    assert rate.words == 20 and mean.words == 0
     (alone,) = estimates(np.array([[7.0]]), "mean", [4])
     assert (alone.low, alone.value, alone.high, alone.clusters) == (7.0, 7.0, 7.0, 1)
+
+
+def test_no_errors_have_no_interval_but_are_over_so_many_words() -> None:
+    none, some = estimates(np.array([[10j, 1 + 10j], [8j, 8j]]), "rate", [2, 2])
+    assert none.value == 0.0 and not none.spreads and none.over == "18 words"
+    assert some.spreads and some.over == "", "its interval says it"
+    assert estimates(np.array([[1j]]), "rate", [1])[0].over == "1 word"
+    assert estimates(np.zeros((2, 1)), "mean", [2])[0].over == ""
 
 
 def test_the_interval_of_a_mean_is_as_wide_as_theory_says() -> None:
