@@ -40,16 +40,17 @@ CONFIG = {
 }
 
 
-def write_model(root: Path, seed: int = 0) -> Path:
+def write_model(root: Path, seed: int = 0, layers: int = 2) -> Path:
     """Write the model's folder to ``root``."""
+    declared = {**CONFIG, "llm_config": {**CONFIG["llm_config"], "num_hidden_layers": layers}}
     (root / "codec").mkdir(parents=True)
     torch.manual_seed(seed)
-    network = MaskedNetwork(MaskedConfig.read(CONFIG))
+    network = MaskedNetwork(MaskedConfig.read(declared))
     weights = {
         name: value.half() if value.is_floating_point() else value for name, value in network.state_dict().items()
     }
     save_file(weights, root / "model.safetensors", {"format": "pt"})
-    (root / "config.json").write_text(json.dumps(CONFIG))
+    (root / "config.json").write_text(json.dumps(declared))
     (root / "layout.json").write_text(json.dumps(LAYOUT.as_dict()))
     write_codec(root / "codec", CODEC)
     shutil.copyfile(resource("models", "lm-mini", "durations.json"), root / "durations.json")

@@ -98,14 +98,19 @@ def llasa_release(root: Path) -> Layout:
     return model, Voice("none", "None", "", ""), Setting("Llasa-1B", entry("Llasa-1B").options_with(clone=False))
 
 
+LAYERS = 5
+"""Of masked models: as many as it takes to leave one out in the middle."""
+
+
 def omni_mini(root: Path) -> Layout:
-    small_omni_mini.write_model(root / "omni-mini")
+    small_omni_mini.write_model(root / "omni-mini", layers=LAYERS)
     model = load_model("omni-mini", folder=str(root / "omni-mini"), device="cpu")
     return model, voice("slt", "omni-mini"), Setting("omni-mini", entry("omni-mini").options_with(steps=4))
 
 
 def omnivoice_release(root: Path) -> Layout:
-    return omnivoice.load(omnivoice.write_release(root / "OmniVoice")), voice("", "OmniVoice"), omnivoice.setting()
+    release = omnivoice.write_release(root / "OmniVoice", layers=LAYERS)
+    return omnivoice.load(release), voice("", "OmniVoice"), omnivoice.setting()
 
 
 LAYOUTS: dict[str, Callable[[Path], Layout]] = {
