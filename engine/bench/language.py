@@ -15,7 +15,7 @@ from statistics import median
 from engine.bench import bundled
 from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
-from engine.measure.verdicts import VOCODER_ONLY, Verdict, Way, verdicts
+from engine.measure.verdicts import Verdict, Way, verdicts
 from engine.models import load_model
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
@@ -25,7 +25,6 @@ from engine.observers import SilentObserver
 from engine.sampling.autoregressive import Cycle
 from engine.setting import Setting
 
-BUNDLED = "lm-mini"
 AGAIN = "autoregressive, again (A/A)"
 WORD_ERRORS = 0.02
 """By how much the word error rate may be above the baseline's."""
@@ -33,7 +32,7 @@ WORD_ERRORS = 0.02
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
     """The options that these benches have in common."""
-    parser.add_argument("--model", default=BUNDLED, help="model of the catalogue (default: %(default)s)")
+    parser.add_argument("--model", default="lm-mini", help="model of the catalogue (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder with its checkpoint, where it is not in its usual place")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
@@ -161,13 +160,12 @@ def judged(
     said: dict[str, list[Verdict]] = {}
     if arguments.sentences:
         # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
-        own = entry(arguments.model).bundled
-        vocoder = Vocos.load(entry(arguments.model if own else BUNDLED).vocoder_folder)
+        model_entry = entry(arguments.model)
+        vocoder = Vocos.load(model_entry.vocoder_folder) if model_entry.bundled else None
         spoken = [Way(name, setting) for name, setting in ways.items()]
         sentences = harvard_sentences()[: arguments.sentences]
         for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
-            if own or verdict.speech != VOCODER_ONLY:
-                said.setdefault(verdict.speech, []).append(verdict)
+            said.setdefault(verdict.speech, []).append(verdict)
     return said
 
 

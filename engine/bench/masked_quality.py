@@ -15,11 +15,10 @@ import numpy as np
 from engine.audio.spectrogram import drawn_or_heard
 from engine.bench import bundled
 from engine.measure.timbre import timbre_distance
-from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, Way, verdicts
 from engine.models.base import Synthesis
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import harvard_sentences, voices
 from engine.models.masked import MaskedSpeech
-from engine.models.vocos import Vocos
 from engine.setting import Setting
 
 
@@ -35,10 +34,9 @@ class _Judged:
     """The same; passages one behind the other."""
 
 
-def judged(model: MaskedSpeech, name: str, ways: Mapping[str, Setting], sentences: int) -> dict[str, dict[str, object]]:
+def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, dict[str, object]]:
     """Columns for every one of ``ways``, of which the first is what the others are held against, and for the original
-    speech. ``name`` is the model's in the catalogue; the judge listens to so many ``sentences`` in every voice. Nothing
-    where there are none.
+    speech. The judge listens to so many ``sentences`` in every voice. Nothing where there are none.
 
     Raises :class:`engine.errors.PlainError` where flite, pocketsphinx or jiwer is missing.
     """
@@ -46,10 +44,7 @@ def judged(model: MaskedSpeech, name: str, ways: Mapping[str, Setting], sentence
         return {}
     found: dict[str, _Judged] = {}
     spoken = [Way(title, setting) for title, setting in ways.items()]
-    vocoder = Vocos.load(entry(name).vocoder_folder)
-    for verdict in verdicts(harvard_sentences()[:sentences], voices(), vocoder, model, spoken, bundled.say):
-        if verdict.speech == VOCODER_ONLY:
-            continue
+    for verdict in verdicts(harvard_sentences()[:sentences], voices(), None, model, spoken, bundled.say):
         one = found.setdefault(verdict.speech, _Judged())
         one.edits += sum(verdict.errors.edits)
         one.words += sum(verdict.errors.words)

@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> Report:
     taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
     counts = _launches(model, ways, bundled.speaker(arguments))
     beside = {name: way for name, way in ways.items() if name not in (OFFICIAL, SENTENCEWISE)}
-    said = judged(model, arguments.model, beside, arguments.sentences)
+    said = judged(model, beside, arguments.sentences)
     official = taken[OFFICIAL].last
     gains = {
         name: interval([one / two for one, two in zip(official, found.last, strict=True)])

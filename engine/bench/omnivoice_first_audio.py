@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> Report:
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)
     beside = {name: way for name, way in ways.items() if name != SENTENCES}
-    said = judged(model, arguments.model, beside, arguments.sentences)
+    said = judged(model, beside, arguments.sentences)
     top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
     rows = [_row(name, found) for name, found in heard.items()]
     if said:

@@ -53,15 +53,15 @@ class Verdict:
 def verdicts(
     sentences: Sequence[str],
     voices: Sequence[Voice],
-    vocoder: Vocos,
+    vocoder: Vocos | None,
     model: SpeechModel | None = None,
     ways: Sequence[Way] = (),
     say: Callable[[str], None] = lambda line: None,
     tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
 ) -> Iterator[Verdict]:
-    """Verdicts voice by voice, as they come: the original, the ``vocoder``'s copy of it, that of the ``tokenizer``
-    where there is one, then ``model`` in all its ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` is
-    told what comes next.
+    """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, where there is
+    one, then ``model`` in all its ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` is told what
+    comes next.
 
     Raises :class:`engine.errors.PlainError` where flite, pocketsphinx or jiwer is missing.
     """
@@ -71,11 +71,12 @@ def verdicts(
         return judge.word_errors(sentences, [(samples, SAMPLE_RATE) for samples in recordings])
 
     for voice in voices:
-        say(f"{voice.id}: {ORIGINAL} and its copy …")
+        say(f"{voice.id}: {ORIGINAL}{' and its copy' if vocoder else ''} …")
         clips = [speak(sentence, voice.id) for sentence in sentences]
         originals = [clip.samples for clip in clips]
         yield Verdict(voice.id, ORIGINAL, heard(originals), mels=tuple(clip.mel for clip in clips))
-        yield Verdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
+        if vocoder is not None:
+            yield Verdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
         if tokenizer is not None:
             copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]
             yield Verdict(voice.id, TOKENIZER_ONLY, heard(copies))
