@@ -25,14 +25,14 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
-from app.icons import EMBLEM
-from app.listening.device import PROBE_FLAG, answer
+from app.audio.device import PROBE_FLAG, answer
+from app.shell.icons import EMBLEM
 from engine import __version__
-from engine.messages import EngineReady, Event, ModelLoaded
 from engine.paths import data_folder, resource
+from engine.session.messages import EngineReady, Event, ModelLoaded
 
 if TYPE_CHECKING:
-    from app.window import MainWindow
+    from app.shell.window import MainWindow
 
 
 def seconds_since_process_start() -> float:
@@ -82,13 +82,13 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         window.built.connect(lambda: _print_milestone("all panels built"))
         window.bridge.happened.connect(_print_engine_milestone)
     if options.theme:
-        from app.theme import Scheme
+        from app.shell.theme import Scheme
 
         window.theme.apply(Scheme(options.theme))
     window.show()
     code = 0
     if options.headless_tour:
-        from app.tour import tour
+        from app.shell.tour import tour
 
         try:
             await tour(window, Path(options.headless_tour), options.steps, print)
@@ -103,9 +103,9 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
 
 def make_window(application: QApplication, data: str = "", settings: str = "") -> MainWindow:
     """The main window on the user's data folder and settings file, or on those given."""
-    from app.theme import Theme
-    from app.window import MainWindow
-    from engine.worker import Engine
+    from app.shell.theme import Theme
+    from app.shell.window import MainWindow
+    from engine.session.engine_thread import Engine
 
     folder = Path(data) if data else data_folder()
     file = Path(settings) if settings else folder / "window.ini"

@@ -11,11 +11,11 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "Profile": "engine.profile",
-    "Setting": "engine.setting",
-    "Engaged": "engine.setting",
-    "Take": "engine.take",
-    "Engine": "engine.worker",
+    "Profile": "engine.setting.profile",
+    "Setting": "engine.setting.setting",
+    "Engaged": "engine.setting.setting",
+    "Take": "engine.setting.take",
+    "Engine": "engine.session.engine_thread",
     "load_model": "engine.models",
 }
 

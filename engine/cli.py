@@ -13,8 +13,8 @@ import sys
 from collections.abc import Sequence
 
 from engine import __version__, errors, failures
+from engine.commands.terminal import Terminal, cancelling
 from engine.errors import Cancelled, CheckpointError, PlainError
-from engine.terminal import Terminal, cancelling
 
 CANCELLED = 130
 """Exit code after Ctrl-C, as shells have it."""

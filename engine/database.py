@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 
 from engine import files
 from engine.errors import PlainError, SettingError
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 AUDIO = "audio"
 """Folder of the recordings beside a database."""

@@ -16,7 +16,7 @@ from app.listening import anchors, statistics, trials
 from app.listening.statistics import ConditionSummary, Interval, PairedDifference, Rating, Screening, SignTest
 from app.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, TrialRecord
 from engine.errors import SettingError
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 
 @dataclass(frozen=True)

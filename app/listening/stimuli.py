@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.comparison import keeps_timing, technique_text
 from app.listening import anchors
 from app.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
+from app.state.comparison import keeps_timing, technique_text
 from engine.audio.resampling import resample
 from engine.errors import SettingError
-from engine.library import TakeSummary
 from engine.measure.loudness import matching_gains
 from engine.models import catalogue
-from engine.setting import Setting
-from engine.take import Take
+from engine.setting.library import TakeSummary
+from engine.setting.setting import Setting
+from engine.setting.take import Take
 
 LONGEST_SECONDS = 12.0
 """Of a sentence in MUSHRA (BS.1534-3)."""

@@ -42,7 +42,8 @@ class ConditionRecord:
     take: str
     """Id of the take, or ``""`` for an anchor."""
     setting: Mapping[str, Any]
-    """The whole setting with the seed 0, as :meth:`engine.setting.Setting.to_json` writes it; empty for an anchor."""
+    """The whole setting with the seed 0, as :meth:`engine.setting.setting.Setting.to_json` writes it; empty for an
+    anchor."""
     fingerprint: str
     """Of the take's setting, its seed included."""
     gain: float

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from app.listening import anchors, calibration
+from app.listening import anchors
+from app.listening import volume_reference as calibration
 from app.listening.results import vote_for_second_condition
 from app.listening.stimuli import LONGEST_SECONDS, SILENT_LUFS, PreparedItem
 from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RecordError, TrialRecord, complete_sessions

@@ -8,7 +8,7 @@ import sys
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import entry, voice
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 SENTENCE = "The juice of lemons makes fine punch."
 VOICE = "slt"

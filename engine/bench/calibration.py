@@ -15,11 +15,11 @@ from torch import Tensor
 from engine.bench import bundled
 from engine.bench.report import Report
 from engine.errors import PlainError
-from engine.knobs import Values, defaults
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
-from engine.observers import SilentObserver
 from engine.sampling.skipping import Duty, LayerDuty, LayerMemory
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity

@@ -20,7 +20,6 @@ from engine.bench import bundled
 from engine.bench.report import Report
 from engine.bench.skipping import sample
 from engine.errors import PlainError
-from engine.knobs import Values
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
@@ -29,8 +28,9 @@ from engine.measure.verdicts import ORIGINAL, Verdict, Way, verdicts
 from engine.measure.warping import warped_log_mel_distance
 from engine.models.base import SpeechModel, WeightSet
 from engine.models.catalogue import entry, harvard_sentences, voices
-from engine.models.vocos import Vocos
-from engine.setting import Engaged, Setting
+from engine.models.networks.vocos import Vocos
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.guidance_free import NAME as TECHNIQUE
 from engine.techniques.guidance_free import SAME_WEIGHT
 

@@ -15,18 +15,18 @@ import numpy as np
 
 from engine.bench import bundled
 from engine.bench.report import Report
-from engine.knobs import Values
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.verdicts import Verdict, Way, verdicts
 from engine.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from engine.models.catalogue import entry, harvard_sentences, voice, voices
-from engine.models.lm_mini.adapter import LmMiniSpeech
-from engine.models.omni_mini.adapter import OmniMiniSpeech
-from engine.models.vocos import Vocos
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
+from engine.models.networks.vocos import Vocos
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.preparation import calibrate_model
 

@@ -19,11 +19,11 @@ from engine.measure.verdicts import Verdict, Way, verdicts
 from engine.models import load_model
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
-from engine.models.language import LanguageSpeech
-from engine.models.vocos import Vocos
-from engine.observers import SilentObserver
+from engine.models.families.language import LanguageSpeech
+from engine.models.networks.vocos import Vocos
 from engine.sampling.autoregressive import Cycle
-from engine.setting import Setting
+from engine.session.observers import SilentObserver
+from engine.setting.setting import Setting
 
 AGAIN = "autoregressive, again (A/A)"
 WORD_ERRORS = 0.02

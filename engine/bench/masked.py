@@ -8,8 +8,8 @@ from engine.bench import bundled
 from engine.errors import SettingError
 from engine.models import load_model
 from engine.models.catalogue import entry
-from engine.models.masked import MaskedSpeech
-from engine.setting import Setting
+from engine.models.families.masked import MaskedSpeech
+from engine.setting.setting import Setting
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:

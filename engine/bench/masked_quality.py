@@ -18,8 +18,8 @@ from engine.measure.timbre import timbre_distance
 from engine.measure.verdicts import ORIGINAL, Way, verdicts
 from engine.models.base import Synthesis
 from engine.models.catalogue import harvard_sentences, voices
-from engine.models.masked import MaskedSpeech
-from engine.setting import Setting
+from engine.models.families.masked import MaskedSpeech
+from engine.setting.setting import Setting
 
 
 @dataclass

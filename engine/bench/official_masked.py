@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import PlainError
-from engine.models.bidirectional import BidirectionalTransformer, Qwen3Config
-from engine.models.fused_masked import FusedMasked, MaskedRequest
-from engine.models.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.plain_masked import PlainRun
-from engine.models.shapes import without_weights
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.networks.bidirectional import BidirectionalTransformer, Qwen3Config
+from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.networks.plain_masked import PlainRun
+from engine.models.networks.shapes import without_weights
 from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block
 
@@ -121,7 +121,7 @@ def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[
 @dataclass(frozen=True)
 class OfficialNetwork:
     """What stands in for a model's own network so that whole takes are made as upstream makes them; see
-    :meth:`engine.models.masked_networks.MaskedNetworks.standing_in`."""
+    :meth:`engine.models.families.masked_networks.MaskedNetworks.standing_in`."""
 
     config: MaskedConfig
     device: torch.device

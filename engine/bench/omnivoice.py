@@ -29,7 +29,6 @@ from engine.bench.official_masked import (
     random_request,
 )
 from engine.bench.report import Report
-from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.roofline.launches import launches
@@ -37,12 +36,13 @@ from engine.measure.timing import interval, paired_ratio, running_order
 from engine.measure.verdicts import ORIGINAL
 from engine.models.base import ModelInfo, Voice, whole
 from engine.models.catalogue import harvard_sentences
-from engine.models.fused_masked import FusedMasked
-from engine.models.masked import MaskedSpeech
-from engine.models.masked_networks import offered
-from engine.observers import SilentObserver
+from engine.models.families.masked import MaskedSpeech
+from engine.models.families.masked_networks import offered
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.sampling.demasking import Guide
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import (
     blockwise,
     compilation,

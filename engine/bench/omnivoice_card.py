@@ -28,22 +28,22 @@ from engine.bench.official_masked import (
 )
 from engine.bench.report import Report
 from engine.errors import DeviceError
-from engine.knobs import Values, defaults
 from engine.measure.machine import describe
 from engine.measure.roofline.benchmarks import ceilings_of
 from engine.measure.roofline.ceilings import Ceilings
 from engine.measure.roofline.launches import launches
 from engine.measure.roofline.masked_stages import masked_stages
 from engine.measure.timing import paired_ratio
-from engine.models.fused_masked import FusedMasked, MaskedRequest
-from engine.models.graphs import Record, Shelf, record_cuda
-from engine.models.masked import MaskedWorkings
-from engine.models.masked_graphs import with_graphs
-from engine.models.masked_network import MaskedConfig
+from engine.models.families.masked import MaskedWorkings
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.kernels.graphs import Record, Shelf, record_cuda
+from engine.models.kernels.masked_graphs import with_graphs
+from engine.models.networks.masked_network import MaskedConfig
 from engine.models.omnivoice.config import FRAME_RATE
 from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs
 from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block
+from engine.setting.knobs import Values, defaults
 from engine.techniques import blockwise
 from engine.techniques.blockwise import Blockwise
 from engine.techniques.masked_engagement import MaskedEngagement

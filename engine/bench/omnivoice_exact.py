@@ -25,7 +25,7 @@ from engine.bench.report import Report
 from engine.measure.machine import describe
 from engine.measure.timing import Interval, interval, paired_ratio, running_order, stopwatch
 from engine.models.catalogue import harvard_sentences
-from engine.models.fused_masked import FusedMasked
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.sampling.demasking import Guide
 
 NAME = "omnivoice-exact"

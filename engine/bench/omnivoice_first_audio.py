@@ -17,15 +17,15 @@ import numpy as np
 from engine.bench import bundled, masked
 from engine.bench.masked_quality import judged
 from engine.bench.report import Report
-from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.timing import interval, running_order
 from engine.measure.verdicts import ORIGINAL
 from engine.models.base import Synthesis, Voice, whole
 from engine.models.catalogue import harvard_sentences
-from engine.models.masked import MaskedSpeech
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.models.families.masked import MaskedSpeech
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import blockwise, sentencewise
 
 NAME = "omnivoice-first-audio"

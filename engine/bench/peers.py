@@ -4,8 +4,9 @@ The official package (see ``engine.bench.official``) is installed into an enviro
 run there in one process. Timed is the whole sampling of a sentence: everything before the first step, all steps, and no
 vocoder. The AdaLN tables, which the application keeps from one sentence to the next, are made anew every time.
 
-On processors with AMX, ours computes wide float32 products from whole numbers (:mod:`engine.models.split_products`);
-the column "products" says so. ``--plain-products`` measures beside it, in the same rounds, ours without that.
+On processors with AMX, ours computes wide float32 products from whole numbers
+(:mod:`engine.models.kernels.split_products`); the column "products" says so. ``--plain-products`` measures beside it,
+in the same rounds, ours without that.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, interval, paired_ratio
-from engine.models import split_products
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from engine.models.f5.dit import Conditioning, DiT
-from engine.models.flow_graphs import GraphedEvaluator
-from engine.models.graphs import Shelf
+from engine.models.kernels import split_products
+from engine.models.kernels.flow_graphs import GraphedEvaluator
+from engine.models.kernels.graphs import Shelf
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity
 

@@ -16,16 +16,16 @@ import numpy as np
 from engine.bench import bundled
 from engine.bench.report import Report
 from engine.errors import PlainError
-from engine.knobs import Values
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, paired_ratio
 from engine.measure.verdicts import Verdict, Way, verdicts
 from engine.models.base import SpeechModel, Utterance, whole
 from engine.models.catalogue import entry, harvard_sentences, voices
-from engine.models.vocos import Vocos
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.models.networks.vocos import Vocos
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, error_curve, first_block, guidance_interval
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.record import CalibrationRecord

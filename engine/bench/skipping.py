@@ -14,12 +14,12 @@ from torch import Tensor
 from engine.bench import bundled
 from engine.bench.report import Report
 from engine.errors import PlainError
-from engine.knobs import defaults
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
-from engine.observers import SilentObserver
 from engine.sampling.flow import integrate
 from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.subject import Subject

@@ -14,12 +14,12 @@ from engine.bench import language as common
 from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, loaded, paced
 from engine.bench.report import Report
 from engine.errors import PlainError
-from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY
 from engine.models.base import StudentWeights
-from engine.models.language import LanguageSpeech
-from engine.setting import Engaged, Setting
+from engine.models.families.language import LanguageSpeech
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import spade
 
 NAME = "spade"

@@ -18,18 +18,18 @@ from engine.bench import language as common
 from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, judged, loaded, paced
 from engine.bench.report import Report
 from engine.errors import PlainError
-from engine.knobs import Values
 from engine.measure.machine import describe
 from engine.measure.timing import Interval
 from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict
 from engine.models.base import DraftWeights, Voice
 from engine.models.catalogue import harvard_sentences
-from engine.models.language import LanguageSpeech
+from engine.models.families.language import LanguageSpeech
 from engine.sampling.autoregressive import decode
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.speculative import speculate
 from engine.sampling.tokens import Greedy, Uniforms
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import speculative
 from engine.techniques.language_engagement import DRAFT_BY_STUDENT
 from engine.techniques.speculative.planner import predicted_speed_up

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import models
-from engine.commands.engagement import DITREDUCIO, engaged
+from engine.commands.technique_args import DITREDUCIO, engaged
+from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
-from engine.knobs import Choice, Knob, Number, Switch, checked
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Voice
-from engine.profile import Profile
-from engine.setting import Setting
+from engine.setting.knobs import Choice, Knob, Number, Switch, checked
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting
 from engine.techniques import TECHNIQUES
-from engine.terminal import Terminal
 
 if TYPE_CHECKING:
     from engine.training.session import Milestone

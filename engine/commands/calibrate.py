@@ -10,23 +10,23 @@ from pathlib import Path
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.engagement import DITREDUCIO, with_weights
+from engine.commands.make_take import taken
 from engine.commands.output import writable, write_json
 from engine.commands.result import Result
-from engine.commands.taking import taken
+from engine.commands.technique_args import DITREDUCIO, with_weights
+from engine.commands.terminal import Terminal
 from engine.errors import SettingError
-from engine.knobs import Values, checked
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.models import catalogue
 from engine.models.base import FlowModel, Utterance, flow_model, whole
-from engine.profile import Evidence, Profile
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values, checked
+from engine.setting.profile import Evidence, Profile
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import Action
 from engine.techniques.flow_engagement import engage
-from engine.terminal import Terminal
 
 NAME = "calibrate"
 SUMMARY = "Calibrate DiTReducio on one sentence or several and write what came out, with evidence."

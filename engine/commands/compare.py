@@ -11,19 +11,19 @@ from statistics import median
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
+from engine.commands.comparison_sides import Side, prepare, sides_of
 from engine.commands.figures import beside_line, figures, heard_line, parts_line
 from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
-from engine.commands.sides import Side, prepare, sides_of
+from engine.commands.terminal import Terminal
 from engine.errors import PlainError, SettingError
-from engine.measure.against import held_against
+from engine.measure.baseline_metrics import held_against
 from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.machine import describe
 from engine.measure.metrics import metric
 from engine.measure.timing import Comparison, Interval, interval, paired_ratio
 from engine.models.base import SpeechModel, Synthesis, Voice, whole
-from engine.take import Metrics
-from engine.terminal import Terminal
+from engine.setting.take import Metrics
 
 NAME = "compare"
 SUMMARY = "Synthesise under two settings in turn; print speed and fidelity, write both."
@@ -35,7 +35,7 @@ EPILOGUE = (
 )
 SIDES = ("A", "B")
 BESIDE = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
-"""Those of :class:`engine.take.Metrics` that are measured of B beside A."""
+"""Those of :class:`engine.setting.take.Metrics` that are measured of B beside A."""
 SPREAD = ("real_time_factor", "first_audio_seconds", "seconds")
 """Figures of each side that have an interval of their own."""
 RUNS_PER_REPEAT = 3

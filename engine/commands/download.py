@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.errors import Cancelled, PlainError, SettingError
 from engine.models import catalogue
-from engine.models.downloads import Extent, download, extent
-from engine.models.licences import LICENCES
-from engine.models.releases import RELEASES, Release
-from engine.terminal import Terminal
+from engine.models.files.downloads import Extent, download, extent
+from engine.models.files.licences import LICENCES
+from engine.models.files.releases import RELEASES, Release
 
 NAME = "download"
 SUMMARY = "Fetch an official checkpoint and its vocoder, after showing their licences."

@@ -6,9 +6,9 @@ import argparse
 
 from engine.commands.output import place_for_folder
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.export.targets import TARGETS
-from engine.profile import Profile
-from engine.terminal import Terminal
+from engine.setting.profile import Profile
 
 NAME = "export"
 SUMMARY = "Write a profile for the official f5-tts package, or its CFG-free weights."

@@ -7,10 +7,10 @@ import argparse
 from engine.commands import arguments
 from engine.commands.output import place_for_folder
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.commands.train_language import DEFAULT_MODEL
-from engine.knobs import Knob, Values
+from engine.setting.knobs import Knob, Values
 from engine.techniques import speculative
-from engine.terminal import Terminal
 
 NAME = "export-model"
 SUMMARY = "Write a student or a draft of a speech language model as a checkpoint that others load."

@@ -6,9 +6,9 @@ import argparse
 
 from engine.commands.output import writable, write_json
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.errors import ProfileError
-from engine.profile import Profile
-from engine.terminal import Terminal
+from engine.setting.profile import Profile
 
 NAME = "export-table"
 SUMMARY = "Write a profile's strategy table in the official form."

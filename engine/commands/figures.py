@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 from engine.measure.signal import of_its_own
 from engine.models.base import Synthesis
-from engine.take import Metrics
+from engine.setting.take import Metrics
 
 OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
-"""Those of :class:`engine.take.Metrics` that need no baseline."""
+"""Those of :class:`engine.setting.take.Metrics` that need no baseline."""
 
 
 def figures(synthesis: Synthesis) -> dict[str, float | None]:

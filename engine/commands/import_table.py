@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from engine.commands import arguments
-from engine.commands.engagement import with_table
 from engine.commands.output import writable
 from engine.commands.result import Result
-from engine.profile import Profile
+from engine.commands.technique_args import with_table
+from engine.commands.terminal import Terminal
+from engine.setting.profile import Profile
 from engine.techniques import ditreducio
-from engine.terminal import Terminal
 
 NAME = "import-table"
 SUMMARY = "Make a profile of an official strategy table, which itself does not say what it belongs to."

@@ -7,13 +7,13 @@ import argparse
 from engine.bench.report import table
 from engine.commands import arguments
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.commands.train_language import DEFAULT_MODEL
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, StepReport, Utterance
-from engine.setting import Setting
+from engine.setting.setting import Setting
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, MEASURES, ImportanceRecord, read_record
-from engine.terminal import Terminal
 
 NAME = "measure-layers"
 SUMMARY = "Measure how much each layer of a speech language model matters."
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     model = arguments.load(options, terminal, options.model, options.variant)
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
-    from engine.models.language_weights import own_place, places_of
+    from engine.models.files.language_weights import own_place, places_of
     from engine.techniques.spade.measuring import measure_layers
 
     sentences = catalogue.harvard_sentences()[: options.sentences]

@@ -6,12 +6,12 @@ import argparse
 
 from engine.bench.report import table
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
-from engine.models.releases import RELEASES
+from engine.models.files.releases import RELEASES
 from engine.techniques import TECHNIQUES
-from engine.terminal import Terminal
 
 NAME = "models"
 SUMMARY = "List models, voices and techniques, with licences."

@@ -9,15 +9,15 @@ from pathlib import Path
 from engine import files
 from engine.bench.report import table
 from engine.commands import arguments
-from engine.commands.engagement import with_table, with_weights
 from engine.commands.output import writable
 from engine.commands.result import Result
+from engine.commands.technique_args import with_table, with_weights
+from engine.commands.terminal import Terminal
 from engine.errors import PlainError, SettingError
 from engine.measure.roofline import published
 from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from engine.models.base import Utterance
-from engine.profile import Profile
-from engine.terminal import Terminal
+from engine.setting.profile import Profile
 
 NAME = "roofline"
 SUMMARY = "Measure what each component of a model takes, against the least that this machine needs for it."

@@ -6,20 +6,20 @@ import argparse
 from dataclasses import replace
 
 from engine.commands import arguments
-from engine.commands.engagement import DITREDUCIO, engaged, with_table, with_weights
 from engine.commands.figures import figures, heard_line
+from engine.commands.make_take import taken
 from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
-from engine.commands.taking import taken
+from engine.commands.technique_args import DITREDUCIO, engaged, with_table, with_weights
+from engine.commands.terminal import Terminal
 from engine.errors import SettingError
 from engine.measure.machine import describe
 from engine.models.base import SpeechModel, whole
-from engine.profile import Evidence, Profile
-from engine.setting import Setting
-from engine.take import Measurements
+from engine.setting.profile import Evidence, Profile
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements
 from engine.techniques import ditreducio, guidance_free
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.terminal import Terminal
 
 NAME = "speak"
 SUMMARY = "Synthesise a text under a profile or a setting."

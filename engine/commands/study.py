@@ -12,11 +12,11 @@ from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.errors import Cancelled, StudyError
 from engine.measure.evaluation.judges import judge_named
 from engine.studies import definition
 from engine.studies.study import results_folder
-from engine.terminal import Terminal
 
 if TYPE_CHECKING:
     from engine.studies.results import Results, SettingResult

@@ -12,7 +12,7 @@ from functools import partial
 
 from engine.commands import train_bundled, train_guidance_free, train_language
 from engine.commands.result import Result
-from engine.terminal import Terminal
+from engine.commands.terminal import Terminal
 
 NAME = "train"
 SUMMARY = "Train weights that a technique needs (CFG-free ones, drafts, students), or a bundled model."

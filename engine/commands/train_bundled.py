@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.terminal import Terminal
+from engine.commands.terminal import Terminal
 
 SUMMARIES = {
     "vocos-mini": "Make the bundled vocoder from flite's speech.",
@@ -19,7 +19,7 @@ SUMMARIES = {
     "codec-mini": "Make the codec of the bundled masked-diffusion model from flite's speech.",
     "omni-mini": "Make the bundled masked-diffusion model from flite's speech, through a codec-mini.",
 }
-"""By the names of :data:`engine.training.bundled_training.RECIPES`, which imports torch."""
+"""By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
 THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini")
 
 
@@ -48,7 +48,7 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     """Make it, and say where it lies."""
-    from engine.training.bundled_training import BundledTraining, train_bundled
+    from engine.training.recipes.bundled_training import BundledTraining, train_bundled
 
     job = BundledTraining(
         recipe=options.recipe,

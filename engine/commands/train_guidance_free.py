@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.terminal import Terminal
+from engine.commands.terminal import Terminal
 
 METHODS = ("model-guidance", "distillation")
 

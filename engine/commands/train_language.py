@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from engine.commands import arguments
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.techniques.spade import parsed_layers
-from engine.terminal import Terminal
 
 if TYPE_CHECKING:
     from engine.training.draft import DraftOptions

@@ -8,18 +8,18 @@ from itertools import product
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.engagement import read, with_table
 from engine.commands.result import Result
+from engine.commands.technique_args import read, with_table
+from engine.commands.terminal import Terminal
 from engine.errors import ProfileError
 from engine.measure.machine import describe
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Utterance, Voice, flow_model
-from engine.profile import Profile
-from engine.setting import Setting
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
-from engine.terminal import Terminal
 
 NAME = "transfer"
 SUMMARY = "Measure how well a strategy table serves sentences and voices that it was not calibrated on."

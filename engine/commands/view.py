@@ -10,14 +10,14 @@ from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
+from engine.commands.terminal import Terminal
 from engine.errors import PlainError
-from engine.explore import VIEWS
-from engine.explore.figure import Bars, Figure, HeatMap, Panel
-from engine.knobs import Values
 from engine.models.base import Utterance
-from engine.setting import Engaged
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged
 from engine.techniques import ditreducio
-from engine.terminal import Terminal
+from engine.views import VIEWS
+from engine.views.figure import Bars, Figure, HeatMap, Panel
 
 NAME = "view"
 SUMMARY = "Compute a view: a question about a model, answered by real runs as a figure."
@@ -57,8 +57,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         Utterance(arguments.text(options), arguments.voice(options, model_id)),
     )
     model = arguments.load(options, terminal, model_id, options.variant)
-    from engine.explore.computing import compute_view
-    from engine.explore.view import Task
+    from engine.views.computing import compute_view
+    from engine.views.view import Task
 
     knobs = Values(arguments.given(options, view.knobs(model.info.layers)))
     calibrating = Values(arguments.given(options, ditreducio.TECHNIQUE.knobs))

@@ -12,10 +12,10 @@ from engine.export.delivery import deliver
 from engine.export.targets import F5_TTS, target, why_not
 from engine.export.weights import GuidanceFreeWeights
 from engine.models.catalogue import entry
-from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from engine.models.weight_sets import cfg_free_weight
-from engine.profile import Profile
+from engine.models.files.checkpoints import fingerprint
+from engine.models.files.weight_sets import cfg_free_weight
+from engine.setting.profile import Profile
 
 
 class Follower(Protocol):

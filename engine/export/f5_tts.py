@@ -10,11 +10,11 @@ from torch import Tensor
 
 from engine.export import paretone_profile
 from engine.export.weights import GuidanceFreeWeights
-from engine.knobs import Values
 from engine.models.f5.checkpoint import F5Checkpoint
-from engine.models.weight_sets import cfg_free_weight
-from engine.profile import Profile
+from engine.models.files.weight_sets import cfg_free_weight
 from engine.sampling.flow import sampling_grid
+from engine.setting.knobs import Values
+from engine.setting.profile import Profile
 from engine.techniques import reshaped
 
 PROBES_PER_TENSOR = 2

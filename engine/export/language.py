@@ -21,18 +21,18 @@ from engine import __version__
 from engine.errors import CheckpointError, SettingError
 from engine.export.delivery import deliver
 from engine.export.exporting import Follower
-from engine.knobs import NO_VALUES, Values
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.catalogue import CatalogueEntry, entry
-from engine.models.checkpoints import fingerprint, read_weights
 from engine.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from engine.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
 from engine.models.cosyvoice2.training_layout import with_text_head
-from engine.models.language_weights import find_language_weights, places
-from engine.models.lm_mini.checkpoint import DURATIONS, TOKENIZER
-from engine.models.lm_mini.layout import LAYOUT_FILE
-from engine.models.shards import Shards
-from engine.setting import Engaged
+from engine.models.files.checkpoints import fingerprint, read_weights
+from engine.models.files.language_weights import find_language_weights, places
+from engine.models.files.shards import Shards
+from engine.models.minis.lm_mini.checkpoint import DURATIONS, TOKENIZER
+from engine.models.minis.lm_mini.layout import LAYOUT_FILE
+from engine.setting.knobs import NO_VALUES, Values
+from engine.setting.setting import Engaged
 from engine.techniques import knobs_of, spade, speculative
 from engine.techniques.spade.pruning import pruned, require_layers
 

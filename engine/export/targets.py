@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.errors import SettingError
 from engine.models.catalogue import entry
-from engine.profile import Profile
+from engine.setting.profile import Profile
 from engine.techniques import ditreducio, guidance_free, steps, technique
 
 TRANSLATED = (ditreducio.TECHNIQUE.name, guidance_free.NAME, steps.TECHNIQUE.name)

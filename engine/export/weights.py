@@ -18,11 +18,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine.errors import CheckpointError, ProfileError
-from engine.models.checkpoints import check_shapes, fingerprint, read_checkpoint
 from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
 from engine.models.f5.phones import DURATIONS, VOCABULARY
-from engine.models.weight_sets import folders
-from engine.profile import Profile
+from engine.models.files.checkpoints import check_shapes, fingerprint, read_checkpoint
+from engine.models.files.weight_sets import folders
+from engine.setting.profile import Profile
 
 REQUIRED = ("weight", "equivalent_guidance", "method", "base", "steps")
 

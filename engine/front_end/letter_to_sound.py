@@ -3,8 +3,8 @@
 A joint n-gram model in the manner of Bisani and Ney, "Joint-sequence models for grapheme-to-phoneme conversion" (Speech
 Communication 50, 2008): every letter together with the zero to two phones that it stands for is one unit, a word is a
 sequence of units, and an interpolated Kneser-Ney n-gram says how likely that sequence is. A beam search finds the best
-sequence that spells the word. :mod:`engine.training.letter_to_sound` makes the model from the CMU dictionary and
-says how good it is: 7.2 % wrong phones on held-out words.
+sequence that spells the word. :mod:`engine.training.recipes.letter_to_sound` makes the model from the CMU dictionary
+and says how good it is: 7.2 % wrong phones on held-out words.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LetterToSound:
 
     @classmethod
     def load(cls, path: Path) -> LetterToSound:
-        """Read a model that :mod:`engine.training.letter_to_sound` wrote. Raises :class:`CheckpointError`."""
+        """Read a model that :mod:`engine.training.recipes.letter_to_sound` wrote. Raises :class:`CheckpointError`."""
         try:
             with np.load(path, allow_pickle=False) as stored:
                 units = {}
@@ -72,7 +72,7 @@ class LetterToSound:
         except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
             raise CheckpointError(
                 f"The letter-to-sound model {path} cannot be read ({error}); install Paretone again, or make it with "
-                "python -m engine.training.letter_to_sound."
+                "python -m engine.training.recipes.letter_to_sound."
             ) from error
 
     def log_probability(self, history: int, unit: int) -> float:

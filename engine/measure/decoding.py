@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.measure.proportions import wilson_interval
-from engine.take import DecodingTrace
+from engine.setting.take import DecodingTrace
 from engine.techniques.speculative.planner import predicted_speed_up
 
 WINDOW = 12
@@ -23,7 +23,7 @@ class SpokenToken:
     """When it is heard, from the beginning of the audio."""
     id: int
     fate: str
-    """One of the fates in :mod:`engine.take`."""
+    """One of the fates in :mod:`engine.setting.take`."""
     cycle: int
     rejected: tuple[int, ...] = ()
     """Drafts that were discarded at this place: the first was refused, the others stood behind it."""

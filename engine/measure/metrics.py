@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from engine.errors import SettingError
 from engine.measure.estimates import Statistic
-from engine.take import Measurements, Metrics
+from engine.setting.take import Measurements, Metrics
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 

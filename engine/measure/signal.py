@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.measure.loudness import integrated_loudness, true_peak
-from engine.take import Metrics
+from engine.setting.take import Metrics
 
 FULL_SCALE = 1.0 - 2.0**-15
 """The largest value of 16-bit audio: what is as large or larger is cut off when it is played or written as such."""

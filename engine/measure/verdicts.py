@@ -16,11 +16,11 @@ from engine.audio.mel import MelFrontEnd
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.models.base import SpeechModel, Synthesis, Voice, whole
 from engine.models.f5.config import SAMPLE_RATE
-from engine.models.vocos import Vocos
-from engine.observers import SilentObserver
-from engine.setting import Setting
+from engine.models.networks.vocos import Vocos
+from engine.session.observers import SilentObserver
+from engine.setting.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.training.corpora import speak
+from engine.training.recipes.corpora import speak
 
 ORIGINAL = "original speech"
 VOCODER_ONLY = "vocoder only"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from engine.errors import SettingError
-from engine.knobs import Knob
-from engine.setting import Setting
-from engine.take import Measurements, Trace
+from engine.setting.knobs import Knob
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements, Trace
 
 if TYPE_CHECKING:
     from engine.techniques.ditreducio.record import Trial

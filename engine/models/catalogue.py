@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import SettingError
-from engine.knobs import NO_VALUES, Knob, Values
 from engine.models.base import Voice
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
-from engine.models.licences import APACHE, NON_COMMERCIAL
+from engine.models.files.licences import APACHE, NON_COMMERCIAL
 from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
-from engine.models.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
-from engine.models.lm_mini.voices import no_mean_mel
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from engine.models.megatts3.config import ENCODER, LATENTS, no_latents
 from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
-from engine.models.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
+from engine.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
+from engine.models.minis.lm_mini.voices import no_mean_mel
+from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from engine.paths import data_folder, resource
+from engine.setting.knobs import NO_VALUES, Knob, Values
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from engine.models.base import SpeechModel
 from engine.models.catalogue import entry
 from engine.models.cosyvoice2.loading import load_cosyvoice2
 from engine.models.f5.loading import load_f5
-from engine.models.flow import FlowSpeech
-from engine.models.language import LanguageSpeech
+from engine.models.families.flow import FlowSpeech
+from engine.models.families.language import LanguageSpeech
+from engine.models.families.masked import MaskedSpeech
 from engine.models.llasa.loading import load_llasa
-from engine.models.lm_mini.loading import load_lm_mini
-from engine.models.masked import MaskedSpeech
+from engine.models.load_request import Order
 from engine.models.megatts3.loading import load_megatts3
-from engine.models.omni_mini.loading import load_omni_mini
+from engine.models.minis.lm_mini.loading import load_lm_mini
+from engine.models.minis.omni_mini.loading import load_omni_mini
 from engine.models.omnivoice.loading import load_omnivoice
-from engine.models.order import Order
 from engine.techniques import compilation
 
 LOADERS: Mapping[str, Callable[[Order], FlowSpeech | LanguageSpeech | MaskedSpeech]] = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
 from engine.sampling.cache import KeyValueCache
 from engine.sampling.tokens import TokenSampler, draw
 

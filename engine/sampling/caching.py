@@ -39,7 +39,7 @@ class Evaluated(Protocol):
 
 
 class Layered(Protocol):
-    """A backbone, layer by layer; see :class:`engine.models.diffusion.DiffusionTransformer`."""
+    """A backbone, layer by layer; see :class:`engine.models.networks.diffusion.DiffusionTransformer`."""
 
     layers: int
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Number, Switch
 from engine.sampling.options import STEPS
+from engine.setting.knobs import Number, Switch
 
 MASKED_STEPS = replace(
     STEPS,
@@ -83,4 +83,4 @@ DEMASKING_OPTIONS = (
     CLASS_TEMPERATURE,
     BY_SENTENCE,
 )
-"""Those that :class:`engine.models.masked.MaskedSpeech` itself reads; every masked model has them."""
+"""Those that :class:`engine.models.families.masked.MaskedSpeech` itself reads; every masked model has them."""

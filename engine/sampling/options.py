@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Number, Switch
 from engine.sampling.schedules import SPACINGS
+from engine.setting.knobs import Choice, Number, Switch
 
 STEPS = Number(
     "steps",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, mask_stops, places
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.tokens import TokenSampler, draw

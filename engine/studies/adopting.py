@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.errors import PlainError, StudyError
 from engine.models import catalogue
-from engine.models.language_weights import own_place, places
+from engine.models.files.language_weights import own_place, places
 from engine.studies.layers import importance
 from engine.studies.store import Store
 from engine.studies.study import Study

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from engine import failures
 from engine.errors import StudyError
 from engine.models.base import Observer, SpeechModel
-from engine.observers import SilentObserver
+from engine.session.observers import SilentObserver
 from engine.studies.extras import NO_CLUSTER
 from engine.studies.running import Lost
 from engine.studies.tasks import Equipment, Outcome, Task
@@ -26,7 +26,7 @@ from engine.studies.tasks import Equipment, Outcome, Task
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from engine.studies.performing import Performer
+    from engine.studies.execution import Performer
 
 LOCAL = "local"
 """The address of a cluster of this machine alone, made for the study."""
@@ -58,7 +58,7 @@ class Worker:
         import ray
 
         from engine.models import load_model
-        from engine.studies.performing import Performer
+        from engine.studies.execution import Performer
 
         try:
             self._performer = Performer(self._equipment, self._load or load_model)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from engine.setting import Setting
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements
 from engine.studies.store import Store
 from engine.studies.study import Study
-from engine.take import Measurements
 
 
 def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
-from engine.setting import Setting
+from engine.setting.setting import Setting
 from engine.studies.store import Store
 from engine.studies.study import Study
 from engine.techniques.spade import NAME, NONE

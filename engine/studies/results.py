@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.measure.estimates import Estimate, estimates
 from engine.measure.metrics import METRICS, Metric, metric
-from engine.setting import Setting
+from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
 from engine.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
 from engine.studies.study import BASELINE, Cell

@@ -14,8 +14,9 @@ from typing import Protocol
 
 from engine import locks
 from engine.errors import SettingError, StudyError
-from engine.measure.against import held_against
+from engine.measure.baseline_metrics import held_against
 from engine.models.base import Observer, ProgressObserver, SpeechModel
+from engine.setting.take import Metrics
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
 from engine.studies.store import Store, StoredTake
@@ -34,7 +35,6 @@ from engine.studies.tasks import (
     take_id,
 )
 from engine.studies.wording import described
-from engine.take import Metrics
 
 FINISHED, PAUSED = "finished", "paused"
 
@@ -108,7 +108,7 @@ class Alone:
 
     def begin(self, equipment: Equipment, observer: Observer) -> str:
         # Imported here: only whoever runs a study needs torch.
-        from engine.studies.performing import Performer
+        from engine.studies.execution import Performer
 
         self._performer = Performer(equipment, self._load, self._model)
         return self._performer.equip(observer).info.fingerprint

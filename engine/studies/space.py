@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.errors import SettingError, StudyError
-from engine.knobs import Knob, Number
 from engine.measure.metrics import metric
 from engine.models.catalogue import CatalogueEntry
+from engine.setting.knobs import Knob, Number
 from engine.studies.reading import Fields
 from engine.techniques import technique
 

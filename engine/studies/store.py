@@ -21,10 +21,10 @@ from engine import files
 from engine.database import AUDIO, Database, json_text, setting_of
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
-from engine.setting import Setting
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements, Metrics
 from engine.studies.study import Candidate, Cell, Study
 from engine.studies.tasks import Made, Prepared, Referred
-from engine.take import Measurements, Metrics
 from engine.techniques.ditreducio.table import StrategyTable
 
 DATABASE = "study.sqlite"

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine.knobs import Values, checked
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values, checked
+from engine.setting.setting import Engaged, Setting
 from engine.studies.space import Axis, Search
 from engine.techniques import ditreducio, technique
 

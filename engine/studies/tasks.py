@@ -8,9 +8,9 @@ from dataclasses import astuple, dataclass, field
 
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Utterance
-from engine.setting import Setting
+from engine.setting.setting import Setting
+from engine.setting.take import Take
 from engine.studies.study import Cell, Spoken
-from engine.take import Take
 from engine.techniques.ditreducio.table import StrategyTable
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Knob
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import Metric, metric
 from engine.models import catalogue
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Choice, Knob
+from engine.setting.setting import Engaged, Setting
 from engine.studies.results import VERDICTS, Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
-from engine.knobs import Knob, Values, checked
-from engine.setting import Difference, Engaged, Setting
+from engine.setting.knobs import Knob, Values, checked
+from engine.setting.setting import Difference, Engaged, Setting
 from engine.techniques import (
     blockwise,
     compilation,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.knobs import Knob, Values
-from engine.setting import Setting
+from engine.setting.knobs import Knob, Values
+from engine.setting.setting import Setting
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Blockwise streaming of masked models: the canvas is filled in block by block from its beginning, and heard so.
 
 The canvas passes the network at every step, with everything behind the block still masked; only frames of the block may
-be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later
-ones take as many as the audio that is already there leaves time for, so that playback never has to wait; one that turns
-out too slow is cut short while it runs (:mod:`engine.models.pacing`). A machine on which not even the fewest steps fit
+be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later ones take
+as many as the audio that is already there leaves time for, so that playback never has to wait; one that turns out too
+slow is cut short while it runs (:mod:`engine.models.families.pacing`). A machine on which not even the fewest steps fit
 lets playback pause, and the take says so.
 
 What a seed fixes: how long the canvas is, where its blocks begin, all random numbers, and what the first block says;
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.knobs import Number, Switch, Values
+from engine.setting.knobs import Number, Switch, Values
 from engine.techniques.base import Paper, Technique, ordinal
 
 NAME = "blockwise"

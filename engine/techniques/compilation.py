@@ -1,5 +1,5 @@
 """``torch.compile``: evaluations are translated into fewer, larger kernels before they run. See
-:mod:`engine.models.compiled`.
+:mod:`engine.models.kernels.compiled`.
 
 Measured on f5-mini (491 frames, two branches, one thread of a Xeon with AMX, paired CPU time of evaluations): compiling
 took five minutes and gave 1.06 times the speed (95 % interval 1.02 to 1.09) of the packed products that run otherwise;
@@ -16,9 +16,9 @@ knows, and what lies between them is cut into pieces. With float32 weights, whic
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Values
 from engine.models.base import LANGUAGE
-from engine.setting import Setting
+from engine.setting.knobs import Choice, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
 from engine.techniques.graphs import computes_in_part
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from engine.errors import PlainError
 from engine.models.base import LANGUAGE, MASKED, ModelInfo
-from engine.setting import Setting
+from engine.setting.setting import Setting
 from engine.techniques import flow_engagement, language_engagement, masked_engagement
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.flow_engagement import Engagement

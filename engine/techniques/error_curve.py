@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from engine.knobs import Number, Values
-from engine.setting import Setting
+from engine.setting.knobs import Number, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
 from engine.techniques.ditreducio.table import Action
 

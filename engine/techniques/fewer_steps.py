@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Values
 from engine.sampling.masked_options import MASKED_STEPS, SHIFT
+from engine.setting.knobs import Values
 from engine.techniques.base import Paper, Technique
 
 NAME = "fewer_steps"

@@ -6,8 +6,8 @@ Decided while it runs, sentence by sentence, with nothing to prepare. Sources an
 
 from __future__ import annotations
 
-from engine.knobs import Number, Values
-from engine.setting import Setting
+from engine.setting.knobs import Number, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
 
 NAME = "first_block"

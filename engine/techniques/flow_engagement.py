@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError, SettingError
-from engine.knobs import Values, checked
 from engine.models.base import FLOW, ModelInfo, OperationCounts, WeightSet
 from engine.sampling.guidance import needed_branches
-from engine.setting import Setting
+from engine.setting.knobs import Values, checked
+from engine.setting.setting import Setting
 from engine.techniques import (
     ditreducio,
     error_curve,

@@ -7,7 +7,7 @@ calibrated for the one way or for the other. What it does and how it differs fro
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Effect
+from engine.setting.knobs import Choice, Effect
 
 TEMPORAL_VARIANTS = ("reuse", "forecast")
 """What temporal skipping takes a module's output to be: what it was at the last computed step (the paper), or that

@@ -7,8 +7,8 @@ reference the last time. Nobody has published this for masked speech models: an 
 
 from __future__ import annotations
 
-from engine.knobs import Number, Values
-from engine.setting import Setting
+from engine.setting.knobs import Number, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique, ordinal
 
 NAME = "frozen_prefix"

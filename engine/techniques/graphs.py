@@ -1,7 +1,7 @@
 """CUDA graphs: a forward's kernels are recorded once for each shape and launched all at once from then on.
 
 What is computed stays the same; what is saved is launching kernels one by one, which small batches on fast cards wait
-for most of the time (:mod:`engine.measure.roofline` shows how much). See :mod:`engine.models.graphs`.
+for most of the time (:mod:`engine.measure.roofline` shows how much). See :mod:`engine.models.kernels.graphs`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.errors import SettingError
-from engine.knobs import Number, Values
 from engine.models.base import ModelInfo
-from engine.setting import Setting
+from engine.setting.knobs import Number, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
 
 NAME = "graphs"

@@ -7,9 +7,9 @@ weight w stands for guidance of strength g = w / (1 − w), as the official code
 from __future__ import annotations
 
 from engine.errors import SettingError
-from engine.knobs import Effect, Number, Values
 from engine.models.base import ModelInfo, WeightSet
-from engine.setting import Engaged
+from engine.setting.knobs import Effect, Number, Values
+from engine.setting.setting import Engaged
 from engine.techniques.base import Paper, Technique
 
 NAME = "guidance_free"

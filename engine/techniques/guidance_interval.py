@@ -7,8 +7,8 @@ the plain conditional velocity (of masked models: the conditional scores), with 
 
 from __future__ import annotations
 
-from engine.knobs import Number, Values
-from engine.setting import Setting
+from engine.setting.knobs import Number, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
 
 NAME = "guidance_interval"

@@ -7,8 +7,8 @@ experiment.
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Number, Values
-from engine.setting import Setting
+from engine.setting.knobs import Choice, Number, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique, ordinal
 
 NAME = "guidance_stride"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.errors import SettingError
-from engine.knobs import Values, checked
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values, checked
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import in_force, knobs_of, remarks, require_family, spade, speculative
 from engine.techniques.launching import PLAIN, Launching, launching
 from engine.techniques.spade import NONE, PARTLY, parsed_layers

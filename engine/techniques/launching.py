@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.models.base import ModelInfo
-from engine.setting import Setting
+from engine.setting.setting import Setting
 from engine.techniques import compilation, graphs, knobs_of
 from engine.techniques.graphs import Graphing, require_offered
 

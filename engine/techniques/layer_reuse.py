@@ -8,9 +8,9 @@ from the last step that computed them all. Nobody has published this for masked 
 from __future__ import annotations
 
 from engine.errors import SettingError
-from engine.knobs import Number, Values
 from engine.models.base import ModelInfo
-from engine.setting import Setting
+from engine.setting.knobs import Number, Values
+from engine.setting.setting import Setting
 from engine.techniques import frozen_prefix
 from engine.techniques.base import Paper, Technique, ordinal
 

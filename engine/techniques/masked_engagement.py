@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.knobs import Values, checked
 from engine.models.base import ModelInfo
-from engine.setting import Setting
+from engine.setting.knobs import Values, checked
+from engine.setting.setting import Setting
 from engine.techniques import (
     blockwise,
     frozen_prefix,

@@ -1,10 +1,10 @@
-"""Precision: attention and feed-forward modules compute in fewer bits. See :mod:`engine.models.precision`."""
+"""Precision: attention and feed-forward modules compute in fewer bits. See :mod:`engine.models.kernels.precision`."""
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Values, checked
 from engine.models.base import ModelInfo
-from engine.setting import Setting
+from engine.setting.knobs import Choice, Values, checked
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
 
 NAME = "precision"

@@ -6,7 +6,7 @@ What is lost is only what a model makes of sentences that it sees together.
 
 from __future__ import annotations
 
-from engine.knobs import Values
+from engine.setting.knobs import Values
 from engine.techniques.base import Paper, Technique
 
 NAME = "sentencewise"

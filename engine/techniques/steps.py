@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Values
 from engine.sampling.options import SPACING, STEPS, SWAY
 from engine.sampling.schedules import EPSS, effective_spacing
+from engine.setting.knobs import Values
 from engine.techniques.base import Paper, Technique
 
 

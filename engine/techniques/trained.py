@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import SettingError
-from engine.knobs import Values, checked
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
-from engine.setting import Engaged
+from engine.setting.knobs import Values, checked
+from engine.setting.setting import Engaged
 from engine.techniques import guidance_free, language_engagement, spade, speculative, technique
 
 Trained = WeightSet | DraftWeights | StudentWeights

@@ -8,7 +8,7 @@
     paretone train lm-mini --minutes 50 --work runs/lm-mini --codec runs/speech-tokenizer/export
     paretone train codec-mini --minutes 9 --work runs/codec-mini
     paretone train omni-mini --minutes 32 --work runs/omni-mini --codec runs/codec-mini/export
-    python -m engine.training.judging --models FOLDER
+    python -m engine.training.recipes.judging --models FOLDER
     python -m engine.training --manifest runs/manifest/flite.csv --corpus runs/corpus
 
 The last one writes the corpus as a manifest for what is trained from recordings, as the CFG-free versions of

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from engine.errors import PlainError
-from engine.training.bundled_training import SENTENCES, flite_corpus
 from engine.training.manifest import write_clips
+from engine.training.recipes.bundled_training import SENTENCES, flite_corpus
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,12 +12,12 @@ from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
 from engine.errors import TextError
 from engine.models.catalogue import CatalogueEntry
-from engine.models.checkpoints import fingerprint
 from engine.models.cosyvoice2.checkpoint import OfficialFolder
 from engine.models.cosyvoice2.features import HEARING_RATE
 from engine.models.cosyvoice2.text import normalised, read_text
 from engine.models.cosyvoice2.training_layout import CosyNames
-from engine.models.training_layout import Row
+from engine.models.families.training_layout import Row
+from engine.models.files.checkpoints import fingerprint
 from engine.sampling.tokens import RepetitionAware
 from engine.training.fine_tuning import Follower
 from engine.training.teacher import OfficialTeacher

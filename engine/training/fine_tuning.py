@@ -17,7 +17,7 @@ from engine import files, locks
 from engine.errors import Cancelled, CheckpointError, TrainingError
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from engine.models.weight_sets import FOLDER, cfg_free_weight
+from engine.models.files.weight_sets import FOLDER, cfg_free_weight
 from engine.paths import data_folder
 from engine.training import features
 from engine.training.guidance_free import GuidanceFree, GuidanceFreeOptions
@@ -127,7 +127,7 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
 
 def _spoken(job: FineTuning, chosen: CatalogueEntry, follower: Follower) -> Path:
     """A manifest of what flite speaks, made now where it is not beside the work folder yet."""
-    from engine.training.bundled_training import CORPUS, flite_corpus  # Imported here: it imports this module.
+    from engine.training.recipes.bundled_training import CORPUS, flite_corpus  # Imported here: it imports this module.
 
     if not chosen.bundled:
         raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.models.f5.dit import DiT
-from engine.models.layers import modulate_items
+from engine.models.networks.layers import modulate_items
 from engine.training.flow_times import drawn_times
 
 

@@ -28,12 +28,9 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import SettingError, TrainingError
-from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.dit import DiT
-from engine.training.batch_queue import BatchQueue
-from engine.training.export import save_official
-from engine.training.f5_mini import LAYER_MATRICES
+from engine.models.files.checkpoints import fingerprint
 from engine.training.features import Example, Examples
 from engine.training.flow_matching import (
     FlowMatchingDraw,
@@ -46,6 +43,9 @@ from engine.training.flow_matching import (
 )
 from engine.training.optimisers import MuonAndAdamW, Rates
 from engine.training.processes import Processes
+from engine.training.recipes.batch_queue import BatchQueue
+from engine.training.recipes.export_f5 import save_official
+from engine.training.recipes.f5_mini import LAYER_MATRICES
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from engine.knobs import NO_VALUES, Values
-from engine.messages import TrainBundledModel, TrainDraft, TrainGuidanceFree, Training, TrainingDone, TrainStudent
+from engine.session.messages import (
+    TrainBundledModel,
+    TrainDraft,
+    TrainGuidanceFree,
+    Training,
+    TrainingDone,
+    TrainStudent,
+)
+from engine.setting.knobs import NO_VALUES, Values
 from engine.techniques import guidance_free, spade, speculative
-from engine.training.bundled_training import BundledTraining, train_bundled
 from engine.training.draft import DraftOptions
 from engine.training.fine_tuning import FineTuning, Follower, fine_tune
 from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
 from engine.training.language_training import LanguageTraining, train_language
+from engine.training.recipes.bundled_training import BundledTraining, train_bundled
 from engine.training.session import Budget
 from engine.training.spade import StudentOptions
 

@@ -17,21 +17,21 @@ from torch import Tensor
 from engine import device as devices
 from engine import files
 from engine.errors import Cancelled, SettingError, TrainingError
-from engine.knobs import Values
 from engine.models import load_model
 from engine.models.base import Utterance
 from engine.models.catalogue import harvard_sentences, voices
-from engine.models.checkpoints import read_weights
-from engine.models.language_weights import DRAFTS, STUDENTS, own_place, places, read_draft
-from engine.setting import Setting
+from engine.models.files.checkpoints import read_weights
+from engine.models.files.language_weights import DRAFTS, STUDENTS, own_place, places, read_draft
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
 from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.pruning import require_layers
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from engine.training.draft import DraftOptions, DraftRecipe
-from engine.training.export import PROMPT
 from engine.training.fine_tuning import SMALL_PARAMETERS, Follower
 from engine.training.optimisers import Rates
-from engine.training.sentences import training_sentences
+from engine.training.recipes.export_f5 import PROMPT
+from engine.training.recipes.sentences import training_sentences
 from engine.training.session import LOG, Budget, Milestone, Pace, Session, check_place
 from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens

@@ -12,13 +12,13 @@ from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
 from engine.errors import TextError
 from engine.models.catalogue import CatalogueEntry
+from engine.models.families.training_layout import HuggingFaceNames, Row
 from engine.models.llasa.checkpoint import TEXTS, LlasaFolder
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.prompt import rendered
 from engine.models.llasa.training_layout import training_row
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
-from engine.models.order import Order
-from engine.models.training_layout import HuggingFaceNames, Row
+from engine.models.load_request import Order
 from engine.paths import data_folder
 from engine.sampling.tokens import Nucleus
 from engine.training.fine_tuning import Follower

@@ -10,11 +10,11 @@ import torch
 from engine.audio.mel import MelFrontEnd
 from engine.models.base import Voice
 from engine.models.catalogue import VOICE_TITLES, CatalogueEntry
-from engine.models.checkpoints import fingerprint, read_weights
 from engine.models.f5.prompts import PromptReader
-from engine.models.lm_mini.checkpoint import LmMiniFolder
-from engine.models.lm_mini.front_end import LmMiniFrontEnd
-from engine.models.training_layout import HuggingFaceNames
+from engine.models.families.training_layout import HuggingFaceNames
+from engine.models.files.checkpoints import fingerprint, read_weights
+from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
+from engine.models.minis.lm_mini.front_end import LmMiniFrontEnd
 from engine.sampling.tokens import Nucleus
 from engine.training.fine_tuning import Follower
 from engine.training.recorded_tokens import record_tokens

@@ -20,7 +20,7 @@ from pathlib import Path
 from engine.errors import TrainingError
 from engine.files import write_atomically
 from engine.front_end.durations import TimedPhone
-from engine.training.corpora import Clip
+from engine.training.recipes.corpora import Clip
 
 REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
@@ -105,8 +105,8 @@ def write_clips(
     path: Path, training: Sequence[Clip], held_out: Sequence[Clip], check: Callable[[], None] = lambda: None
 ) -> None:
     """Write a corpus as a manifest, its recordings beside it as 24-bit FLAC (16 bits would fill its empty bands with
-    noise; see :mod:`engine.training.export`). Recordings that are there already are kept. ``check`` may raise to
-    cancel."""
+    noise; see :mod:`engine.training.recipes.export_f5`). Recordings that are there already are kept. ``check`` may
+    raise to cancel."""
     import soundfile
 
     from engine.models.f5.config import SAMPLE_RATE

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from engine.knobs import Values
 from engine.models.base import Voice
-from engine.models.fused_causal import FusedTransformer
-from engine.models.lm_mini.adapter import SHORTEST, SPARE
-from engine.models.lm_mini.front_end import LmMiniFrontEnd, LmMiniPrompt
-from engine.models.lm_mini.layout import Layout, positions
+from engine.models.kernels.fused_causal import FusedTransformer
+from engine.models.minis.lm_mini.adapter import SHORTEST, SPARE
+from engine.models.minis.lm_mini.front_end import LmMiniFrontEnd, LmMiniPrompt
+from engine.models.minis.lm_mini.layout import Layout, positions
 from engine.sampling.tokens import TokenSampler
+from engine.setting.knobs import Values
 from engine.training.spoken_tokens import SpokenTokens
 from engine.training.token_network import TokenNetwork
 

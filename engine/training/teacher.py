@@ -18,10 +18,10 @@ from engine.errors import CheckpointError, TextError, TrainingError
 from engine.models import load_model
 from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
-from engine.models.language import LanguageSpeech
-from engine.models.training_layout import Row as Sequenced
+from engine.models.families.language import LanguageSpeech
+from engine.models.families.training_layout import Row as Sequenced
 from engine.sampling.tokens import TokenSampler
-from engine.setting import Setting
+from engine.setting.setting import Setting
 from engine.training.fine_tuning import Follower
 from engine.training.manifest import Row, read_manifest, refuse
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate_rows, kept_tokens

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from engine.models.causal import CausalConfig, CausalTransformer
-from engine.models.training_layout import Parts, TensorNames
+from engine.models.families.training_layout import Parts, TensorNames
+from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.techniques.spade.losses import Seen
 from engine.training.spoken_tokens import TokenBatch
 

@@ -15,9 +15,9 @@ from shiboken6 import isValid
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from app.theme import Theme
-from app.window import MainWindow
-from engine.worker import Engine
+from app.shell.theme import Theme
+from app.shell.window import MainWindow
+from engine.session.engine_thread import Engine
 from tests.app.holding import Posts
 from tests.engine import small_speech
 

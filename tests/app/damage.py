@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from engine.library import DATABASE, Library
+from engine.setting.library import DATABASE, Library
 
 
 def spoil(folder: Path, readable: bool) -> None:

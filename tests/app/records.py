@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.knobs import Values, defaults
+from engine.setting.knobs import Values, defaults
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable

@@ -8,12 +8,16 @@ import sys
 import pytest
 
 APPLICATION = (
-    "app.__main__ app.window app.tour app.panels.attention app.panels.listen app.panels.meters app.panels.strategy "
-    "app.panels.threshold app.export.profile_dialog app.panels.lab app.listening.webmushra app.panels.studies "
-    "app.panels.studies_maker app.study_looks"
+    "app.__main__ app.shell.window app.shell.tour app.features.attention.panel app.features.listen.panel "
+    "app.features.meters.panel app.features.strategy.panel app.features.threshold.panel "
+    "app.features.export.profile_dialog app.features.lab.panel app.listening.webmushra app.features.studies.panel "
+    "app.features.studies.maker app.features.studies.study_summary"
 )
-WINDOW = "app.__main__ app.window"
-ENGINE = "engine.worker engine.workshop engine.models.loading engine.profile engine.library engine.cli"
+WINDOW = "app.__main__ app.shell.window"
+ENGINE = (
+    "engine.session.engine_thread engine.session.executor engine.models.loading engine.setting.profile "
+    "engine.setting.library engine.cli"
+)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from app.listening.device import probe
-from app.listening.mixer import NO_FADE, SILENCE, Jump, Mixer
-from app.listening.player import LATENCY_SECONDS, Player
-from app.listening.switching import Mode
+from app.audio.device import probe
+from app.audio.mixer import NO_FADE, SILENCE, Jump, Mixer
+from app.audio.player import LATENCY_SECONDS, Player
+from app.audio.switching import Mode
 from engine.audio.resampling import resample
 from engine.errors import DeviceError
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401

@@ -20,13 +20,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.listening import results, trials
-from app.theme import Scheme, Theme
-from app.window import MainWindow
+from app.shell.theme import Scheme, Theme
+from app.shell.window import MainWindow
 from engine.audio.resampling import resample
-from engine.knobs import Values
-from engine.setting import Engaged, Setting
-from engine.take import Take
-from engine.worker import Engine
+from engine.session.engine_thread import Engine
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import Take
 from tests.app.conftest import close
 from tests.engine import small_speech
 from tests.screen import display  # noqa: F401

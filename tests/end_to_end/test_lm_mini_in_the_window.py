@@ -11,11 +11,11 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.theme import Scheme, Theme
-from app.window import MainWindow
-from engine.messages import AudioReady
+from app.shell.theme import Scheme, Theme
+from app.shell.window import MainWindow
 from engine.models.base import Voice
-from engine.worker import Engine
+from engine.session.engine_thread import Engine
+from engine.session.messages import AudioReady
 from tests.app.conftest import close
 
 PATIENCE_MILLISECONDS = 240_000

@@ -17,11 +17,11 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.export.profile_dialog import ProfileDialog
-from app.theme import Scheme, Theme
-from app.window import MainWindow
-from engine.profile import Profile
-from engine.worker import Engine
+from app.features.export.profile_dialog import ProfileDialog
+from app.shell.theme import Scheme, Theme
+from app.shell.window import MainWindow
+from engine.session.engine_thread import Engine
+from engine.setting.profile import Profile
 from tests.app.conftest import close
 from tests.screen import display  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401

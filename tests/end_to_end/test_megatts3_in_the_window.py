@@ -11,9 +11,9 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.theme import Scheme, Theme
-from app.window import MainWindow
-from engine.worker import Engine
+from app.shell.theme import Scheme, Theme
+from app.shell.window import MainWindow
+from engine.session.engine_thread import Engine
 from tests.app.conftest import close
 from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
 

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from engine import cli
-from engine.profile import Profile
+from engine.setting.profile import Profile
 from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
 
 MODEL = "megatts3-mini"

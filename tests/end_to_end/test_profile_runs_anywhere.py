@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.knobs import Values
-from engine.library import Library
-from engine.messages import (
+from engine.models.base import Utterance
+from engine.models.catalogue import entry, voice
+from engine.session.engine_thread import Engine
+from engine.session.messages import (
     Calibrate,
     CalibrationReady,
     JobFinished,
@@ -22,11 +23,10 @@ from engine.messages import (
     Synthesise,
     TakeReady,
 )
-from engine.models.base import Utterance
-from engine.models.catalogue import entry, voice
-from engine.profile import Evidence, Profile
-from engine.setting import Engaged, Setting
-from engine.worker import Engine
+from engine.setting.knobs import Values
+from engine.setting.library import Library
+from engine.setting.profile import Evidence, Profile
+from engine.setting.setting import Engaged, Setting
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 MODEL = "f5-mini"

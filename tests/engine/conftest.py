@@ -13,8 +13,8 @@ import pytest
 
 from engine import cli, models
 from engine.commands import arguments
-from engine.models import downloads
 from engine.models.base import SpeechModel
+from engine.models.files import downloads
 from tests.engine.models.hub import Hub
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from engine.messages import Event, JobCancelled, JobFailed, JobFinished
+from engine.session.messages import Event, JobCancelled, JobFailed, JobFinished
 
 ENDS = (JobFinished, JobFailed, JobCancelled)
 PATIENCE_SECONDS = 240

@@ -16,9 +16,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
-from engine.models.causal import CausalConfig, CausalTransformer
-from engine.models.checkpoints import fingerprint
-from engine.models.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from engine.models.files.checkpoints import fingerprint
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.paths import resource
 from engine.techniques.spade.pruning import pruned
 from engine.techniques.spade.record import FILE, WORD_ERROR, ImportanceRecord, LayerImportance

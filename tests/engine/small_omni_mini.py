@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import save_file
 
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
-from engine.models.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.omni_mini.codec import ResidualCodec, ResidualCodecConfig
-from engine.models.omni_mini.layout import Layout
+from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from engine.models.minis.omni_mini.layout import Layout
+from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.paths import resource
 
 LAYOUT = Layout(PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS))))

@@ -11,9 +11,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from engine.knobs import Values
 from engine.models.base import ModelInfo, Voice, WeightSet
-from engine.models.checkpoints import load_strictly, read_checkpoint
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.checkpoint import backbone_weights
 from engine.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
@@ -21,10 +19,12 @@ from engine.models.f5.dit import DiT
 from engine.models.f5.duration import PromptLevel
 from engine.models.f5.passages import Passage, Passages, Prompt
 from engine.models.f5.unett import UNetT
-from engine.models.flow import Decoded
-from engine.models.vocos import Vocos, VocosConfig
-from engine.models.weight_sets import find_weight_sets
-from engine.setting import Setting
+from engine.models.families.flow import Decoded
+from engine.models.files.checkpoints import load_strictly, read_checkpoint
+from engine.models.files.weight_sets import find_weight_sets
+from engine.models.networks.vocos import Vocos, VocosConfig
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
 
 LAYERS = 3
 BANDS = 8

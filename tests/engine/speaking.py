@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.knobs import Values
 from engine.models import load_model
 from engine.models.base import Synthesis, whole
 from engine.models.catalogue import entry, voice
-from engine.models.lm_mini.adapter import LmMiniSpeech
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import spade, speculative
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 

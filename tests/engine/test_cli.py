@@ -17,14 +17,14 @@ import soundfile
 
 import engine
 from engine import cli, models
-from engine.commands.engagement import engaged
+from engine.commands.technique_args import engaged
 from engine.errors import CheckpointError, PlainError, SettingError
-from engine.knobs import Values
 from engine.models import catalogue, load_model
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
-from engine.profile import Profile
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values
+from engine.setting.profile import Profile
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action, StrategyTable
 
 TEXT = "Rice is often served."

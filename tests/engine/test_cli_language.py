@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine.models.lm_mini.adapter import LmMiniSpeech
-from engine.models.lm_mini.decoding import MelTokenDecoder
-from engine.models.token_decoder import StreamingDifference
+from engine.models.families.token_decoder import StreamingDifference
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.models.minis.lm_mini.decoding import MelTokenDecoder
 from tests.engine.speaking import TEXT, load, write_all
 
 MODEL = ("--model", "lm-mini")

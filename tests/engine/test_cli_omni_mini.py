@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from engine.models import load_model
-from engine.models.omni_mini.adapter import OmniMiniSpeech
+from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from tests.engine.small_omni_mini import write_model
 
 SPEAK = ("speak", "--model", "omni-mini", "--text", "Rice is often served. The box was thrown.", "--speed", "2")

@@ -16,7 +16,8 @@ HEAVY = ("PySide6", "app", "pyqtgraph", "scipy", "sounddevice", "soundfile", "to
 
 
 @pytest.mark.parametrize(
-    "module", [*SHARED, "engine", "engine.cli", "engine.commands", "engine.profile", "engine.worker"]
+    "module",
+    [*SHARED, "engine", "engine.cli", "engine.commands", "engine.setting.profile", "engine.session.engine_thread"],
 )
 def test_importing_it_is_light(module: str) -> None:
     code = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.audio.mel import STYLES, MelFrontEnd, htk_filterbank
-from engine.models.vocos import Vocos, VocosConfig
+from engine.models.networks.vocos import Vocos, VocosConfig
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 ONE_FORWARD = 1e-5

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.causal import NOTHING
 from engine.models.cosyvoice2.language_model import LanguageModel, PromptIds, Ratios
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
+from engine.models.networks.causal import NOTHING
 from engine.sampling.autoregressive import Request, decode
 from engine.sampling.tokens import Greedy, Uniforms
 from tests.parity.fixtures import Fixture, assert_close

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
 
-from engine.models.causal import CausalConfig
 from engine.models.cosyvoice2.language_model import END, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
 from engine.models.cosyvoice2.training_layout import CosyNames
+from engine.models.networks.causal import CausalConfig
 from engine.techniques.spade.losses import IGNORED
 from engine.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.knobs import Values, defaults
 from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.subject import Subject

@@ -10,7 +10,7 @@ import torch
 
 from engine.models.f5.checkpoint import expected_shapes
 from engine.models.f5.config import VARIANTS
-from engine.models.vocos import Vocos, VocosConfig
+from engine.models.networks.vocos import Vocos, VocosConfig
 from tests.parity.fixtures import SHIPPED
 
 KEYS = SHIPPED / "keys"

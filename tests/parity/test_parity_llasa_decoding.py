@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.causal import CausalConfig, CausalTransformer
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
+from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.sampling.autoregressive import Request, decode
 from engine.sampling.tokens import Greedy, Nucleus, Uniforms
 from tests.parity.fixtures import Fixture, assert_close, full_precision

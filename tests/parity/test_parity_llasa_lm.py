@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.causal import CausalConfig, CausalTransformer
 from engine.models.llasa.checkpoint import EMBEDDING
 from engine.models.llasa.prompt import DATE, rendered
 from engine.models.llasa.tokenizer import LlasaTokenizer, code_token
+from engine.models.networks.causal import CausalConfig, CausalTransformer
 from tests.parity.fixtures import Fixture, fixtures
 from tests.parity.test_parity_keys import released
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.models.checkpoints import load_strictly
+from engine.models.files.checkpoints import load_strictly
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaConditioning, MegaDiT
 from engine.models.megatts3.passages import MegaPassage, Timed

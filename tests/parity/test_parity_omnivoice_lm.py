@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.fused_masked import FusedMasked, MaskedRequest
-from engine.models.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.plain_masked import PlainRun
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.networks.plain_masked import PlainRun
 from engine.sampling.demasking import Canvas, Guide, Rules, candidates, demask
 from engine.sampling.demasking_schedule import Block
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from engine.models.causal import CausalConfig
 from engine.models.cosyvoice2.language_model import LanguageModel
 from engine.models.cosyvoice2.training_layout import CosyNames
+from engine.models.networks.causal import CausalConfig
 from engine.techniques.spade.losses import (
     IGNORED,
     Seen,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Request
 from engine.sampling.speculative import speculate
 from engine.sampling.tokens import Greedy, RepetitionAware, Uniforms

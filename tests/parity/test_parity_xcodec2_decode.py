@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.checkpoints import load_strictly
+from engine.models.files.checkpoints import load_strictly
 from engine.models.llasa.xcodec2 import Quantiser, XCodec2Config, XCodec2Decoder
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released

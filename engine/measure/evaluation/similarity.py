@@ -22,7 +22,7 @@ from engine.errors import AudioError, CheckpointError
 from engine.measure.evaluation.fairseq_names import renamed_weights
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
-from engine.models.checkpoints import load_strictly, read_checkpoint
+from engine.models.files.checkpoints import load_strictly, read_checkpoint
 
 RATE = 16_000
 FILE = "wavlm_large_finetune.pth"

@@ -19,7 +19,7 @@ from engine.errors import CheckpointError
 from engine.measure.evaluation.fairseq_names import renamed_weights
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
-from engine.models.checkpoints import load_strictly, read_weights
+from engine.models.files.checkpoints import load_strictly, read_weights
 
 RATE = 16_000
 FILE = "utmos22_strong_step7459_v1.pt"

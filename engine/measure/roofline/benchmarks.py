@@ -19,8 +19,8 @@ from engine.measure.machine import processor
 from engine.measure.roofline import ceilings as store
 from engine.measure.roofline.ceilings import Ceilings
 from engine.measure.timing import clock_name, stopwatch
-from engine.models.int8 import Int8Linear
-from engine.models.precision import DTYPES, offered
+from engine.models.kernels.int8 import Int8Linear
+from engine.models.kernels.precision import DTYPES, offered
 
 Check = Callable[[], None]
 

@@ -25,7 +25,7 @@ from engine.measure.roofline.counts import Work
 from engine.measure.roofline.launches import counted, launches
 from engine.measure.roofline.report import Component, Phase
 from engine.measure.timing import interval, running_order, stopwatch
-from engine.models.graphs import record_cuda
+from engine.models.kernels.graphs import record_cuda
 
 ROUNDS = 5
 LEAST_ROUNDS = 3

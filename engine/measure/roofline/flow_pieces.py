@@ -20,10 +20,10 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.evaluations import Phase
 from engine.models.f5.unett import UNetTLayer
-from engine.models.flow import FlowWorkings
-from engine.models.layers import SelfAttention, modulate
+from engine.models.families.evaluations import Phase
+from engine.models.families.flow import FlowWorkings
+from engine.models.networks.layers import SelfAttention, modulate
 
 Piece = tuple[str, Run]
 

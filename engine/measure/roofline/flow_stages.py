@@ -22,10 +22,10 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.diffusion import DiffusionTransformer
-from engine.models.evaluations import Phase
 from engine.models.f5.unett import UNetT
-from engine.models.flow import FlowWorkings
+from engine.models.families.evaluations import Phase
+from engine.models.families.flow import FlowWorkings
+from engine.models.networks.diffusion import DiffusionTransformer
 
 WIDTHS = {"float32": (4, 4), "bfloat16": (2, 2), "float16": (2, 2), "int8": (4, 1)}
 """Bytes of an activation and of a weight in each precision."""

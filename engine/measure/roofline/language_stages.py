@@ -22,11 +22,11 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.causal_graphs import GraphedTransformer
-from engine.models.fused_causal import FusedLayer, FusedTransformer, turn
-from engine.models.half_products import HalfProduct, Product
-from engine.models.language import LanguageWorkings
-from engine.models.token_model import TokenModel
+from engine.models.families.language import LanguageWorkings
+from engine.models.families.token_model import TokenModel
+from engine.models.kernels.causal_graphs import GraphedTransformer
+from engine.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
+from engine.models.kernels.half_products import HalfProduct, Product
 from engine.sampling.autoregressive import Cycle, places
 from engine.sampling.tokens import TokenSampler, draw
 

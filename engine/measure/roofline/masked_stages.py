@@ -22,11 +22,11 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.frozen_prefix import FrozenPrefixRun
-from engine.models.fused_masked import FusedLayer, MaskedRun, Rows, rotated
-from engine.models.masked import MaskedWorkings
-from engine.models.masked_script import guide_of
-from engine.models.reused_layers import ReusedLayersRun
+from engine.models.families.masked import MaskedWorkings
+from engine.models.families.masked_script import guide_of
+from engine.models.kernels.frozen_prefix import FrozenPrefixRun
+from engine.models.kernels.fused_masked import FusedLayer, MaskedRun, Rows, rotated
+from engine.models.kernels.reused_layers import ReusedLayersRun
 from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, sureness
 from engine.sampling.demasking_schedule import Block, commit_counts
 

@@ -20,10 +20,10 @@ from engine.measure.roofline.launches import write_chrome_trace
 from engine.measure.roofline.masked_stages import masked_stages, measured_block
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
-from engine.models.flow import FlowSpeech
-from engine.models.language import LanguageSpeech
-from engine.models.masked import MaskedSpeech, MaskedWorkings
-from engine.setting import Setting
+from engine.models.families.flow import FlowSpeech
+from engine.models.families.language import LanguageSpeech
+from engine.models.families.masked import MaskedSpeech, MaskedWorkings
+from engine.setting.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.launching import Launching
 

@@ -23,7 +23,7 @@ from engine.measure.roofline.report import (
     Phase,
     RooflineReport,
 )
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 PRECISION = "bfloat16"
 CEILINGS = Ceilings(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from engine.measure.roofline.ceilings import BOUNDS, Ceilings
 from engine.measure.roofline.counts import Work
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
 JOINS = "joins"

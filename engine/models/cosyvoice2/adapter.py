@@ -1,4 +1,4 @@
-"""A CosyVoice 2 that speaks: what :class:`engine.models.language.LanguageSpeech` leaves to a model."""
+"""A CosyVoice 2 that speaks: what :class:`engine.models.families.language.LanguageSpeech` leaves to a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 
 from engine import device as devices
-from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.cosyvoice2.acoustic_config import TOKEN_RATE
 from engine.models.cosyvoice2.checkpoint import OfficialFolder
@@ -20,10 +19,11 @@ from engine.models.cosyvoice2.prompts import VoicePrompts
 from engine.models.cosyvoice2.streaming import CosyDecoder
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 from engine.models.cosyvoice2.tokenizer import TextTokenizer
-from engine.models.language import LanguageSpeech
-from engine.models.language_network import LanguageNetwork
+from engine.models.families.language import LanguageSpeech
+from engine.models.families.language_network import LanguageNetwork
 from engine.sampling.autoregressive import Request
 from engine.sampling.tokens import RepetitionAware, TokenSampler
+from engine.setting.knobs import Values
 
 TEXT, MARKS = "text", "marks"
 """Names of the tables that prompts are embedded with."""

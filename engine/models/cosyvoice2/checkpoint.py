@@ -26,15 +26,15 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.models.base import DraftWeights, StudentWeights
-from engine.models.causal import CausalConfig
-from engine.models.checkpoints import read_weights
 from engine.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
-from engine.models.cosyvoice2.hearing import SPEAKER, TOKENIZER, Hearing
 from engine.models.cosyvoice2.hift import GENERATOR, Hift
 from engine.models.cosyvoice2.language_model import HEAD, LAYERS, LanguageModel
+from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Hearing
 from engine.models.cosyvoice2.token_to_mel import TokenToMel
 from engine.models.cosyvoice2.tokenizer import MERGES, VOCABULARY, TextTokenizer
-from engine.models.language_network import DraftTensors
+from engine.models.families.language_network import DraftTensors
+from engine.models.files.checkpoints import read_weights
+from engine.models.networks.causal import CausalConfig
 
 LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
 BLANK = "CosyVoice-BlankEN"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Choice, Switch, Text
 from engine.sampling.options import SPEED, TOP_K, TOP_P
+from engine.setting.knobs import Choice, Switch, Text
 
 INSTALL = "install it with: pip install paretone[cosyvoice]"
 LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from engine.models.cosyvoice2.acoustic_config import EstimatorConfig
 from engine.models.cosyvoice2.memory import CausalConv, Memory, chunk_mask
-from engine.models.layers import sinusoids
+from engine.models.networks.layers import sinusoids
 
 CONDITIONS = 3
 """Encoder output, speaker and prompt, each as wide as the state."""

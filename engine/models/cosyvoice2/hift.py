@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from engine.models.cosyvoice2.acoustic_config import HiftConfig
 from engine.models.cosyvoice2.hift_source import HarmonicSource, Noise, phase_precision
 from engine.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler, transposed
-from engine.models.weight_norm import PARAMETRISED, load_normalised
+from engine.models.networks.weight_norm import PARAMETRISED, load_normalised
 
 SLOPE = 0.1
 """Of every leaky ReLU but the last, which has PyTorch's own."""

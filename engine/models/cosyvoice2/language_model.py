@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.models.causal import CausalConfig, CausalTransformer
-from engine.models.checkpoints import check_shapes, require_numbers
-from engine.models.shapes import without_weights
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
+from engine.models.files.checkpoints import check_shapes, require_numbers
+from engine.models.networks.causal import CausalConfig, CausalTransformer
+from engine.models.networks.shapes import without_weights
 from engine.sampling.autoregressive import Request
 
 STOPS = 3

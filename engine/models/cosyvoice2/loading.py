@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from engine.errors import CheckpointError
-from engine.models.checkpoints import fingerprint
 from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
 from engine.models.cosyvoice2.prompts import VoicePrompts
-from engine.models.language_weights import find_language_weights, places
-from engine.models.order import Order
+from engine.models.files.checkpoints import fingerprint
+from engine.models.files.language_weights import find_language_weights, places
+from engine.models.load_request import Order
 
 FRONT_END = "qwen2"
 """Name of the text front end."""

@@ -25,7 +25,7 @@ from engine.errors import AudioError, CheckpointError
 from engine.files import write_atomically
 from engine.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
 from engine.models.cosyvoice2.features import HEARING_RATE, SPEECH_RATE, speech_mel
-from engine.models.cosyvoice2.hearing import Hearing
+from engine.models.cosyvoice2.speech_tokenizer import Hearing
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt
 from engine.paths import data_folder
 

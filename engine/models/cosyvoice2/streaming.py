@@ -17,8 +17,8 @@ from torch.nn import functional as F
 from engine.models.cosyvoice2.hift import AudioStream, Hift
 from engine.models.cosyvoice2.hift_source import SeededNoise
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
-from engine.models.passages import Decoded
-from engine.models.token_decoder import TokenDecoder
+from engine.models.families.passages import Decoded
+from engine.models.families.token_decoder import TokenDecoder
 
 
 def hurried(mel: Tensor, speed: float) -> Tensor:

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.errors import AudioError, TextError
-from engine.models.checkpoints import load_strictly
 from engine.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig
 from engine.models.cosyvoice2.flow_encoder import UpsamplingEncoder
 from engine.models.cosyvoice2.flow_estimator import Estimator, conditions
 from engine.models.cosyvoice2.memory import Memory
+from engine.models.files.checkpoints import load_strictly
 
 NOISE_SEED = 0
 LONGEST_SECONDS = 300

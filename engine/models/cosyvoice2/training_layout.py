@@ -25,7 +25,7 @@ from engine.models.cosyvoice2.language_model import (
     TEXT_HEAD,
     TRANSFORMER,
 )
-from engine.models.training_layout import Parts, Row
+from engine.models.families.training_layout import Parts, Row
 from engine.techniques.spade.losses import IGNORED
 
 
@@ -40,7 +40,7 @@ class CosyNames:
     head: str = HEAD
 
     def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
-        """As :class:`engine.models.training_layout.TensorNames` says."""
+        """As :class:`engine.models.families.training_layout.TensorNames` says."""
         body = {
             name.removeprefix(TRANSFORMER): value
             for name, value in tensors.items()
@@ -50,8 +50,8 @@ class CosyNames:
         return Parts(body, embedding, tensors[HEAD], tensors[BIAS])
 
     def tensors(self, parts: Parts) -> dict[str, Tensor]:
-        """As :class:`engine.models.training_layout.TensorNames` says, the tied head of text left out, which nothing
-        here reads."""
+        """As :class:`engine.models.families.training_layout.TensorNames` says, the tied head of text left out, which
+        nothing here reads."""
         text, marks, speech = parts.embedding.split(
             [self.text, self.marks, len(parts.embedding) - self.text - self.marks]
         )

@@ -1,4 +1,4 @@
-"""An F5-TTS or E2-TTS model that speaks: what :class:`engine.models.flow.FlowSpeech` leaves to a family."""
+"""An F5-TTS or E2-TTS model that speaks: what :class:`engine.models.families.flow.FlowSpeech` leaves to a family."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 from engine import device as devices
-from engine.knobs import Values
 from engine.models.base import ModelInfo, OperationCounts, Voice, WeightSet
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.dit import Conditioning, DiT
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
-from engine.models.flow import Decoded, FlowSpeech, Sampler
-from engine.models.vocos import Vocos
+from engine.models.families.flow import Decoded, FlowSpeech, Sampler
+from engine.models.networks.vocos import Vocos
 from engine.sampling.flow import Velocity, euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.schedules import evaluation_times
+from engine.setting.knobs import Values
 
 
 class F5Speech(FlowSpeech):

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from engine.audio.mel import BIGVGAN, STYLES, VOCOS
 from engine.errors import CheckpointError
-from engine.models.checkpoints import check_shapes, load_strictly, read_checkpoint
 from engine.models.f5.config import VARIANTS, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.unett import UNetT
-from engine.models.shapes import without_weights
+from engine.models.files.checkpoints import check_shapes, load_strictly, read_checkpoint
+from engine.models.networks.shapes import without_weights
 
 SIDECAR = "model.yaml"
 RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {

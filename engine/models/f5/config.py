@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from engine.errors import CheckpointError
-from engine.knobs import Choice, Number
 from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
+from engine.setting.knobs import Choice, Number
 
 MEL_BANDS = 100
 SAMPLE_RATE = 24_000

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.base import OperationCounts
-from engine.models.diffusion import Block, DiffusionTransformer
-from engine.models.diffusion import Conditioning as SharedConditioning
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
-from engine.models.layers import AdaptiveNorm, TimeEmbedding, modulate
+from engine.models.networks.diffusion import Block, DiffusionTransformer
+from engine.models.networks.diffusion import Conditioning as SharedConditioning
+from engine.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.layers import NORM_EPSILON, SelfAttention, rotary_frequencies, rotary_table
-from engine.models.layers import FeedForward as SharedFeedForward
-from engine.models.products import PackableLinear
+from engine.models.kernels.products import PackableLinear
+from engine.models.networks.layers import NORM_EPSILON, SelfAttention, rotary_frequencies, rotary_table
+from engine.models.networks.layers import FeedForward as SharedFeedForward
 
 GELU_SLOPE = math.sqrt(8 / math.pi)
 GELU_PIECE = 131072

@@ -10,9 +10,7 @@ import torch
 from engine import device as devices
 from engine.audio.mel import VOCOS, MelFrontEnd
 from engine.errors import CheckpointError
-from engine.models import weight_sets
 from engine.models.base import WeightSet
-from engine.models.checkpoints import fingerprint
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.characters import CharacterFrontEnd
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
@@ -23,8 +21,10 @@ from engine.models.f5.phones import PhoneFrontEnd
 from engine.models.f5.prompts import PromptReader
 from engine.models.f5.text import Vocabulary
 from engine.models.f5.unett import UNetT
-from engine.models.order import Order
-from engine.models.precision import offered
+from engine.models.files import weight_sets
+from engine.models.files.checkpoints import fingerprint
+from engine.models.kernels.precision import offered
+from engine.models.load_request import Order
 
 
 def load_f5(order: Order) -> F5Speech:

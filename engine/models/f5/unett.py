@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.base import OperationCounts
-from engine.models.diffusion import Look
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
-from engine.models.layers import TimeEmbedding
+from engine.models.networks.diffusion import Look
+from engine.models.networks.layers import TimeEmbedding
 from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
 
 

@@ -1,4 +1,4 @@
-"""A LLaSA that speaks: what :class:`engine.models.language.LanguageSpeech` leaves to a model.
+"""A LLaSA that speaks: what :class:`engine.models.families.language.LanguageSpeech` leaves to a model.
 
 A text is cut into passages, because prompt and speech together may not be longer than in training. Each passage
 continues the reference anew.
@@ -14,10 +14,9 @@ import torch
 from engine import device as devices
 from engine.errors import TextError
 from engine.front_end.chunking import chunks
-from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Voice
-from engine.models.language import LanguageSpeech
-from engine.models.language_network import LanguageNetwork
+from engine.models.families.language import LanguageSpeech
+from engine.models.families.language_network import LanguageNetwork
 from engine.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
 from engine.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
 from engine.models.llasa.prompt import rendered
@@ -26,7 +25,8 @@ from engine.models.llasa.windows import Window, WindowedDecoder
 from engine.models.llasa.xcodec2 import XCodec2Decoder
 from engine.sampling.autoregressive import Request
 from engine.sampling.tokens import Nucleus, TokenSampler
-from engine.setting import Setting
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
 
 WARM_UP_TOKENS = 8
 ROOM_FOR_SPEECH = 0.6

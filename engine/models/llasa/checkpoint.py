@@ -17,13 +17,13 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.models.base import DraftWeights, StudentWeights
-from engine.models.causal import CausalConfig, CausalTransformer
-from engine.models.checkpoints import check_shapes, load_strictly, read_weights
-from engine.models.language_network import DraftTensors, LanguageNetwork
+from engine.models.families.language_network import DraftTensors, LanguageNetwork
+from engine.models.families.token_model import TokenModel
+from engine.models.files.checkpoints import check_shapes, load_strictly, read_weights
+from engine.models.files.shards import Shards
 from engine.models.llasa.tokenizer import LlasaTokenizer
-from engine.models.shapes import without_weights
-from engine.models.shards import Shards
-from engine.models.token_model import TokenModel
+from engine.models.networks.causal import CausalConfig, CausalTransformer
+from engine.models.networks.shapes import without_weights
 
 CONFIG = "config.json"
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"

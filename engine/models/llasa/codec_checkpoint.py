@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.models.checkpoints import NAMES_SHOWN, load_strictly
+from engine.models.files.checkpoints import NAMES_SHOWN, load_strictly
+from engine.models.files.shards import Shards
 from engine.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
-from engine.models.shards import Shards
 
 CONFIG = "config.json"
 ORIGINAL_ENCODER = (

@@ -17,10 +17,10 @@ from torch.nn import functional
 
 from engine.errors import CheckpointError
 from engine.files import keep_array, kept_array
-from engine.models.checkpoints import NAMES_SHOWN
+from engine.models.files.checkpoints import NAMES_SHOWN
+from engine.models.files.shards import Shards
 from engine.models.llasa.config import INSTALL
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
-from engine.models.shards import Shards
 
 if TYPE_CHECKING:
     from transformers import Xcodec2Model

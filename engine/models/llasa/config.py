@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.knobs import Number, Switch, Text
 from engine.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TOP_P
+from engine.setting.knobs import Number, Switch, Text
 
 CONTEXT = 2048
 """Tokens of prompt and speech together that the model was trained on; it speaks no further."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from engine.models.language_weights import find_language_weights, places
+from engine.models.files.language_weights import find_language_weights, places
 from engine.models.llasa.adapter import LlasaSpeech
 from engine.models.llasa.checkpoint import LlasaFolder, parameters
 from engine.models.llasa.codec_checkpoint import load_decoder
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.voices import VoiceReader
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
-from engine.models.order import Order
+from engine.models.load_request import Order
 from engine.paths import data_folder
 
 FRONT_END = "llama"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.models.files.tokenizer_file import read_tokenizer
 from engine.models.llasa.config import INSTALL
 from engine.models.llasa.prompt import SPEECH_END, SPEECH_START, TEXT_END, TEXT_START
-from engine.models.tokenizer_file import read_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.models.families.training_layout import Row
 from engine.models.llasa.prompt import rendered
 from engine.models.llasa.tokenizer import LlasaTokenizer
-from engine.models.training_layout import Row
 from engine.techniques.spade.losses import IGNORED
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from engine.models.families.passages import Decoded
+from engine.models.families.token_decoder import StreamingDifference, TokenDecoder, streaming_difference
 from engine.models.llasa.config import FIRST_CODES
 from engine.models.llasa.xcodec2 import REACH, XCodec2Decoder
-from engine.models.passages import Decoded
-from engine.models.token_decoder import StreamingDifference, TokenDecoder, streaming_difference
 
 FADE_CODES = 2
 """Codes over which a window fades in, 40 ms; less than what lies behind a window."""

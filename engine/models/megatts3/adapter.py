@@ -1,4 +1,4 @@
-"""A MegaTTS 3 model that speaks: what :class:`engine.models.flow.FlowSpeech` leaves to a family.
+"""A MegaTTS 3 model that speaks: what :class:`engine.models.families.flow.FlowSpeech` leaves to a family.
 
 The second half of ``forward`` of ``tts/infer_cli.py``, with what it throws away not computed: the prompt is sampled, as
 the speech depends on it, but not decoded.
@@ -16,19 +16,19 @@ from torch import Tensor
 
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader
-from engine.knobs import Values
 from engine.models.base import ModelInfo, OperationCounts, Voice
-from engine.models.flow import FlowSpeech
+from engine.models.families.flow import FlowSpeech
+from engine.models.families.passages import Decoded, Sampler
 from engine.models.megatts3.config import LATENT_STRIDE
 from engine.models.megatts3.decoding import LatentDecoder
 from engine.models.megatts3.dit import MegaConditioning, MegaDiT
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt
 from engine.models.megatts3.phones import ENGLISH_TONE, SILENCE
 from engine.models.megatts3.segments import level_matched, segment_fader
-from engine.models.passages import Decoded, Sampler
 from engine.sampling.flow import sampling_grid
 from engine.sampling.guidance import needed_branches, three_branch_velocity
 from engine.sampling.overshoot import OvershootNoise, overshoot_steps
+from engine.setting.knobs import Values
 
 WARM_UP_LATENTS = 24
 

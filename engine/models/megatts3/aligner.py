@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from engine.audio.mel import slaney_filterbank
 from engine.errors import AudioError, CheckpointError
-from engine.models.checkpoints import load_strictly
+from engine.models.files.checkpoints import load_strictly
 from engine.models.megatts3.passages import Timed
 from engine.models.megatts3.phone_table import separated
 

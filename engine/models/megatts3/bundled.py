@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from engine.front_end.durations import DurationTable
-from engine.models.checkpoints import load_strictly, read_weights
+from engine.models.files.checkpoints import load_strictly, read_weights
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT

@@ -10,7 +10,6 @@ import torch
 from engine.front_end.alignment import TABLE
 from engine.front_end.durations import DurationTable, TimedPhone, timed
 from engine.front_end.reading import ESTIMATED, PhoneReader
-from engine.knobs import Values
 from engine.measure.loudness import integrated_loudness
 from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE
@@ -20,6 +19,7 @@ from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
 from engine.models.megatts3.phone_table import durations_of_phones
 from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
+from engine.setting.knobs import Values
 
 
 class BundledFrontEnd:

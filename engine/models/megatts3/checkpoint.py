@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.models.checkpoints import load_strictly, read_checkpoint
+from engine.models.files.checkpoints import load_strictly, read_checkpoint
 from engine.models.megatts3.aligner import Aligner
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.config_file import ConfigFile

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.errors import CheckpointError
-from engine.knobs import Number
 from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
+from engine.setting.knobs import Number
 
 HEAD_WIDTH = 64
 LATENT_STRIDE = 4

@@ -7,10 +7,10 @@ from typing import Protocol
 from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
+from engine.models.families.passages import Decoded
 from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.megatts3.wavvae import WavVAE
-from engine.models.passages import Decoded
-from engine.models.vocos import Vocos
+from engine.models.networks.vocos import Vocos
 
 
 class LatentDecoder(Protocol):

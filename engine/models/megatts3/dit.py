@@ -17,8 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.base import OperationCounts
-from engine.models.diffusion import Block, Conditioning, DiffusionTransformer
-from engine.models.layers import (
+from engine.models.kernels.products import PackableLinear
+from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
+from engine.models.megatts3.phone_encoder import PhoneEncoder, convolve
+from engine.models.networks.diffusion import Block, Conditioning, DiffusionTransformer
+from engine.models.networks.layers import (
     AdaptiveNorm,
     SelfAttention,
     TimeEmbedding,
@@ -28,10 +31,7 @@ from engine.models.layers import (
     rotary_table,
     sinusoids,
 )
-from engine.models.layers import FeedForward as SharedFeedForward
-from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
-from engine.models.megatts3.phone_encoder import PhoneEncoder, convolve
-from engine.models.products import PackableLinear
+from engine.models.networks.layers import FeedForward as SharedFeedForward
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)
 """What the branches know, in the official order."""

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import CheckpointError, TextError
-from engine.models.checkpoints import load_strictly
-from engine.models.layers import sinusoids
+from engine.models.files.checkpoints import load_strictly
 from engine.models.megatts3.config_file import ConfigFile
 from engine.models.megatts3.phone_encoder import PhoneEncoder
 from engine.models.megatts3.phone_table import PHONES, TONES
+from engine.models.networks.layers import sinusoids
 
 HEADS = 8
 """Of the decoder; hard-coded upstream."""

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 
 from engine.errors import CheckpointError, TextError
-from engine.models.checkpoints import NAMES_SHOWN
+from engine.models.files.checkpoints import NAMES_SHOWN
 from engine.models.megatts3.phone_table import UNKNOWN, separated
 from engine.models.megatts3.phones import SILENCE
 

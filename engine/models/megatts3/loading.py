@@ -7,10 +7,11 @@ from pathlib import Path
 
 from engine import device as devices
 from engine.audio.mel import MelFrontEnd
-from engine.knobs import Values
 from engine.models.base import Voice
-from engine.models.checkpoints import fingerprint
 from engine.models.f5.prompts import PromptReader
+from engine.models.files.checkpoints import fingerprint
+from engine.models.kernels.precision import offered
+from engine.models.load_request import Order
 from engine.models.megatts3.adapter import FrontEnd, MegaSpeech
 from engine.models.megatts3.bundled import BundledFolder
 from engine.models.megatts3.bundled_front_end import BundledFrontEnd
@@ -20,8 +21,7 @@ from engine.models.megatts3.dit import BRANCHES, MegaDiT
 from engine.models.megatts3.durations import Tempo
 from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassages, MegaPrompt
-from engine.models.order import Order
-from engine.models.precision import offered
+from engine.setting.knobs import Values
 
 PHONES, OFFICIAL = "phones", "official"
 """Names of the text front ends."""

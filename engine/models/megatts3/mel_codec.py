@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.models.checkpoints import load_strictly, read_weights
+from engine.models.files.checkpoints import load_strictly, read_weights
 from engine.models.megatts3.config_file import ConfigFile
-from engine.models.vocos import ConvNeXtBlock
+from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE = "config.yaml"
 WEIGHT_FILE = "mel_codec.safetensors"

@@ -23,7 +23,7 @@ from torch.nn import functional
 from engine.errors import CheckpointError
 from engine.models.megatts3.config_file import ConfigFile
 from engine.models.megatts3.wavvae_encoder import LATENT_CHANNELS, Encoder, sampled_latents
-from engine.models.weight_norm import load_normalised
+from engine.models.networks.weight_norm import load_normalised
 
 LATENT_RATIO = 4
 """Frames of the decoder for each latent."""

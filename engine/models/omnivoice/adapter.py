@@ -1,4 +1,4 @@
-"""An OmniVoice that speaks: what :class:`engine.models.masked.MaskedSpeech` leaves to a model.
+"""An OmniVoice that speaks: what :class:`engine.models.families.masked.MaskedSpeech` leaves to a model.
 
 A text of more than 30 s is spoken in chunks of about 15. Each continues the reference; without one, the first chunk is
 what the others continue.
@@ -13,12 +13,11 @@ import torch
 from torch import Tensor
 
 from engine import device as devices
-from engine.knobs import Values
 from engine.models.base import ModelInfo, Observer, Voice
-from engine.models.delivery import Joiner
-from engine.models.fused_masked import FusedMasked, MaskedRequest
-from engine.models.masked import MaskedSpeech
-from engine.models.masked_network import MaskedNetwork
+from engine.models.families.delivery import Joiner
+from engine.models.families.masked import MaskedSpeech
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.networks.masked_network import MaskedNetwork
 from engine.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
 from engine.models.omnivoice.joining import StreamedPassages, WholePassages
 from engine.models.omnivoice.passages import OmniVoicePassage, OmniVoicePassages, prepare
@@ -26,6 +25,7 @@ from engine.models.omnivoice.text import combined
 from engine.models.omnivoice.tokenizer import OmniVoiceTokenizer
 from engine.models.omnivoice.voices import OmniVoicePrompt, VoiceReader
 from engine.sampling.demasking import Guide
+from engine.setting.knobs import Values
 
 WARM_UP_FRAMES = 12
 

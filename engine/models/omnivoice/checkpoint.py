@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
-from engine.models.checkpoints import load_strictly
-from engine.models.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.files.checkpoints import load_strictly
+from engine.models.files.shards import Shards
+from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.networks.shapes import without_weights
 from engine.models.omnivoice.config import INSTALL
 from engine.models.omnivoice.higgs import HiggsConfig, HiggsDecoder
 from engine.models.omnivoice.higgs_encoder import HiggsEncoder
 from engine.models.omnivoice.tokenizer import OmniVoiceTokenizer
-from engine.models.shapes import without_weights
-from engine.models.shards import Shards
 
 if TYPE_CHECKING:
     from transformers import HubertModel

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.knobs import Number, Switch, Text
 from engine.sampling.masked_options import DEMASKING_OPTIONS
 from engine.sampling.options import SPEED
+from engine.setting.knobs import Number, Switch, Text
 
 INSTALL = "install it with: pip install paretone[omnivoice]"
 FRAME_RATE = 25

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
-from engine.models.grid_decoder import GridDecoder
-from engine.models.passages import Decoded
+from engine.models.families.grid_decoder import GridDecoder
+from engine.models.families.passages import Decoded
 
 DILATIONS = (1, 3, 9)
 """Of the three residual units of a block."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engine.errors import CheckpointError
-from engine.models.masked_networks import offered
+from engine.models.families.masked_networks import offered
+from engine.models.load_request import Order
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.omnivoice.checkpoint import OmniVoiceFolder
 from engine.models.omnivoice.voices import VoiceReader
-from engine.models.order import Order
 from engine.paths import data_folder
 
 FRONT_END = "qwen3"

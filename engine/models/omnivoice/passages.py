@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.errors import SettingError, TextError
-from engine.knobs import Values
 from engine.models.omnivoice import duration
 from engine.models.omnivoice.config import CHUNK, FRAME_RATE, LONGEST_CANVAS
 from engine.models.omnivoice.tags import instruct, is_chinese, language
 from engine.models.omnivoice.text import chunks, is_spoken, sentences
 from engine.models.omnivoice.voices import OmniVoicePrompt
+from engine.setting.knobs import Values
 
 MOST_STRETCHED = 5.0
 """How many times as long or as short as estimated a text may be asked to be spoken."""

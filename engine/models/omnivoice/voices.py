@@ -17,12 +17,12 @@ from engine.audio.recording import Recording, read_recording
 from engine.errors import TextError
 from engine.files import keep_array, kept_array
 from engine.models.base import Voice
+from engine.models.files.shards import Shards
 from engine.models.omnivoice import duration
 from engine.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
 from engine.models.omnivoice.config import FASTEST, FRAME_RATE, LONGEST_REFERENCE, SLOWEST
 from engine.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, cut_of, without_silence
 from engine.models.omnivoice.text import ended
-from engine.models.shards import Shards
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ backbone: :mod:`engine.sampling.skipping`.
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Effect, Number, Values
-from engine.setting import Setting
+from engine.setting.knobs import Choice, Effect, Number, Values
+from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
 from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
 from engine.techniques.forecast import TEMPORAL

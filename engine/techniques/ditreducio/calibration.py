@@ -26,8 +26,8 @@ from statistics import fmean
 import numpy as np
 
 from engine.errors import SettingError
-from engine.knobs import Values
 from engine.models.base import CalibrationObserver
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Action, StrategyTable

@@ -8,9 +8,9 @@ from dataclasses import replace
 import torch
 
 from engine.errors import SettingError
-from engine.knobs import Values, checked
 from engine.models.base import CalibrationObserver, SpeechModel, Utterance
-from engine.setting import Setting
+from engine.setting.knobs import Values, checked
+from engine.setting.setting import Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.record import CalibrationRecord, Sentence

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.knobs import Values
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio.table import Action, StrategyTable
 
 PRE_CALIBRATION = "pre-calibration"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 
 from engine.errors import ProfileError
-from engine.knobs import Knob, Values
 from engine.models.base import OperationCounts
 from engine.sampling.schedules import time_grid
+from engine.setting.knobs import Knob, Values
 from engine.techniques.forecast import TEMPORAL_VARIANTS
 
 

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from engine.errors import PlainError
-from engine.knobs import Values
 from engine.models.base import ProgressObserver
 from engine.sampling.forecasting import reach
 from engine.sampling.skipping import COMPUTE, Duty, LayerDuty, LayerMemory, ModuleMemory, residual
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
 from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import Action

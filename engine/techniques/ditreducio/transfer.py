@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import torch
 
 from engine.errors import ProfileError
-from engine.knobs import Values
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
-from engine.setting import Setting
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
 from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.preparation import knobs_of, prepared
 from engine.techniques.ditreducio.record import Sentence

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.errors import SettingError
-from engine.knobs import Choice, Knob, Number, Values
+from engine.setting.knobs import Choice, Knob, Number, Values
 from engine.techniques.base import Paper, Technique
 
 NAME = "spade"

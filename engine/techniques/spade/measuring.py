@@ -19,13 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.errors import SettingError
-from engine.knobs import Values
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.machine import describe
 from engine.models.base import ProgressObserver, Synthesis, Utterance, whole
-from engine.models.language import LanguageSpeech
+from engine.models.families.language import LanguageSpeech
 from engine.sampling.autoregressive import places
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.spade import NAME, NONE
 from engine.techniques.spade.importance import bootstrapped
 from engine.techniques.spade.losses import each_divergence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.knobs import Choice, Number, Switch, Values
+from engine.setting.knobs import Choice, Number, Switch, Values
 from engine.techniques.base import Paper, Technique
 
 NAME = "speculative"

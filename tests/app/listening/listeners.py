@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.listening.trials import ABX, CCR, MUSHRA, Circumstances, ConditionRecord, ItemRecord, TrialRecord
-from engine.knobs import Values
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 
 PLAIN = Setting("f5-mini")
 REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))

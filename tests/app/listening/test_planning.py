@@ -14,7 +14,7 @@ from app.listening.preference import PreferenceSession
 from app.listening.stimuli import Item, conditions
 from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE
 from app.listening.wording import details, headline, percent, probability, signed
-from engine.setting import Engaged, Setting
+from engine.setting.setting import Engaged, Setting
 from tests.app.listening.listeners import mushra_trial, preference_trial
 from tests.app.listening.test_results import abx_session
 from tests.app.listening.test_sessions import pages, pairs

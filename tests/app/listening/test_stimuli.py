@@ -11,12 +11,12 @@ import soundfile
 from app.listening import stimuli, trials
 from app.listening.stimuli import TOLERANCE_DECIBELS, conditions, item_of, items, levelled, prepared, setting_key
 from app.listening.trials import ABX, MUSHRA, RecordError
-from engine.knobs import Values
-from engine.library import TakeSummary
 from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
 from engine.paths import resource
-from engine.setting import Engaged, Setting
-from engine.take import Measurements, Take
+from engine.setting.knobs import Values
+from engine.setting.library import TakeSummary
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import Measurements, Take
 
 PLAIN = Setting("f5-mini", Values({"steps": 32}), seed=7)
 REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))

@@ -10,7 +10,7 @@ from engine.errors import PlainError
 from engine.measure.intelligibility import WordErrors
 from engine.models.base import WeightSet
 from engine.models.catalogue import entry
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 MODEL = "f5-mini"
 

@@ -17,7 +17,7 @@ from engine.measure.verdicts import ORIGINAL
 from engine.models import catalogue
 from engine.sampling.autoregressive import Cycle
 from engine.sampling.draft_length import LONGEST
-from engine.setting import Setting
+from engine.setting.setting import Setting
 from tests.engine.export.test_language import with_companions
 from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student

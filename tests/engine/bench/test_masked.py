@@ -14,11 +14,11 @@ import pytest
 from engine import bench, cli
 from engine.bench import official_masked, omnivoice
 from engine.models import load_model
-from engine.models.bidirectional import Qwen3Config
 from engine.models.catalogue import entry
-from engine.models.masked import MaskedSpeech
-from engine.models.masked_network import MaskedConfig
-from engine.setting import Setting
+from engine.models.families.masked import MaskedSpeech
+from engine.models.networks.bidirectional import Qwen3Config
+from engine.models.networks.masked_network import MaskedConfig
+from engine.setting.setting import Setting
 from engine.techniques.engagement import problem
 from tests.engine.small_omni_mini import write_model
 

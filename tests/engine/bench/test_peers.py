@@ -7,7 +7,7 @@ import json
 import pytest
 
 from engine import bench
-from engine.models import split_products
+from engine.models.kernels import split_products
 from tests import official
 
 

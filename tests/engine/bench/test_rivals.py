@@ -8,7 +8,7 @@ import pytest
 from engine.bench.rivals import TABLES, Entrant, _threshold_for, compared
 from engine.errors import PlainError
 from engine.measure.verdicts import Way
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 WAY = Setting("f5-mini")
 

@@ -9,7 +9,7 @@ from engine import bench
 from engine.bench.skipping import sample
 from engine.models import load_model
 from engine.models.catalogue import entry, voices
-from engine.setting import Setting
+from engine.setting.setting import Setting
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from safetensors import safe_open
 
 from engine import cli
-from engine.profile import Profile
+from engine.setting.profile import Profile
 
 SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
 ON_TOP = "CFG-free weights have their guidance in them"

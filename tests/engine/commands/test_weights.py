@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from engine import cli
-from engine.commands.engagement import engaged, with_weights
+from engine.commands.technique_args import engaged, with_weights
 from engine.errors import SettingError
-from engine.models.checkpoints import fingerprint
-from engine.profile import Profile
-from engine.setting import Setting
+from engine.models.files.checkpoints import fingerprint
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting
 from tests.engine.small_language import write_draft, write_model, write_student
 from tests.engine.speaking import load
 

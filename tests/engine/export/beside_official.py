@@ -22,19 +22,19 @@ from torch import Tensor, nn
 
 from engine import cli
 from engine.bench.official import import_models
-from engine.knobs import Values
 from engine.models import load_model
 from engine.models.catalogue import entry, voice
-from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
-from engine.profile import Profile
+from engine.models.files.checkpoints import fingerprint
 from engine.sampling.flow import integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.schedules import evaluation_times
 from engine.sampling.skipping import LayerMemory, SkipPlan
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values
+from engine.setting.profile import Profile
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 

@@ -11,13 +11,13 @@ from engine import cli
 from engine.errors import ProfileError
 from engine.export import f5_tts, paretone_profile
 from engine.export.exporting import export
-from engine.knobs import Values
 from engine.models.catalogue import entry
-from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.observers import SilentObserver
-from engine.profile import Profile
-from engine.setting import Engaged, Setting
+from engine.models.files.checkpoints import fingerprint
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.profile import Profile
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, precision, steps
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE

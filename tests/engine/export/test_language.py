@@ -24,16 +24,16 @@ from engine.export.language import (
     source_of,
     student_contents,
 )
-from engine.knobs import Values
 from engine.models import catalogue
-from engine.models.causal import CausalConfig
-from engine.models.checkpoints import fingerprint
 from engine.models.cosyvoice2.checkpoint import OfficialFolder
 from engine.models.cosyvoice2.language_model import LanguageModel, official_shapes
-from engine.models.language_weights import find_language_weights
-from engine.models.lm_mini.checkpoint import LmMiniFolder
-from engine.observers import SilentObserver
-from engine.setting import Engaged
+from engine.models.files.checkpoints import fingerprint
+from engine.models.files.language_weights import find_language_weights
+from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
+from engine.models.networks.causal import CausalConfig
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged
 from engine.techniques import speculative
 from engine.techniques.spade.pruning import pruned
 from tests.engine.models.cosyvoice2 import small_release as cosy_release

@@ -17,8 +17,8 @@ from engine.models import load_model
 from engine.models.base import whole
 from engine.models.catalogue import voices
 from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.observers import SilentObserver
-from engine.setting import Setting
+from engine.session.observers import SilentObserver
+from engine.setting.setting import Setting
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 
 METADATA = {

@@ -13,7 +13,7 @@ from engine.measure.decoding import (
     spoken_tokens,
 )
 from engine.measure.proportions import wilson_interval
-from engine.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
+from engine.setting.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
 
 RATE = 50.0
 FULL = DecodingCycle((1, 2, 3, 4), (1, 2, 3), 3, BONUS, (), 0.003, 0.005)

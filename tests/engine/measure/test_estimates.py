@@ -7,7 +7,7 @@ import pytest
 
 from engine.measure.estimates import estimates
 from engine.measure.metrics import METRICS, metric
-from engine.take import Measurements, Metrics
+from engine.setting.take import Measurements, Metrics
 
 
 def test_means_medians_and_rates() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.measure.signal import clipping, of_its_own, silence
-from engine.take import Metrics
+from engine.setting.take import Metrics
 
 RATE = 24_000
 

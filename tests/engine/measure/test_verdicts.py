@@ -13,9 +13,9 @@ from engine.measure.verdicts import ORIGINAL, TOKENIZER_ONLY, VOCODER_ONLY, Way,
 from engine.models import load_model
 from engine.models.base import Piece, Synthesis, Voice
 from engine.models.catalogue import entry, harvard_sentences, voice
-from engine.models.vocos import Vocos
-from engine.setting import Setting
-from engine.training.corpora import speak
+from engine.models.networks.vocos import Vocos
+from engine.setting.setting import Setting
+from engine.training.recipes.corpora import speak
 
 pytestmark = [
     pytest.mark.slow,

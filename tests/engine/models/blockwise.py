@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.models import products
-from engine.models.diffusion import DiffusionTransformer
+from engine.models.kernels import products
+from engine.models.networks.diffusion import DiffusionTransformer
 
 
 def prepare(backbone: DiffusionTransformer, prepared: str, monkeypatch: pytest.MonkeyPatch) -> None:

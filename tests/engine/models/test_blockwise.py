@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine.knobs import Values
 from engine.models import load_model
 from engine.models.base import StepReport, Synthesis
 from engine.models.catalogue import entry, voice
-from engine.models.fused_masked import MaskedRequest, MaskedRun
-from engine.models.omni_mini.adapter import OmniMiniSpeech
-from engine.models.omni_mini.decoding import ResidualGridDecoder
-from engine.models.pacing import FEWEST_STEPS
-from engine.observers import SilentObserver
+from engine.models.families.pacing import FEWEST_STEPS
+from engine.models.kernels.fused_masked import MaskedRequest, MaskedRun
+from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
+from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.sampling.demasking import Guide
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from tests.engine.small_omni_mini import write_model
 
 TEXT = (

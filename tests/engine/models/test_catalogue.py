@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from engine.errors import SettingError
-from engine.knobs import checked
 from engine.models import catalogue
 from engine.models.base import FLOW
 from engine.models.catalogue import CatalogueEntry, entry, voice, voice_problem, voices
 from engine.models.loading import LOADERS
+from engine.setting.knobs import checked
 
 
 @pytest.mark.parametrize("one", catalogue.MODELS, ids=lambda one: one.id)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.errors import Cancelled
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Request, decode
 from engine.sampling.tokens import Greedy, Nucleus, Uniforms
 from tests.engine.models.small_causal import small_model

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.knobs import Values
 from engine.sampling.forecasting import reaches
 from engine.sampling.skipping import LayerMemory, SkipPlan, advance
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
 N, T, B = Action.NONE, Action.TS, Action.BS

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Reader, Request, decode, places
 from engine.sampling.prefixes import MOST_KEPT, Prefixes
 from engine.sampling.tokens import Nucleus, Uniforms

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.bench.calibration import layer_duty
-from engine.knobs import Values
 from engine.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, advance
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
 STEPS = 7

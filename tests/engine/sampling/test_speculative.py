@@ -18,7 +18,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.errors import Cancelled
-from engine.models.token_model import TokenModel
+from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, mask_stops
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.speculative import speculate

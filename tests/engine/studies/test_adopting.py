@@ -13,8 +13,9 @@ import pytest
 
 from engine import cli
 from engine.measure.evaluation import judges
-from engine.messages import JobFinished, LayersMeasured, LoadModel, RunStudy, ShutDown, StudyEnded
-from engine.models.language_weights import own_place
+from engine.models.files.language_weights import own_place
+from engine.session.engine_thread import Engine
+from engine.session.messages import JobFinished, LayersMeasured, LoadModel, RunStudy, ShutDown, StudyEnded
 from engine.studies.adopting import adopt
 from engine.studies.definition import parse, read
 from engine.studies.layers import importance
@@ -31,7 +32,6 @@ from engine.techniques.spade.record import (
     LayerImportance,
     read_record,
 )
-from engine.worker import Engine
 from tests.engine import speaking
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model
@@ -51,7 +51,7 @@ EARLIER = (
 def _ear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
     monkeypatch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
-    monkeypatch.setattr("engine.studies.performing.reference_speech", silence)
+    monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
 
 
 @pytest.fixture

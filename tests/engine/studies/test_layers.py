@@ -32,7 +32,7 @@ def test_importance_is_what_the_takes_say(tmp_path: Path, monkeypatch: pytest.Mo
     layers = model.info.layers
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
     monkeypatch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
-    monkeypatch.setattr("engine.studies.performing.reference_speech", silence)
+    monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
     chosen = parse(
         {
             "model": "lm-mini",

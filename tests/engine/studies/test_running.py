@@ -21,7 +21,7 @@ from engine.measure.evaluation import judges
 from engine.measure.evaluation.judges import JudgeKind, Verdict
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import Voice, whole
-from engine.observers import SilentObserver
+from engine.session.observers import SilentObserver
 from engine.studies.results import read
 from engine.studies.running import FINISHED, PAUSED, Alone, alone_with, run
 from engine.studies.store import DATABASE, Store
@@ -151,7 +151,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
     chosen = study(judges=["ear"], voices=["rms"])
-    monkeypatch.setattr("engine.studies.performing.reference_speech", no_reference)
+    monkeypatch.setattr("engine.studies.execution.reference_speech", no_reference)
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s")
     assert [one.finished for one in found.settings] == [2, 2, 2]
@@ -165,7 +165,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     assert len(again.takes) == 3
     assert read(tmp_path / "s").failures == ()
     # References are tried again, too; one that the judge cannot hear is no reason to stop.
-    monkeypatch.setattr("engine.studies.performing.reference_speech", lambda *said: (np.zeros(100), 24_000))
+    monkeypatch.setattr("engine.studies.execution.reference_speech", lambda *said: (np.zeros(100), 24_000))
     finished(tmp_path / "s", chosen)
     found = read(tmp_path / "s")
     assert (found.no_reference, found.references["word_error_rate"].n) == ("", 3)
@@ -178,7 +178,7 @@ def test_what_stood_in_a_settings_way_may_go_away(tmp_path: Path, monkeypatch: p
         raise RuntimeError("no luck today")
 
     with monkeypatch.context() as patched:
-        patched.setattr("engine.studies.performing.calibrate_model", broken)
+        patched.setattr("engine.studies.execution.calibrate_model", broken)
         assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
     assert [one.finished for one in found] == [3, 0]
@@ -237,7 +237,7 @@ def _start(folder: Path) -> multiprocessing.Process:
     # A server with torch loaded makes processes in no time, so that most of them are killed at work.
     context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
     if sys.platform != "win32":
-        context.set_forkserver_preload(["tests.engine.studies.test_running", "engine.studies.performing"])
+        context.set_forkserver_preload(["tests.engine.studies.test_running", "engine.studies.execution"])
     process = context.Process(target=_run_it, args=(str(folder),), daemon=True)
     process.start()
     return process

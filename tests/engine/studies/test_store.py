@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StudyError
-from engine.library import Library
+from engine.setting.library import Library
 from engine.studies import store as module
 from engine.studies.results import read
 from engine.studies.store import DATABASE, Store, StudyDamaged

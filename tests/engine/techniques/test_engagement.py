@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import PlainError, ProfileError, SettingError
-from engine.knobs import NO_VALUES, Values
 from engine.models.base import ModelInfo, OperationCounts, WeightSet
 from engine.models.f5.config import OPTIONS
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import NO_VALUES, Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action, StrategyTable
 from engine.techniques.engagement import problem
 from engine.techniques.flow_engagement import NO_GUIDANCE, before_calibration, engage

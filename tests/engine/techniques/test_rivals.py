@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import SettingError
-from engine.knobs import Values, checked
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from engine.setting import Engaged
+from engine.setting.knobs import Values, checked
+from engine.setting.setting import Engaged
 from engine.techniques import error_curve, first_block, guidance_interval
 from engine.techniques.ditreducio.table import Action
 from engine.techniques.error_curve import ErrorCurve

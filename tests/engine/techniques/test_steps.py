@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.knobs import Values, checked
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from engine.setting.knobs import Values, checked
 from engine.techniques.steps import TECHNIQUE
 
 

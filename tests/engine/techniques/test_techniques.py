@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SettingError
-from engine.knobs import Values, defaults
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values, defaults
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import conflict, technique, wording
 
 

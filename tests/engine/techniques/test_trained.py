@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import SettingError
-from engine.knobs import Values, defaults
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import Values, defaults
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import guidance_free, spade, speculative, technique
 from engine.techniques.engagement import engage
 from engine.techniques.trained import fitting, named

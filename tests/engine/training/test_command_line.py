@@ -9,14 +9,14 @@ import torch
 
 from engine.cli import main as paretone
 from engine.commands import train_bundled
-from engine.models.lm_mini.checkpoint import LmMiniFolder
-from engine.models.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.vocos import Vocos
+from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
+from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from engine.models.networks.vocos import Vocos
 from engine.paths import resource
-from engine.training import corpora
 from engine.training.__main__ import main as write_manifest
-from engine.training.bundled_training import RECIPES
-from engine.training.judging import main as judge
+from engine.training.recipes import corpora
+from engine.training.recipes.bundled_training import RECIPES
+from engine.training.recipes.judging import main as judge
 
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 

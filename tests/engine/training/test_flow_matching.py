@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from engine.models.f5.dit import DiT
-from engine.training.f5_mini import ARCHITECTURE, collate
 from engine.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
@@ -15,6 +14,7 @@ from engine.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
+from engine.training.recipes.f5_mini import ARCHITECTURE, collate
 from tests.engine.training.toy_corpus import toy_clip
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)

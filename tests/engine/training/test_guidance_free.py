@@ -11,9 +11,9 @@ import torch
 from safetensors import safe_open
 
 from engine.errors import SettingError, TrainingError
-from engine.models.checkpoints import fingerprint
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.f5.config import VARIANTS
+from engine.models.files.checkpoints import fingerprint
 from engine.paths import resource
 from engine.training.features import Example, Examples
 from engine.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity, span_error
@@ -46,7 +46,7 @@ def checkpoint(tmp_path: Path) -> F5Checkpoint:
 @pytest.fixture(scope="module")
 def examples() -> Examples:
     from engine.front_end.durations import labels
-    from engine.training.f5_mini import VOCABULARY
+    from engine.training.recipes.f5_mini import VOCABULARY
 
     corpus = toy_corpus()
 

@@ -15,14 +15,14 @@ from torch.nn import functional
 
 from engine.errors import TrainingError
 from engine.files import wav
-from engine.knobs import Values
 from engine.models import catalogue, load_model
 from engine.models.base import Voice, whole
-from engine.models.checkpoints import read_weights
-from engine.models.language_weights import DRAFTS, STUDENTS
+from engine.models.files.checkpoints import read_weights
+from engine.models.files.language_weights import DRAFTS, STUDENTS
 from engine.models.llasa import adapter
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.spade.losses import IGNORED
 from engine.techniques.spade.pruning import layer_of
 from engine.training import teachers

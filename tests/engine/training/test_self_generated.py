@@ -11,10 +11,10 @@ import torch
 from engine.errors import Cancelled, TrainingError
 from engine.models import load_model
 from engine.models.catalogue import entry, voice
-from engine.observers import SilentObserver
 from engine.paths import resource
 from engine.sampling.tokens import Greedy
-from engine.setting import Setting
+from engine.session.observers import SilentObserver
+from engine.setting.setting import Setting
 from engine.techniques.spade.losses import IGNORED
 from engine.training.self_generated import speak_tokens
 from engine.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from engine.errors import SettingError
-from engine.knobs import NO_VALUES, defaults
 from engine.measure.roofline import benchmarks
 from engine.measure.roofline import ceilings as store
 from engine.measure.roofline.ceilings import BOUNDS
@@ -34,8 +33,9 @@ from engine.models.base import SpeechModel, Utterance, Voice
 from engine.models.catalogue import MODELS, entry, voice
 from engine.models.llasa import adapter as llasa
 from engine.models.megatts3 import graphemes
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import NO_VALUES, defaults
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import applying_to, ditreducio
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio.table import Action, StrategyTable

@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.errors import Cancelled, SettingError
-from engine.knobs import Values
 from engine.measure.roofline import benchmarks, counts
 from engine.measure.roofline import ceilings as store
 from engine.measure.roofline import clock as clock_module
@@ -43,9 +42,10 @@ from engine.measure.roofline.report import (
 from engine.models import load_model
 from engine.models.base import FLOW, Utterance
 from engine.models.catalogue import entry, voice
-from engine.observers import SilentObserver
 from engine.sampling.demasking import Guide
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from tests.engine import small_language, small_speech, speaking
 from tests.engine.models.omnivoice.small_release import TEXT as OMNIVOICE_TEXT
 from tests.engine.models.omnivoice.small_release import write_release

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.models.causal import CausalConfig
 from engine.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
+from engine.models.networks.causal import CausalConfig
 from engine.sampling.autoregressive import decode
 from engine.sampling.tokens import Greedy, Uniforms
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights

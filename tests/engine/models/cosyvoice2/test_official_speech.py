@@ -17,13 +17,13 @@ from safetensors.torch import save_file
 
 from engine.errors import Cancelled, CheckpointError
 from engine.files import wav
-from engine.knobs import Values
 from engine.models import catalogue, load_model
 from engine.models.base import Piece, Synthesis, Voice, whole
-from engine.models.checkpoints import fingerprint
 from engine.models.cosyvoice2.adapter import CosySpeech
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.models.files.checkpoints import fingerprint
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from tests.engine.models.cosyvoice2.small_release import CODES, QWEN2, language_weights, write_release
 
 MODEL = "CosyVoice2-0.5B"

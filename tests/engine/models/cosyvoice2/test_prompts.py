@@ -11,8 +11,8 @@ import torch
 
 from engine.errors import AudioError, Cancelled, CheckpointError
 from engine.files import wav
-from engine.models.cosyvoice2.hearing import SPEAKER, TOKENIZER, Hearing
 from engine.models.cosyvoice2.prompts import VoicePrompts
+from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Hearing
 from tests.engine.models.cosyvoice2.small_hearing import write_hearing
 
 CODES, WIDTH = 100, 24

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
-from engine.models.layers import SelfAttention
+from engine.models.networks.layers import SelfAttention
 
 
 def plain_velocity(dit: DiT, x: Tensor, prompt: Tensor, ids: Tensor, time: float, drop: bool) -> Tensor:

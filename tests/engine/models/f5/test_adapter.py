@@ -14,11 +14,11 @@ import torch
 
 from engine.audio.resampling import resample
 from engine.errors import AudioError, Cancelled, PlainError, ProfileError, SettingError, TextError
-from engine.knobs import NO_VALUES, Values
 from engine.models import load_model
 from engine.models.base import SpeechModel, Synthesis, Utterance, Voice
 from engine.models.catalogue import entry, voice, voices
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import NO_VALUES, Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import Action, StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder

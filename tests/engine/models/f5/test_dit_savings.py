@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.models.f5.dit import DiT
-from engine.models.layers import rotate
+from engine.models.networks.layers import rotate
 from engine.sampling.flow import integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity
 from tests.engine.models.blockwise import prepare

@@ -8,10 +8,10 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.knobs import Values
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.unett import UNetT
 from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
 
 CONFIG = BackboneConfig("UNetT", 64, 4, 1, ff_mult=2, pe_attn_head=1, text_num_embeds=9)

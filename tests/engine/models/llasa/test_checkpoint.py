@@ -10,10 +10,10 @@ from safetensors.torch import load_file, save_file
 
 from engine.errors import CheckpointError
 from engine.models.base import DraftWeights, StudentWeights
-from engine.models.causal import CausalConfig, CausalTransformer
-from engine.models.language_network import LanguageNetwork, drafting
+from engine.models.families.language_network import LanguageNetwork, drafting
+from engine.models.files.shards import WEIGHTS
 from engine.models.llasa.checkpoint import EMBEDDING, HEAD, TEXTS, LlasaFolder, optimised, parameters
-from engine.models.shards import WEIGHTS
+from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.sampling.tokens import Nucleus
 from tests.engine.models.llasa.small_release import (
     CODES,

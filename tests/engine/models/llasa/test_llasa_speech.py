@@ -14,19 +14,19 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from engine.errors import AudioError, Cancelled, CheckpointError, TextError
-from engine.knobs import Values
 from engine.models import catalogue, load_model
 from engine.models.base import Piece, StepReport, Synthesis, Voice, whole
+from engine.models.files.shard_index import INDEX
+from engine.models.files.shards import WEIGHTS
 from engine.models.llasa import adapter
 from engine.models.llasa.adapter import LlasaSpeech
 from engine.models.llasa.config import FIRST_CODES
 from engine.models.llasa.voices import LlasaPrompt, spoken_bytes
 from engine.models.llasa.windows import Window
-from engine.models.shard_index import INDEX
-from engine.models.shards import WEIGHTS
-from engine.observers import SilentObserver
 from engine.sampling.tokens import Nucleus, TokenSampler
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from tests.engine.models.llasa.small_release import (
     CODES,
     student_tensors,

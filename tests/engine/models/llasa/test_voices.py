@@ -14,14 +14,14 @@ from engine.audio.recording import read_recording
 from engine.errors import CheckpointError
 from engine.models import catalogue, load_model
 from engine.models.base import Voice, whole
+from engine.models.files.shards import WEIGHTS
 from engine.models.llasa import codec_encoder
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.voices import VoiceReader
 from engine.models.llasa.xcodec2 import CODES
-from engine.models.shards import WEIGHTS
-from engine.observers import SilentObserver
 from engine.paths import data_folder
-from engine.setting import Setting
+from engine.session.observers import SilentObserver
+from engine.setting.setting import Setting
 from tests.engine.models.llasa.small_release import (
     CONFIG,
     FIRST_CODE,

@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.errors import CheckpointError
+from engine.models.files.shards import WEIGHTS
 from engine.models.llasa.codec_checkpoint import load_decoder
 from engine.models.llasa.windows import FADE_CODES, Window, WindowedDecoder
 from engine.models.llasa.xcodec2 import CODES, REACH, Attention, InverseTransform, XCodec2Config, XCodec2Decoder
-from engine.models.shards import WEIGHTS
 from tests.engine.models.llasa.small_release import codec_weights, write_converted_codec, write_original_codec
 
 HOP = 320

@@ -12,7 +12,7 @@ from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.mel_codec import MelCodec, MelCodecConfig
 from engine.paths import resource
-from engine.training.mel_codec import export_codec
+from engine.training.recipes.mel_codec import export_codec
 
 LAYERS = 3
 SMALL_DIT = DiTConfig(

@@ -16,7 +16,7 @@ from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.duration_model import DurationConfig, DurationModel
 from engine.models.megatts3.wavvae import WavVAE, WavVAEConfig
 from engine.models.megatts3.wavvae_encoder import Encoder
-from engine.models.weight_norm import stored_shapes
+from engine.models.networks.weight_norm import stored_shapes
 
 TRANSFORMER_CONFIG = {"win_size": 1200, "frames_multiple": 8}
 WAVVAE_CONFIG = {

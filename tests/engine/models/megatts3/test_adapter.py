@@ -15,14 +15,14 @@ import soundfile
 import torch
 
 from engine.errors import AudioError, Cancelled, CheckpointError, ProfileError, SettingError, TextError
-from engine.knobs import NO_VALUES, defaults
 from engine.measure.loudness import integrated_loudness
 from engine.models import load_model
 from engine.models.base import Synthesis, Utterance, Voice
 from engine.models.catalogue import entry, voice
 from engine.models.megatts3.adapter import MegaSpeech
 from engine.models.megatts3.config import LATENT_STRIDE
-from engine.setting import Engaged, Setting
+from engine.setting.knobs import NO_VALUES, defaults
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, technique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import Action, StrategyTable

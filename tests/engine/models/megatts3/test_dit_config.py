@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from engine.errors import CheckpointError
-from engine.knobs import defaults
 from engine.models.megatts3.config import OPTIONS, DiTConfig
 from engine.models.megatts3.dit import MegaDiT
+from engine.setting.knobs import defaults
 from tests.engine.models.megatts3.plain_dit import SMALL
 
 

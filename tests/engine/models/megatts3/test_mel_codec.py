@@ -10,7 +10,7 @@ from engine.audio.mel import MelFrontEnd
 from engine.errors import CheckpointError
 from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
 from engine.paths import resource
-from engine.training.mel_codec import export_codec
+from engine.training.recipes.mel_codec import export_codec
 from tests.engine.training.toy_corpus import toy_clip
 
 SMALL = MelCodecConfig(width=32, inner_width=48, frame_layers=1, latent_layers=1)

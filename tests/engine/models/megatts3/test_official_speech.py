@@ -14,14 +14,14 @@ import pytest
 
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.files import wav
-from engine.knobs import NO_VALUES
 from engine.models import catalogue, load_model
 from engine.models.base import Synthesis, Voice, whole
 from engine.models.megatts3 import graphemes
 from engine.models.megatts3.adapter import MegaSpeech
 from engine.models.megatts3.duration_model import DurationModel
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import NO_VALUES
+from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import Action, StrategyTable
 from tests.engine.models.megatts3.small_grapheme_model import write_folder
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release

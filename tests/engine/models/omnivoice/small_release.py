@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from engine.knobs import Values
 from engine.models import load_model
 from engine.models.base import Synthesis, Voice, whole
 from engine.models.catalogue import entry, voice
-from engine.models.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
-from engine.observers import SilentObserver
-from engine.setting import Engaged, Setting
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "ar"
 CODES = 64

@@ -16,15 +16,15 @@ import torch
 from engine.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
 from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model
 from engine.models.catalogue import voice
-from engine.models.fused_masked import MaskedRun
-from engine.models.masked_script import guide_of
+from engine.models.families.masked_script import guide_of
+from engine.models.kernels.fused_masked import MaskedRun
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.omnivoice.higgs import WindowedHiggs
-from engine.observers import SilentObserver
-from engine.profile import Profile
 from engine.sampling.demasking import Guide
-from engine.setting import Engaged
-from engine.take import DemaskingTrace
+from engine.session.observers import SilentObserver
+from engine.setting.profile import Profile
+from engine.setting.setting import Engaged
+from engine.setting.take import DemaskingTrace
 from engine.techniques.engagement import engage, problem
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, load, setting, spoken, write_release
 

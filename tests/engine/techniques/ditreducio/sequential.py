@@ -9,7 +9,7 @@ import hashlib
 
 import numpy as np
 
-from engine.knobs import Values
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable

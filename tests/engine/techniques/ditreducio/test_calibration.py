@@ -12,11 +12,11 @@ from torch import Tensor
 
 from engine.bench.calibration import layer_duty, published_calibration
 from engine.errors import Cancelled, PlainError, SettingError
-from engine.knobs import Values, defaults
 from engine.models.f5.dit import DiT
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.sampling.guidance import guided_velocity
 from engine.sampling.skipping import LayerMemory
+from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.metrics import diagonal_similarity, mean_absolute_error

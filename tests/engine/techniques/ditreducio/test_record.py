@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.knobs import Values
+from engine.setting.knobs import Values
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import Action
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate

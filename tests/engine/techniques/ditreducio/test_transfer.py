@@ -9,10 +9,10 @@ import torch
 
 from engine.bench.skipping import sample
 from engine.errors import Cancelled, ProfileError
-from engine.knobs import Values, defaults
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import Utterance, Voice
-from engine.setting import Engaged
+from engine.setting.knobs import Values, defaults
+from engine.setting.setting import Engaged
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.metrics import mean_absolute_error

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from engine.errors import SettingError
-from engine.knobs import Values
-from engine.setting import Engaged
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged
 from engine.techniques import knobs_of, spade, technique
 from engine.techniques.spade.pruning import layer_of, pruned, require_layers
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.knobs import Values
 from engine.models import load_model
 from engine.models.catalogue import entry, voice
-from engine.models.lm_mini.adapter import LmMiniSpeech
-from engine.setting import Engaged, Setting
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
 from engine.techniques import spade
 from engine.techniques.engagement import problem
 from engine.techniques.language_engagement import engage

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SettingError
-from engine.knobs import defaults
-from engine.setting import Engaged
+from engine.setting.knobs import defaults
+from engine.setting.setting import Engaged
 from engine.techniques import knobs_of, technique
 from engine.techniques.speculative import NAME, TECHNIQUE
 

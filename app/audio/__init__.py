@@ -1,0 +1,1 @@
+"""Playing sound: device, player, mixer."""

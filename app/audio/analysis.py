@@ -1,0 +1,100 @@
+"""What is found out about takes before they are compared: spectrograms, and gains that make them equally loud.
+
+It takes longer than the window may stand still, so it is done in a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.shell.background import Background
+from engine.audio.spectrogram import log_mel
+from engine.measure.loudness import matching_gains
+from engine.setting.take import Take
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was found out about two takes, either of which may be missing."""
+
+    takes: tuple[Take | None, Take | None] = (None, None)
+    mels: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+    gains: tuple[float, float] = (1.0, 1.0)
+    """Linear; they make A and B equally loud."""
+    exact: bool = True
+    """False when a take is too short for the gated measurement."""
+
+
+class Analyser(QObject):
+    """Analyses takes in the background. ``prepare`` is given samples and rate of each new one in that thread."""
+
+    done = Signal(object)
+    """The :class:`Analysis` of the takes that were asked for last; what is out of date is passed over."""
+    failed = Signal()
+
+    def __init__(self, prepare: Callable[[np.ndarray, int], object], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._prepare = prepare
+        self._wanted: tuple[Take | None, Take | None] = (None, None)
+        self._last = Analysis()
+        self._serial = 0
+        self.busy = False
+        """Whether takes were asked for whose analysis is not there yet."""
+        self._background = Background("listen", self)
+        self._submission = QTimer(self, singleShot=True, interval=0)
+        self._submission.timeout.connect(self._begin)
+
+    def analyse(self, takes: tuple[Take | None, Take | None]) -> None:
+        """Analyse ``takes``. Takes that are asked for in one go are analysed in one go."""
+        self._wanted = takes
+        self._serial += 1
+        self.busy = True
+        self._submission.start()
+
+    def run(self, work: Callable[[], object], done: Callable[[object], object]) -> None:
+        """Do other work in the same thread, as :meth:`app.shell.background.Background.run` does."""
+        self._background.run(work, done)
+
+    def shut_down(self, wait: bool) -> None:
+        """End the thread; ``wait`` for what it does."""
+        self._submission.stop()
+        self._background.shut_down(wait)
+
+    @Slot()
+    def _begin(self) -> None:
+        serial, takes, previous = self._serial, self._wanted, self._last
+        self._background.run(
+            lambda: analysed(takes, previous, self._prepare), lambda analysis: self._take_over(serial, analysis)
+        )
+
+    def _take_over(self, serial: int, analysis: Analysis | BaseException) -> None:
+        if serial != self._serial:
+            return
+        self.busy = False
+        if isinstance(analysis, BaseException):
+            self.failed.emit()
+            raise analysis
+        self._last = analysis
+        self.done.emit(analysis)
+
+
+def analysed(
+    takes: tuple[Take | None, Take | None], previous: Analysis, prepare: Callable[[np.ndarray, int], object]
+) -> Analysis:
+    """The analysis of ``takes``; what ``previous`` knows of them is not found out again."""
+    mels = []
+    for take in takes:
+        known = next((mel for one, mel in zip(previous.takes, previous.mels, strict=True) if one is take), None)
+        if take is None or known is not None:
+            mels.append(known)
+            continue
+        prepare(take.samples, take.sample_rate)
+        mels.append(log_mel(take.samples, take.sample_rate))
+    if takes[0] is None or takes[1] is None:
+        return Analysis(takes, tuple(mels))
+    match = matching_gains([(take.samples, take.sample_rate) for take in takes])
+    return Analysis(takes, tuple(mels), tuple(10 ** (gain / 20) for gain in match.gains), match.exact)

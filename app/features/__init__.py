@@ -1,0 +1,1 @@
+"""One folder for each feature of the window: panel, presenter and model."""

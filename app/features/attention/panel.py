@@ -1,0 +1,284 @@
+"""Attention: diagonal or striped? The check phase's similarity map, and the attention of a chosen layer and step.
+
+The panel knows neither the application's state nor the engine: methods in, signals out. Keys in the attention maps:
+arrows move, plus and minus zoom, 0 shows all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QTransform
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.attention.plot import AttentionPlot, attention_map
+from app.features.attention.similarity_grid import SimilarityGrid, similarity_map
+from app.plotting.colour_bar import ColourBar
+from app.shell.theme import Colours, set_look
+from engine.models.base import AttentionCapture
+
+PERCENTILES = (100.0, 99.9, 99.0, 95.0, 90.0)
+BRANCH_NAMES = {
+    1: ("attention",),
+    2: ("conditional", "unconditional"),
+    3: ("speaker and text", "text only", "unconditional"),
+}
+_INVITATION = "Choose a cell on the left, by mouse or with the arrow keys and Space, to see its attention."
+_LOG_DECADES = 4
+"""A logarithmic scale ends this many decades below its upper end."""
+
+
+class AttentionPanel(QWidget):
+    """Left: which layers attend diagonally at which steps. Right: what the attention of one of them looks like."""
+
+    capture_wanted = Signal(int, int)
+    """The user chose (layer, step), counted from 0, whose attention shall be captured."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._captured: AttentionCapture | None = None
+        self._names: tuple[str, ...] = ()
+        self._cut: float | None = None
+        self._plots: list[AttentionPlot] = []
+        self._titles: list[QLabel] = []
+        self._build()
+        self.set_colours(colours)
+        self._say(_INVITATION, "muted")
+        self._show_similarity_scale()
+
+    def _build(self) -> None:
+        self.grid = SimilarityGrid(self._colours)
+        self.grid.cell_activated.connect(self.capture_wanted)
+        self.grid.cursor_moved.connect(self._show_cell)
+        self.similarity_bar = ColourBar("Colours of the diagonal similarity", self._colours)
+        self._cell = QLabel()
+        self._cell.setWordWrap(True)
+        self._cell.setProperty("look", "muted")
+        left = QWidget()
+        layout = QVBoxLayout(left)
+        layout.setContentsMargins(0, 0, 0, 0)
+        title = QLabel("Diagonal similarity of the attention")
+        title.setToolTip("⟨A, I⟩ / (‖A‖ √N): 1 when every frame attends to itself only, small for stripes and blur")
+        title.setProperty("look", "title")
+        for one in (title, self._cell, self.similarity_bar):
+            layout.addWidget(one)
+        layout.insertWidget(1, self.grid, 1)
+
+        self._status = QLabel()
+        self._status.setWordWrap(True)
+        self._maps = QHBoxLayout()
+        self.levels_box = QComboBox()
+        for percentile in PERCENTILES:
+            name = "maximum" if percentile == 100 else f"{percentile:g} %"
+            self.levels_box.addItem(f"Brightest: {name}", percentile)
+        self.levels_box.setCurrentIndex(PERCENTILES.index(99.0))
+        self.levels_box.setAccessibleName("Percentile of the attention that is shown brightest")
+        self.levels_box.setToolTip("Attention above this percentile is shown in the brightest colour")
+        self.levels_box.currentIndexChanged.connect(self._show_maps)
+        self.log_box = QCheckBox("Logarithmic")
+        self.log_box.setToolTip("Colours follow the logarithm of the attention")
+        self.log_box.toggled.connect(self._show_maps)
+        self.seconds_box = QCheckBox("Seconds")
+        self.seconds_box.setToolTip("Axes in seconds instead of frames")
+        self.seconds_box.toggled.connect(self._change_axes)
+        self.attention_bar = ColourBar("Colours of the attention", self._colours)
+        controls = QHBoxLayout()
+        for one in (self.levels_box, self.log_box, self.seconds_box):
+            controls.addWidget(one)
+        controls.addWidget(self.attention_bar, 1)
+        right = QWidget()
+        layout = QVBoxLayout(right)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._status)
+        layout.addLayout(self._maps, 1)
+        layout.addStretch(0)
+        layout.addLayout(controls)
+
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setHandleWidth(self.fontMetrics().height())
+        for one, stretch in ((left, 2), (right, 3)):
+            self._splitter.addWidget(one)
+            self._splitter.setStretchFactor(self._splitter.count() - 1, stretch)
+        outer = QVBoxLayout(self)
+        outer.addWidget(self._splitter)
+        em = self.fontMetrics().height()
+        self._splitter.setSizes([24 * em, 40 * em])
+        self._require_plots(0)
+        self.setFocusProxy(self.grid)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_layout(self, layers: int, steps: int) -> None:
+        """How many layers and steps there are to choose from, before anything is measured. Forgets similarities of
+        another shape."""
+        self.grid.set_layout(layers, steps)
+        self._show_similarity_scale()
+
+    def set_similarities(self, similarities: np.ndarray | None, cut: float | None = None) -> None:
+        """Show the check phase's (layers, steps) similarities, NaN where not yet measured. Cells from ``cut`` on are
+        marked; without a cut (while the check runs) none are."""
+        self._cut = cut
+        self.grid.show_similarities(np.full((0, 0), np.nan) if similarities is None else similarities, cut)
+        self._show_similarity_scale()
+        self._show_titles()
+
+    def set_times(self, times: tuple[float, ...]) -> None:
+        """The flow time of each step, to be shown on the axis."""
+        self.grid.set_times(times)
+
+    def begin_capture(self, layer: int, step: int) -> None:
+        """A capture runs."""
+        self._say(f"Capturing the attention of layer {layer + 1} at step {step + 1}…", "title")
+
+    def show_capture(self, captured: AttentionCapture, names: tuple[str, ...] = ()) -> None:
+        """Show the attention of one layer at one step; ``names`` of the branches, when not the usual ones."""
+        before = self._captured
+        same_shape = before is not None and (before.frames, before.frame_seconds) == (
+            captured.frames,
+            captured.frame_seconds,
+        )
+        self._captured = captured
+        branches = len(captured.maps)
+        self._names = names or BRANCH_NAMES.get(branches, tuple(f"branch {one + 1}" for one in range(branches)))
+        same_shape = same_shape and sum(not plot.isHidden() for plot in self._plots) == branches
+        self._require_plots(branches)
+        self.grid.show_captured((captured.layer, captured.step))
+        pooled = captured.maps.shape[-1]
+        text = f"{self.grid.place_text(captured.layer, captured.step)}: {captured.frames} frames"
+        if pooled != captured.frames:
+            text += f", drawn as {pooled} × {pooled}"
+        self._say(f"{text}; the dashed lines end the prompt.", "title")
+        self._show_titles()
+        self._show_maps()
+        self._change_axes(keep=same_shape)
+
+    def show_failure(self, sentence: str) -> None:
+        """The capture failed, or was cancelled; the last map stays."""
+        self._say(sentence, "warning")
+
+    def clear_capture(self) -> None:
+        """Forget the captured attention, for example because another model was loaded."""
+        self._captured = None
+        self.grid.show_captured(None)
+        self.attention_bar.set_ends(None)
+        self._require_plots(0)
+        self._say(_INVITATION, "muted")
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.grid.set_colours(colours)
+        self.similarity_bar.set_map(similarity_map(colours), colours)
+        self.attention_bar.set_map(attention_map(colours), colours)
+        for plot in self._plots:
+            plot.set_colours(colours)
+        self._label_axes()
+
+    @property
+    def status(self) -> str:
+        """The sentence above the maps."""
+        return self._status.text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _say(self, sentence: str, look: str) -> None:
+        self._status.setText(sentence)
+        self._status.setAccessibleName(sentence)
+        set_look(self._status, look)
+
+    def _show_cell(self, layer: int, step: int) -> None:
+        self._cell.setText(self.grid.describe(layer, step) if self.grid.layers else "")
+
+    def _show_similarity_scale(self) -> None:
+        self.similarity_bar.set_ends(self.grid.ends)
+        self._show_cell(*self.grid.cursor_cell)
+
+    def _require_plots(self, count: int) -> None:
+        while len(self._plots) < count:
+            plot, title = AttentionPlot(), QLabel()
+            title.setWordWrap(True)
+            title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column = QVBoxLayout()
+            column.addWidget(title)
+            column.addWidget(plot, 1)
+            self._maps.addLayout(column, 1)
+            if self._plots:
+                plot.setXLink(self._plots[0])
+                plot.setYLink(self._plots[0])
+            plot.set_colours(self._colours)
+            plot.setAccessibleName(f"Attention map {len(self._plots) + 1}")
+            self._plots.append(plot)
+            self._titles.append(title)
+        for index, (plot, title) in enumerate(zip(self._plots, self._titles, strict=True)):
+            plot.setVisible(index < count)
+            title.setVisible(index < count)
+        for one in (self.levels_box, self.log_box, self.seconds_box):
+            one.setEnabled(count > 0)
+        self._label_axes()
+
+    def _show_titles(self) -> None:
+        if self._captured is None:
+            return
+        for index, name in enumerate(self._names):
+            text = f"<b>{name}</b>"
+            said = f"{name} branch"
+            if index < len(self._captured.similarities):
+                value = self._captured.similarities[index]
+                text += f"<br>similarity {value:.3f}"
+                said += f", diagonal similarity {value:.3f}"
+                if self._cut is not None:
+                    kind = "diagonal" if value >= self._cut else "striped or spread"
+                    text += f": {kind}"
+                    said += f", {kind} by the cut of the check phase, {self._cut:.3f}"
+            self._titles[index].setText(text)
+            self._plots[index].setAccessibleName(f"Attention map of the {name} branch")
+            self._plots[index].setAccessibleDescription(
+                f"{said}. Keys to the right, queries down. Arrows move, plus and minus zoom, 0 shows all."
+            )
+
+    def _show_maps(self) -> None:
+        if self._captured is None:
+            return
+        maps = self._captured.maps
+        high = float(np.percentile(maps, self.levels_box.currentData())) or float(maps.max()) or 1.0
+        logarithmic = self.log_box.isChecked()
+        low = high * 10.0**-_LOG_DECADES if logarithmic else 0.0
+        levels = (np.log10(low), np.log10(high)) if logarithmic else (low, high)
+        for plot, one in zip(self._plots, maps, strict=False):
+            shown = np.log10(np.maximum(one, low)) if logarithmic else one
+            plot.image.setImage(np.ascontiguousarray(shown, np.float32), autoLevels=False, levels=levels)
+        self.attention_bar.set_ends((low, high), logarithmic)
+        self._place_maps()
+
+    def _change_axes(self, _checked: bool = False, keep: bool = False) -> None:
+        self._label_axes()
+        if self._captured is not None:
+            self._place_maps()
+            if not keep:
+                self._plots[0].show_all()
+
+    def _label_axes(self) -> None:
+        unit = "s" if self.seconds_box.isChecked() else "frame"
+        for index, plot in enumerate(self._plots):
+            plot.setLabel("bottom", f"Key, {unit}", color=self._colours.muted)
+            plot.setLabel("left", f"Query, {unit}" if index == 0 else "", color=self._colours.muted)
+
+    def _place_maps(self) -> None:
+        """Pooled or not, a map covers all frames of the speech."""
+        captured = self._captured
+        scale = captured.frame_seconds if self.seconds_box.isChecked() else 1.0
+        extent = captured.frames * scale
+        for plot, one in zip(self._plots, captured.maps, strict=False):
+            plot.extent = extent
+            plot.image.setTransform(QTransform.fromScale(extent / one.shape[1], extent / one.shape[0]))
+            for line in plot.boundaries:
+                line.setValue(captured.prompt_frames * scale)
+                line.setVisible(0 < captured.prompt_frames < captured.frames)

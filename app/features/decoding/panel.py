@@ -1,0 +1,307 @@
+"""Decoding: how the speech tokens of a take came to be, and what drafting them brought.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.decoding.plots import AcceptancePlot, RunningPlot
+from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, fate_colours
+from app.shell.theme import Colours
+from app.widgets.invitation import Invited
+from app.widgets.side_buttons import SIDES, SideButtons
+from engine.measure.decoding import (
+    WINDOW,
+    Drafting,
+    acceptance_by_position,
+    drafting,
+    running_tokens_per_pass,
+    spoken_tokens,
+)
+from engine.setting.take import DecodingTrace, Take
+from engine.techniques import speculative
+
+_NOTHING = (
+    "No tokens to show yet. Load a speech language model, speak a baseline, then engage SSD and speak again: the fate "
+    "of every token appears here."
+)
+_FIGURES = {
+    "tokens": ("Tokens per target pass, E", "Committed tokens for each time that the target model ran"),
+    "length": ("Drafted per cycle, K", "Tokens that the draft proposed for each pass of the target, on average"),
+    "cost": ("Cost of a draft token, c", "Time of drafting one token over that of one pass of the target"),
+    "predicted": (
+        "Predicted speed-up",
+        "E / (1 + K·c): what follows from acceptance and cost if a pass over a whole draft takes as long as one over a "
+        "single token",
+    ),
+    "measured": (
+        "Measured speed-up",
+        "Seconds of the language model for each token of the other take, over those of this one. The other take has to "
+        "say the same in the same voice, decoded without a draft by the same model with the same other techniques.",
+    ),
+}
+
+
+class DecodingPanel(QWidget):
+    """Above: the tokens along time. Below: acceptance, tokens per pass, and the speed-up that follows."""
+
+    hear_wanted = Signal(str, float)
+    """The user wants to hear take ``"A"`` or ``"B"`` from so many seconds on."""
+    sweep_wanted = Signal()
+    """The user wants to see what other tolerances and draft lengths would do."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
+        self._side = "B"
+        self._build(colours)
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.side_buttons = SideButtons("the tokens of take")
+        self.side_buttons.chosen.connect(self.show_side)
+        top = QHBoxLayout()
+        top.addWidget(self.side_buttons)
+        self.headline = QLabel(wordWrap=True)
+        self.headline.setProperty("look", "title")
+        self.headline.setAccessibleName("Summary")
+        top.addWidget(self.headline, 1)
+        self.sweep_button = QPushButton("S&weep β and L_d")
+        self.sweep_button.setToolTip("Speak at several tolerances and draft lengths, and draw what each brings (Views)")
+        self.sweep_button.clicked.connect(self.sweep_wanted)
+        top.addWidget(self.sweep_button)
+        self.legend = QLabel(wordWrap=True)
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setAccessibleName("Legend")
+        self.strip = TokenStrip(colours)
+        self.strip.activated.connect(self._hear)
+        self.strip.cursor_moved.connect(self._read)
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(self.strip)
+        self.strip.line_shown.connect(self._keep_in_view)
+        self.strip.height_wanted.connect(self._limit_height)
+        self.reading = QLabel()
+        self.reading.setProperty("look", "muted")
+        self.reading.setAccessibleName("Token under the cursor")
+        self.reading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._upper = QWidget()
+        column = QVBoxLayout(self._upper)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._area, 1)
+        column.addWidget(self.reading)
+
+        self.acceptance = AcceptancePlot(colours)
+        self.running = RunningPlot(colours)
+        figures = QWidget()
+        grid = QGridLayout(figures)
+        grid.setContentsMargins(em // 2, 0, 0, 0)
+        grid.setVerticalSpacing(em // 4)
+        self._values: dict[str, QLabel] = {}
+        for row, (name, (title, meaning)) in enumerate(_FIGURES.items()):
+            head, value = QLabel(title), QLabel("–")
+            head.setProperty("look", "muted")
+            value.setProperty("look", "title")
+            value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            for one in (head, value):
+                one.setToolTip(meaning)
+            grid.addWidget(head, row, 0)
+            grid.addWidget(value, row, 1)
+            self._values[name] = value
+        grid.setRowStretch(len(_FIGURES), 1)
+        lower = QWidget()
+        row = QHBoxLayout(lower)
+        row.setContentsMargins(0, 0, 0, 0)
+        plots = (
+            (self.acceptance, "Accepted by position, %", 3),
+            (self.running, f"Tokens per target pass, running mean of {WINDOW} passes", 5),
+        )
+        for plot, text, stretch in plots:
+            titled = QVBoxLayout()
+            titled.setSpacing(2)
+            title = QLabel(text)
+            # A title that does not fit is cut rather than widens the panel.
+            title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            titled.addWidget(title)
+            titled.addWidget(plot, 1)
+            row.addLayout(titled, stretch)
+        row.addWidget(figures)
+
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.setChildrenCollapsible(False)
+        for one, stretch in ((self._upper, 3), (lower, 2)):
+            splitter.addWidget(one)
+            splitter.setStretchFactor(splitter.count() - 1, stretch)
+        splitter.setSizes([16 * em, 9 * em])
+        shown = QWidget()
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(top)
+        column.addWidget(self.legend)
+        column.addWidget(splitter, 1)
+        self._pages = Invited(shown, _NOTHING)
+        outer = QVBoxLayout(self)
+        outer.addWidget(self._pages)
+        self.setFocusProxy(self.strip)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_takes(self, take_a: Take | None, take_b: Take | None) -> None:
+        """Show what is compared; the side that was looked at stays in front as long as it has tokens."""
+        takes = {"A": take_a, "B": take_b}
+        if takes == self._takes and all(takes[side] is self._takes[side] for side in SIDES):
+            return
+        changed = [side for side in SIDES if takes[side] is not self._takes[side]]
+        self._takes = takes
+        if changed and self._trace(changed[-1]) is not None:
+            self._side = changed[-1]
+        self._show()
+
+    def show_side(self, side: str) -> None:
+        """Show take ``"A"`` or ``"B"``, if it has tokens."""
+        if self._trace(side) is not None:
+            self._side = side
+        self._show()
+
+    def set_position(self, side: str, seconds: float | None) -> None:
+        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` where nothing is."""
+        self.strip.set_position(seconds if side == self._side else None)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        for one in (self.strip, self.acceptance, self.running):
+            one.set_colours(colours)
+        self.side_buttons.set_colours(colours)
+        self._show_legend()
+
+    @property
+    def side(self) -> str:
+        """The side that is shown."""
+        return self._side
+
+    def figure(self, name: str) -> str:
+        """One of the figures, as it is shown: ``tokens``, ``length``, ``cost``, ``predicted`` or ``measured``."""
+        return self._values[name].text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _trace(self, side: str) -> DecodingTrace | None:
+        take = self._takes[side]
+        return take.trace.decoding if take is not None else None
+
+    def _show(self) -> None:
+        if self._trace(self._side) is None:
+            self._side = next((side for side in SIDES if self._trace(side) is not None), self._side)
+        self.side_buttons.show_side(self._side, [side for side in SIDES if self._trace(side) is not None])
+        trace = self._trace(self._side)
+        self._pages.show_content(trace is not None)
+        if trace is None:
+            self.strip.show_tokens(())
+            return
+        self.strip.show_tokens(spoken_tokens(trace), trace.token_rate)
+        self.acceptance.show_positions(acceptance_by_position(trace))
+        mean = drafting(trace).tokens_per_pass
+        self.running.show_points(*running_tokens_per_pass(trace), mean)
+        self._show_figures(trace)
+        self._show_legend()
+        self._read(self.strip.cursor)
+
+    def _show_figures(self, trace: DecodingTrace) -> None:
+        take, found = self._takes[self._side], drafting(trace)
+        plural = "" if found.passes == 1 else "es"
+        run_away = sum(trace.run_away)
+        self.headline.setText(
+            f"{take.label or 'Take'}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
+            + (f". {run_away} of {len(trace.run_away)} passages did not end by themselves" if run_away else "")
+        )
+        values: Mapping[str, str] = {"tokens": f"{found.tokens_per_pass:.2f}"}
+        if found.drafted:
+            values |= {
+                "length": f"{found.draft_length:.2f}",
+                "cost": f"{found.cost_ratio:.2f}" if found.cost_ratio else "–",
+                "predicted": f"{found.predicted_speed_up:.2f} ×" if found.cost_ratio else "–",
+                "measured": "– (no baseline)",
+            }
+        meaning, plain = _FIGURES["measured"][1], self._plain()
+        if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
+            values |= {"measured": f"{ratio:.2f} ×"}
+            meaning += (
+                f" Here a pass over a draft took {found.pass_cost_over(plain):.2f} × as long as one over a single "
+                "token; the prediction divided by that is what was measured."
+            )
+        for name, label in self._values.items():
+            label.setText(values.get(name, "–"))
+            label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")
+        self._values["measured"].setToolTip(meaning)
+
+    def _plain(self) -> Drafting | None:
+        """The other take's decoding, where that differs from this one's by the draft alone."""
+        take = self._takes[self._side]
+        other = self._takes["A" if self._side == "B" else "B"]
+        if other is None or other.trace.decoding is None or _said(other) != _said(take):
+            return None
+        theirs = drafting(other.trace.decoding)
+        return None if theirs.drafted else theirs
+
+    def _show_legend(self) -> None:
+        trace, fills = self._trace(self._side), fate_colours(self._colours)
+        if trace is None:
+            return
+        counts: Counter[str] = Counter(trace.fates)
+        rejected = sum(len(one.drafted) - one.accepted for one in trace.cycles)
+        total = max(1, sum(counts.values()))
+        parts = [
+            f'<span style="color:{fills[fate]}">■</span>&nbsp;{fate}&nbsp;{counts[fate]}'
+            f"&nbsp;({counts[fate] / total:.0%})"
+            for fate in MEANINGS
+            if counts[fate]
+        ]
+        if rejected:
+            parts.append(f'<span style="color:{fills[REJECTED]}">■</span>&nbsp;rejected&nbsp;drafts&nbsp;{rejected}')
+        self.legend.setText(" &nbsp; ".join(parts))
+        meanings = {fate: f"{fate}: {MEANINGS[fate]}" for fate in MEANINGS if counts[fate]}
+        told = [*meanings.values(), *([f"{REJECTED} drafts: {REJECTED_MEANING}"] if rejected else [])]
+        self.legend.setToolTip("<br>".join(told))
+
+    def _read(self, index: int) -> None:
+        self.reading.setText(f"{self.strip.describe(index, briefly=True)} Click or Space: hear from here.")
+        self.reading.setToolTip(self.strip.describe(index))
+
+    def _hear(self, index: int) -> None:
+        trace = self._trace(self._side)
+        if trace is not None:
+            self.hear_wanted.emit(self._side, trace.seconds_of[index])
+
+    def _limit_height(self, height: int) -> None:
+        """Leave to the plots what a short take does not need."""
+        self._upper.setMaximumHeight(height + 2 * self.fontMetrics().height())
+
+    def _keep_in_view(self, line: QRectF) -> None:
+        middle, half = line.center(), line.height() / 2
+        self._area.ensureVisible(0, round(middle.y()), 0, round(half))
+
+
+def _said(take: Take) -> tuple[object, ...]:
+    """What is said, and by what, drafts left aside."""
+    setting = take.setting
+    others = {one for one in setting.techniques if one.technique != speculative.NAME}
+    return take.text, take.voice, setting.model, others

@@ -1,0 +1,343 @@
+"""A canvas that is filled in: codebooks over frames along time, as it stands behind a step.
+
+Mouse: a click chooses a cell. Keys: arrows go from cell to cell, Home and End to the first and last frame, Page Up and
+Page Down a step back and on, Space or Enter hears the take from here, Ctrl+C copies all as text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
+from app.shell.theme import Colours
+from engine.setting.take import DemaskedPassage
+
+_MOVES = {
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+    Qt.Key.Key_Up: (1, 0),
+    Qt.Key.Key_Down: (-1, 0),
+}
+_ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
+_STEPS = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}
+_MARGIN, _END, _TIME, _GAP = 3.4, 0.8, 1.25, 0.7
+"""In heights of the font: room for the codebooks' numbers, at a line's end, for its times, and between lines."""
+_ROW, _LEAST_CELL = 0.86, 0.3
+"""Height of a cell and its least width, likewise."""
+_HIGHEST = 2.2
+"""Height of a cell at most."""
+_FAINTEST = 0.28
+"""How strong the colour of a code is that was committed with probability 0."""
+
+
+class DemaskingGrid(CursorCanvas):
+    """One passage. The first codebook is the lowest row, as the coarsest of all."""
+
+    cursor_moved = Signal(int, int)
+    """The cursor is on this codebook and frame."""
+    activated = Signal(int)
+    """The user wants to hear the take from this frame on."""
+    step_wanted = Signal(int)
+    """The user wants to go so many steps on (1) or back (−1)."""
+
+    own_keys = (*_MOVES, *_ENDS, *_STEPS, *ACTIVATING)
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, parent)
+        self._fill = colours.accelerated
+        self._passage: DemaskedPassage | None = None
+        self._frame_seconds = 0.04
+        self._step = 0
+        self._cursor = (0, 0)
+        self._position: float | None = None
+        self._per_line = 1
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
+        self.setAccessibleName("Codes by codebook and time")
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_passage(self, passage: DemaskedPassage | None, frame_seconds: float, fill: str) -> None:
+        """Show ``passage``, or nothing; committed codes have the colour ``fill``."""
+        self._passage, self._frame_seconds, self._fill = passage, frame_seconds, fill
+        self._cursor, self._position = (0, 0), None
+        self._break_lines()
+        self.refresh()
+
+    def show_step(self, step: int) -> None:
+        """Show the canvas as it stands behind ``step``, from 0; −1: before the first."""
+        self._step = step
+        self.refresh()
+
+    def set_position(self, frame: float | None) -> None:
+        """Show which frame is heard; ``None`` where none of these is."""
+        if frame != self._position:
+            self._position = frame
+            self.update()
+
+    def set_fill(self, fill: str) -> None:
+        """Give committed codes another colour."""
+        self._fill = fill
+        self.update()
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Codebook and frame under the cursor."""
+        return self._cursor
+
+    @property
+    def lines(self) -> int:
+        """Of how many lines the canvas is shown."""
+        return -(-self._frames // self._per_line) if self._passage is not None else 0
+
+    def move_cursor(self, codebook: int, frame: int) -> None:
+        """Put the cursor on a cell, or on the nearest one that there is."""
+        if self._passage is None:
+            return
+        codebook = max(0, min(codebook, self._codebooks - 1))
+        frame = max(0, min(frame, self._frames - 1))
+        moved, self._cursor = (codebook, frame) != self._cursor, (codebook, frame)
+        self.refresh()
+        if moved:
+            self.cursor_moved.emit(codebook, frame)
+
+    def describe(self, codebook: int, frame: int) -> str:
+        """A cell in words."""
+        passage = self._passage
+        if passage is None:
+            return ""
+        order = int(passage.order[codebook, frame])
+        seconds = passage.start + frame * self._frame_seconds
+        head = f"Codebook {codebook + 1}, {seconds:.2f} s (frame {frame + 1})"
+        if order < 0:
+            return f"{head}: never filled in."
+        code, probability = int(passage.codes[codebook, frame]), float(passage.probability[codebook, frame])
+        when = f"with probability {probability:.2f} at step {order + 1} of {passage.steps}"
+        if order > self._step:
+            return f"{head}: still masked; code {code} comes {when}."
+        now = ", just now" if order == self._step else ""
+        return f"{head}: code {code}, committed {when}{now}."
+
+    def cursor_text(self) -> str:
+        return self.describe(*self._cursor)
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        cell = self.cell_at(place)
+        return None if cell is None else (self.describe(*cell), self.cell(*cell))
+
+    def as_text(self) -> str:
+        passage = self._passage
+        lines = ["codebook\tframe\tseconds\tcode\tstep\tprobability"]
+        if passage is not None:
+            lines += [
+                f"{codebook + 1}\t{frame + 1}\t{passage.start + frame * self._frame_seconds:.3f}\t"
+                f"{passage.codes[codebook, frame]}\t{passage.order[codebook, frame] + 1}\t"
+                f"{passage.probability[codebook, frame]:.4f}"
+                for codebook in range(self._codebooks)
+                for frame in range(self._frames)
+            ]
+        return "\n".join(lines)
+
+    # --- Geometry ----------------------------------------------------------------------------------------------------
+    @property
+    def _codebooks(self) -> int:
+        return len(self._passage.codes)
+
+    @property
+    def _frames(self) -> int:
+        return self._passage.codes.shape[1]
+
+    def _row(self) -> float:
+        """Height of a cell: all the room there is, within limits."""
+        em = self.fontMetrics().height()
+        room = (self.height() - 0.4 * em) / max(1, self.lines) - (_TIME + _GAP) * em
+        return max(_ROW * em, min(room / self._codebooks, _HIGHEST * em))
+
+    def _line_height(self) -> float:
+        return self._row() * self._codebooks + (_TIME + _GAP) * self.fontMetrics().height()
+
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        if self._passage is None:
+            return QSize(50 * em, 4 * em)
+        return QSize(50 * em, round((self.lines * (_ROW * self._codebooks + _TIME + _GAP) + 0.4) * em))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 14, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._break_lines()
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() is QEvent.Type.FontChange:
+            self._break_lines()
+        super().changeEvent(event)
+
+    def _break_lines(self) -> None:
+        """As many frames to a line as are wide enough to be seen, all lines nearly alike."""
+        if self._passage is not None:
+            em = self.fontMetrics().height()
+            fitting = max(1, int((self.width() - (_MARGIN + _END) * em) / (_LEAST_CELL * em)))
+            lines = -(-self._frames // fitting)
+            self._per_line = -(-self._frames // lines)
+        self.updateGeometry()
+        self.update()
+
+    def _line_rectangle(self, line: int) -> QRectF:
+        """The cells of a line."""
+        em = self.fontMetrics().height()
+        width = self.width() - (_MARGIN + _END) * em
+        return QRectF(_MARGIN * em, line * self._line_height() + 0.2 * em, width, self._row() * self._codebooks)
+
+    def _place(self, line: int, frame: float) -> float:
+        around = self._line_rectangle(line)
+        return around.left() + (frame - line * self._per_line) / self._per_line * around.width()
+
+    def cell(self, codebook: int, frame: int) -> QRectF:
+        """Where a cell is painted."""
+        line = frame // self._per_line
+        around, height = self._line_rectangle(line), self._row()
+        left, right = self._place(line, frame), self._place(line, frame + 1)
+        return QRectF(left, around.bottom() - (codebook + 1) * height, right - left, height)
+
+    def cell_at(self, place: QPointF) -> tuple[int, int] | None:
+        """Codebook and frame at a place in widget coordinates; ``None`` beside all cells."""
+        if self._passage is None:
+            return None
+        line = int(place.y() / self._line_height())
+        around = self._line_rectangle(line)
+        if not around.contains(place) or not 0 <= line < self.lines:
+            return None
+        frame = line * self._per_line + int((place.x() - around.left()) / around.width() * self._per_line)
+        codebook = int((around.bottom() - place.y()) / self._row())
+        inside = frame < self._frames and codebook < self._codebooks
+        return (codebook, frame) if inside else None
+
+    # --- Painting ----------------------------------------------------------------------------------------------------
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._passage is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        picture = self._picture()
+        for line in range(self.lines):
+            around = self._line_rectangle(line)
+            if QRectF(0, line * self._line_height(), self.width(), self._line_height()).intersects(
+                QRectF(event.rect())
+            ):
+                self._paint_line(painter, line, around, picture)
+        self._paint_position(painter)
+        self.paint_cursor(painter, self.cell(*self._cursor))
+
+    def _picture(self) -> np.ndarray:
+        """A colour for every cell, (codebooks, frames, 3), the first codebook last."""
+        passage, colours = self._passage, self.colours
+        ground, fill, lit, masked = (
+            np.array(QColor(one).getRgb()[:3], np.float32)
+            for one in (colours.base, self._fill, colours.good, colours.raised)
+        )
+        strength = _FAINTEST + (1 - _FAINTEST) * np.clip(passage.probability, 0, 1)[..., None]
+        shown = ground + strength * (fill - ground)
+        known = (passage.order >= 0) & (passage.order <= self._step)
+        shown = np.where(known[..., None], shown, masked)
+        shown = np.where((known & (passage.order == self._step))[..., None], lit, shown)
+        return np.ascontiguousarray(shown[::-1].round().astype(np.uint8))
+
+    def _paint_line(self, painter: QPainter, line: int, around: QRectF, picture: np.ndarray) -> None:
+        em = self.fontMetrics().height()
+        first = line * self._per_line
+        last = min(first + self._per_line, self._frames)
+        part = np.ascontiguousarray(picture[:, first:last])
+        image = QImage(part.data, last - first, self._codebooks, 3 * (last - first), QImage.Format.Format_RGB888)
+        target = QRectF(around.left(), around.top(), self._place(line, last) - around.left(), around.height())
+        painter.drawImage(target, image)
+        self._paint_seams(painter, line, target, first, last)
+        small = QFont(self.font())
+        small.setPixelSize(max(7, int(0.62 * em)))
+        painter.setFont(small)
+        painter.setPen(QColor(self.colours.muted))
+        for codebook in range(self._codebooks):
+            spot = QRectF(0, self.cell(codebook, first).top(), (_MARGIN - 0.5) * em, self._row())
+            painter.drawText(spot, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(codebook + 1))
+        every = next(
+            one for one in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if one / self._frame_seconds >= 4 * em / self._wide()
+        )
+        seconds = np.ceil((self._passage.start + first * self._frame_seconds) / every) * every
+        while (frame := (seconds - self._passage.start) / self._frame_seconds) < last:
+            x = self._place(line, frame)
+            painter.drawLine(QPointF(x, target.bottom()), QPointF(x, target.bottom() + 0.25 * em))
+            spot = QRectF(x - 3 * em, target.bottom() + 0.25 * em, 6 * em, 0.9 * em)
+            painter.drawText(spot, Qt.AlignmentFlag.AlignHCenter, f"{seconds:g} s")
+            seconds = round(seconds + every, 6)
+
+    def _wide(self) -> float:
+        """Of a cell, in pixels."""
+        return max(0.5, self._line_rectangle(0).width() / self._per_line)
+
+    def _paint_seams(self, painter: QPainter, line: int, target: QRectF, first: int, last: int) -> None:
+        """Lines between cells where these are wide enough, and between blocks."""
+        painter.setPen(QPen(QColor(self.colours.base), 1))
+        height = target.height() / self._codebooks
+        for codebook in range(1, self._codebooks):
+            y = target.top() + codebook * height
+            painter.drawLine(QPointF(target.left(), y), QPointF(target.right() - 1, y))
+        if self._wide() >= 4:
+            for frame in range(first + 1, last):
+                x = self._place(line, frame)
+                painter.drawLine(QPointF(x, target.top()), QPointF(x, target.bottom() - 1))
+        painter.setPen(QPen(QColor(self.colours.text), 1, Qt.PenStyle.DashLine))
+        for block in self._passage.blocks[1:]:
+            if first <= block.start < last:
+                x = self._place(line, block.start)
+                painter.drawLine(QPointF(x, target.top() - 3), QPointF(x, target.bottom() + 3))
+
+    def _paint_position(self, painter: QPainter) -> None:
+        if self._position is None or not 0 <= self._position < self._frames:
+            return
+        line = int(self._position) // self._per_line
+        around = self._line_rectangle(line)
+        x = round(self._place(line, self._position))
+        painter.fillRect(QRectF(x - 1, around.top() - 2, 2, around.height() + 4), QColor(self.colours.text))
+
+    # --- Mouse and keys ----------------------------------------------------------------------------------------------
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position())
+        if cell is None or event.button() is not Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+            return
+        self.move_cursor(*cell)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position())
+        if cell is not None:
+            self.activated.emit(cell[1])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        codebook, frame = self._cursor
+        if self._passage is None:
+            event.ignore()
+        elif key in _MOVES:
+            up, right = _MOVES[key]
+            self.move_cursor(codebook + up, frame + right)
+        elif key in _ENDS:
+            self.move_cursor(codebook, 0 if key == Qt.Key.Key_Home else self._frames - 1)
+        elif key in _STEPS:
+            self.step_wanted.emit(_STEPS[key])
+        elif key in ACTIVATING:
+            self.activated.emit(frame)
+        else:
+            super().keyPressEvent(event)

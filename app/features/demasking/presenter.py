@@ -1,0 +1,106 @@
+"""The demasking desk: how the canvases of A and B filled in, and hearing them as they stood behind any step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.features.listen.presenter import ListeningDesk
+from app.shell.actions import Actions
+from app.shell.theme import Theme
+from app.state.app_state import AppState
+from app.state.jobs import Kind
+from engine.errors import SettingError
+from engine.models.base import Voice
+from engine.session.messages import DecodePartial, Event, PartialDecoded
+from engine.setting.take import Take
+
+if TYPE_CHECKING:
+    from app.features.demasking.panel import DemaskingPanel
+
+
+class DemaskingDesk(QObject):
+    """Owns Demasking."""
+
+    def __init__(
+        self, window: QMainWindow, state: AppState, actions: Actions, listening: ListeningDesk, theme: Theme
+    ) -> None:
+        super().__init__(window)
+        self._state = state
+        self._actions = actions
+        self._listening = listening
+        self._theme = theme
+        self._job = 0
+        self._asked: tuple[str, Take, float] | None = None
+        """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
+        self.demasking: DemaskingPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
+        state.comparison_changed.connect(self._show_takes)
+
+    def refresh(self) -> None:
+        """As :class:`app.features.presenter.Desk` says. Takes are shown as they come."""
+        if self.demasking is None:
+            return
+        waiting = "Wait for the running job, or press Esc to cancel it." if self._state.jobs.busy else ""
+        reasons = (self._why_not(one) or waiting for one in (self._state.take_a, self._state.take_b))
+        self.demasking.set_reasons(*reasons)
+
+    def _why_not(self, take: Take | None) -> str:
+        """Why the canvas of ``take`` cannot be decoded, as a sentence, or ``""``."""
+        state = self._state
+        if take is None:
+            return "There is no such take."
+        if not state.ready or state.info is None:
+            return "The model is not loaded yet."
+        if state.info.id != take.setting.model:
+            return f"The take was made with {take.setting.model!r}; load that model to hear its canvas."
+        if self._voice(take) is None:
+            return f"The voice {take.voice!r} of the take is not there any more; choose it again in Setup."
+        return ""
+
+    def _take(self, side: str) -> Take | None:
+        return self._state.take_a if side == "A" else self._state.take_b
+
+    def _voice(self, take: Take) -> Voice | None:
+        return next((one for one in self._state.voices if one.id == take.voice), None)
+
+    def follow(self, event: Event) -> None:
+        """Play what was decoded."""
+        if isinstance(event, PartialDecoded) and event.job == self._job:
+            side, take, start = self._asked
+            # Another take may be compared there by now.
+            part_of = (side, start) if self._take(side) is take else None
+            self._listening.hear_sound(event.samples, event.sample_rate, part_of)
+
+    def _build_demasking(self) -> QWidget:
+        from app.features.demasking.panel import DemaskingPanel
+
+        self.demasking = DemaskingPanel(self._theme.colours)
+        self.demasking.hear_wanted.connect(self._listening.hear)
+        self.demasking.partial_wanted.connect(
+            lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
+        )
+        self._listening.heard_at.connect(self.demasking.set_position)
+        self._show_takes()
+        self.refresh()
+        return self.demasking
+
+    @Slot()
+    def _show_takes(self) -> None:
+        if self.demasking is not None:
+            self.demasking.set_takes(self._state.take_a, self._state.take_b)
+
+    def decode(self, side: str, passage: int, step: int) -> None:
+        """Decode a passage of ``"A"`` or ``"B"`` as it stood behind ``step``, and play it. Raises :class:`PlainError`
+        when it cannot be done."""
+        take = self._take(side)
+        reason = self._why_not(take)
+        if reason:
+            raise SettingError(reason)
+        chosen, voice, setting = take.trace.demasking.passages[passage], self._voice(take), take.setting
+        self._asked = side, take, chosen.start
+        job = self._state.jobs.start(Kind.PARTIAL, lambda job: DecodePartial(job, chosen, step, voice, setting))
+        self._job = job.number

@@ -1,0 +1,111 @@
+"""The frame of dialogs that ask where something goes: rows about it, a path, what is to be known of that, Export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QDir, Qt, Slot
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.shell.theme import set_look
+
+
+class DestinationDialog(QDialog):
+    """Subclasses add rows to ``form`` and then call :meth:`finish`. Opened with ``open()``; never blocks the window."""
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.form = QFormLayout()
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.summary = QLabel(wordWrap=True)
+        set_look(self.summary, "muted")
+        self.path = QLineEdit()
+        self.note = QLabel(wordWrap=True)
+        set_look(self.note, "warning")
+
+    # --- What a subclass says -----------------------------------------------------------------------------------------
+    @property
+    def takes_folder(self) -> bool:
+        """Whether a folder is asked for, and not a file."""
+        return True
+
+    def problem(self) -> tuple[str, str]:
+        """What forbids the path that was typed, and what is to be known of it, as sentences or ``""``."""
+        raise NotImplementedError
+
+    def export(self) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    # --- The frame ----------------------------------------------------------------------------------------------------
+    def finish(self, label: str) -> None:
+        """Put the path, called ``label``, the note and the buttons below the rows of ``form``."""
+        browse = QPushButton("&Browse…")
+        browse.setAutoDefault(False)
+        browse.clicked.connect(self._browse)
+        row = QHBoxLayout()
+        row.addWidget(self.path, 1)
+        row.addWidget(browse)
+        self.form.addRow(label, row)
+        self.path_label = self.form.labelForField(row)
+        self.path_label.setBuddy(self.path)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.export_button = buttons.addButton("&Export", QDialogButtonBox.ButtonRole.AcceptRole)
+        self.export_button.setProperty("look", "primary")
+        buttons.accepted.connect(self.export)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addLayout(self.form)
+        layout.addWidget(self.note)
+        layout.addWidget(buttons)
+        self.setMinimumWidth(self.fontMetrics().height() * 34)
+        self.export_button.setDefault(True)
+        self.path.textChanged.connect(self.check)
+        self.path.setFocus()
+
+    @Slot()
+    def check(self) -> None:
+        """Look at the path again."""
+        problem, remark = self.problem()
+        self.export_button.setEnabled(not problem)
+        self.note.setText(problem or remark)
+
+    @property
+    def typed(self) -> str:
+        """The path, as it was typed."""
+        return self.path.text().strip()
+
+    @Slot()
+    def _browse(self) -> None:
+        kinds = "" if self.takes_folder else "Profile (*.json)"
+        dialog = QFileDialog(self, self.windowTitle(), self.path.text(), kinds)
+        if self.takes_folder:
+            dialog.setFileMode(QFileDialog.FileMode.Directory)
+        else:
+            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+            dialog.setDefaultSuffix("json")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.take)
+        dialog.open()
+
+    @Slot(str)
+    def take(self, path: str) -> None:
+        """A path was chosen."""
+        self.path.setText(path)
+
+
+def at_home(name: str) -> str:
+    """A path in the user's home folder."""
+    return str(Path(QDir.homePath()) / name)

@@ -1,0 +1,106 @@
+"""The profile desk: the setting with its evidence, and weights, go out in forms that run elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.shell.actions import Actions
+from app.shell.notices import Notices
+from app.state.app_state import AppState
+from app.state.jobs import Kind
+from engine.errors import SettingError
+from engine.export.targets import F5_TTS, target
+from engine.session.messages import Event, ExportWeights, ProfileExported, WeightsExported
+from engine.setting.knobs import Values
+from engine.techniques import speculative
+
+
+class ProfileDesk(QObject):
+    """Owns no panel: exporting is a dialog."""
+
+    written = Signal(str)
+    """A profile was exported to this file or folder."""
+
+    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices) -> None:
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._actions = actions
+        self._notices = notices
+        self.exported = False
+        """Whether a profile has been exported."""
+        self.later: Mapping[str, Callable[[], QWidget]] = {}
+        actions.bind(actions.export_profile, self._ask_where_to_write)
+        actions.bind(actions.export_weights, self._ask_which_weights)
+
+    def refresh(self) -> None:
+        """As :class:`app.features.presenter.Desk` says."""
+        action, reason = self._actions.export_profile, self._state.why_not_accelerate()
+        action.setEnabled(self._state.ready and not reason)
+        action.setToolTip(reason or action.statusTip())
+        action, reason = self._actions.export_weights, self.why_no_weights()
+        action.setEnabled(not reason)
+        action.setToolTip(reason or action.statusTip())
+
+    def why_no_weights(self) -> str:
+        """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
+        info = self._state.info
+        if not self._state.ready or info is None:
+            return "The model is not loaded yet."
+        if not info.students and not info.drafts:
+            return f"{info.title} has no student or draft to write; train one in the Training panel."
+        return ""
+
+    def follow(self, event: Event) -> None:
+        """Tell of a profile that the engine exported."""
+        if isinstance(event, ProfileExported):
+            how = " README.md there says how to use it." if event.target == F5_TTS.name else ""
+            self._done(event.folder, f"{event.folder} holds {target(event.target).summary}.{how}")
+        elif isinstance(event, WeightsExported):
+            self._notices.note(f"Wrote {event.folder}")
+            self._notices.say(f"The {event.kind} is in {event.folder}: {', '.join(event.files)}.", "info")
+
+    def write(self, path: Path) -> None:
+        """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""
+        self._state.write_profile(path)
+        self._tell(str(path))
+
+    def _ask_where_to_write(self) -> None:
+        from app.features.export.profile_dialog import ProfileDialog
+
+        dialog = ProfileDialog(self._state, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.written.connect(self._tell)
+        dialog.open()
+
+    def _ask_which_weights(self) -> None:
+        from app.features.export.weights_dialog import WeightsDialog
+
+        reason = self.why_no_weights()
+        if reason:
+            raise SettingError(reason)
+        dialog = WeightsDialog(self._state.info, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.wanted.connect(self._export_weights)
+        dialog.open()
+
+    @Slot(str, str, str)
+    def _export_weights(self, kind: str, file: str, folder: str) -> None:
+        state = self._state
+        settings = Values({name: value for name, value in state.knobs(speculative.NAME).items() if name != "draft"})
+        model, place = state.model_id, state.model_folder
+        state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
+
+    @Slot(str)
+    def _tell(self, path: str) -> None:
+        self._done(path, f"The profile is in {path}. Run it: paretone speak --profile {path} --text “…” --out out.wav")
+
+    def _done(self, path: str, sentence: str) -> None:
+        self.exported = True
+        self._notices.note(f"Wrote {path}")
+        self._notices.say(sentence, "info")
+        self.written.emit(path)

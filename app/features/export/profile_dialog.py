@@ -1,0 +1,134 @@
+"""The dialog that exports a profile: what goes into it, for whom, and where it goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QLabel, QWidget
+
+from app.features.export.destination import DestinationDialog, at_home
+from app.features.export.folders import folder_problem
+from app.state.app_state import AppState
+from app.state.comparison import technique_text
+from engine import files
+from engine.errors import PlainError
+from engine.export.targets import TARGETS, Target
+
+_OWN = "Paretone, here or elsewhere"
+_OWN_SUMMARY = "one file that the application and the command line read"
+
+
+class ProfileDialog(DestinationDialog):
+    """Shows what the profile will hold and asks for whom and where. A profile for Paretone is written at once;
+    everything else is a job of the engine."""
+
+    written = Signal(str)
+    """The profile was written to this path."""
+
+    def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
+        super().__init__("Export profile", parent)
+        self._state = state
+        for title, text in self._contents():
+            label = QLabel(text, wordWrap=True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            self.form.addRow(title, label)
+        self.target = QComboBox()
+        self.target.setAccessibleName("Whom the profile is for")
+        self.target.addItem(_OWN)
+        for one in TARGETS:
+            self.target.addItem(one.title, one.name)
+        self._paths = [at_home(name) for name in self._proposals()]
+        self.target.currentIndexChanged.connect(self._show_target)
+        self.form.addRow("Fo&r", self.target)
+        self.form.addRow("", self.summary)
+        self.finish("&File")
+        self._show_target(0)
+
+    @property
+    def _chosen(self) -> Target | None:
+        """The engine's target that is chosen; ``None`` for a profile for Paretone."""
+        index = self.target.currentIndex()
+        return TARGETS[index - 1] if index > 0 else None
+
+    def _contents(self) -> list[tuple[str, str]]:
+        state = self._state
+        info, table = state.info, state.table
+        rows = []
+        if info is not None:
+            rows.append(("Model", f"{info.title}, {info.variant}, SHA-256 {info.fingerprint[:16]}…"))
+        rows.append(("Setting", f"{technique_text(state.setting)}, seed {state.seed}"))
+        rows.append(("Sampler", ", ".join(f"{name} {value}" for name, value in state.options.items())))
+        if table is not None and state.setting.techniques:
+            rows.append(
+                ("Strategy table", f"{table.layers} × {table.steps}, {table.skipped_share:.0%} skip; {table.origin}")
+            )
+        take = state.evidence
+        if take is None:
+            rows.append(("Evidence", "none: this setting has not been synthesised yet"))
+        else:
+            measured = take.measurements
+            text = (
+                f"RTF {measured.real_time_factor:.3f} on {measured.device}, {measured.ops_ratio:.0%} of the operations"
+            )
+            if take.log_mel_distance is not None:
+                text += f", log-mel distance {take.log_mel_distance:.3f}"
+            rows.append(("Evidence", text))
+        return rows
+
+    def _proposals(self) -> list[str]:
+        """A name for each entry of the list."""
+        name = "-".join([self._state.model_id, *(one.technique for one in self._state.setting.techniques)])
+        return [f"{name}.json", *(f"{name}-for-{one.name}" for one in TARGETS)]
+
+    @Slot(int)
+    def _show_target(self, index: int) -> None:
+        chosen = self._chosen
+        self.summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
+        self.path_label.setText("&Folder" if chosen else "&File")
+        self.path.setAccessibleName("Folder to write to" if chosen else "File of the profile")
+        self.path.setText(self._paths[index])
+        self.path.selectAll()
+        self.check()
+
+    @property
+    def takes_folder(self) -> bool:
+        return self._chosen is not None
+
+    def problem(self) -> tuple[str, str]:
+        self._paths[self.target.currentIndex()] = self.path.text()
+        try:
+            return self._file() if self._chosen is None else self._folder(self._chosen)
+        except OSError as error:
+            return f"{self.path.text()} cannot be looked at: {files.reason(error)}.", ""
+
+    def _file(self) -> tuple[str, str]:
+        """What forbids the chosen file, and what is to be known of it."""
+        path = Path(self.typed)
+        if not self.typed:
+            return "Type a file name.", ""
+        if not path.parent.is_dir():
+            return f"There is no folder {path.parent}.", ""
+        if path.is_dir():
+            return f"{path} is a folder.", ""
+        return "", f"{path.name} exists and will be replaced." if path.exists() else ""
+
+    def _folder(self, target: Target) -> tuple[str, str]:
+        """What forbids the target and the chosen folder, and what is to be known of it."""
+        reason = self._state.why_not_export(target)
+        return (reason, "") if reason else folder_problem(self.path.text())
+
+    @Slot()
+    def export(self) -> None:
+        path, target = Path(self.typed), self._chosen
+        try:
+            if target is None:
+                self._state.write_profile(path)
+            else:
+                self._state.export(target, path)
+        except PlainError as error:
+            self.note.setText(str(error))
+            return
+        self.accept()
+        if target is None:
+            self.written.emit(str(path))

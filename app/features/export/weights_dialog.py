@@ -1,0 +1,84 @@
+"""The dialog that exports a student or a draft: which one, and where it goes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QLabel, QWidget
+
+from app.features.export.destination import DestinationDialog, at_home
+from app.features.export.folders import folder_problem
+from app.state.weight_labels import weights_title
+from engine.models import catalogue
+from engine.models.base import DraftWeights, ModelInfo, StudentWeights
+
+STUDENT, DRAFT = "student", "draft"
+_OFFICIAL = (
+    "llm.pt and its configuration, which take the places of the release's: the official class loads them with so many "
+    "layers."
+)
+_HUGGING_FACE = "a Hugging Face checkpoint: AutoModelForCausalLM.from_pretrained loads it."
+
+
+class WeightsDialog(DestinationDialog):
+    """Asks for one of the loaded model's students and drafts, and a folder."""
+
+    wanted = Signal(str, str, str)
+    """The user wants weights of this kind in this file, written to this folder."""
+
+    def __init__(self, info: ModelInfo, parent: QWidget | None = None) -> None:
+        super().__init__("Export student or draft", parent)
+        self._info = info
+        self._by_hand = False
+        self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
+        self.weights = QComboBox()
+        self.weights.setAccessibleName("Which weights")
+        for one in self._found:
+            self.weights.addItem(weights_title(one), one.path)
+            self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
+        self.path.setAccessibleName("Folder to write to")
+        self.form.addRow("Model", QLabel(f"{info.title}, {info.layers} layers"))
+        self.form.addRow("&Weights", self.weights)
+        self.form.addRow("", self.summary)
+        self.finish("&Folder")
+        self.weights.currentIndexChanged.connect(self._show)
+        self.path.textEdited.connect(self._type)
+        self._show()
+
+    @property
+    def _chosen(self) -> StudentWeights | DraftWeights:
+        return self._found[self.weights.currentIndex()]
+
+    @Slot()
+    def _show(self) -> None:
+        """Describe what is chosen, and propose a folder for it unless the user has typed one."""
+        chosen = self._chosen
+        layers = ", ".join(map(str, chosen.retained))
+        settings = " SSD's present settings go with it." if _kind(chosen) == DRAFT else ""
+        holds = _OFFICIAL if catalogue.entry(self._info.id).loader == "cosyvoice2" else _HUGGING_FACE
+        self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
+        if not self._by_hand:
+            self.path.setText(at_home(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}"))
+            self.path.selectAll()
+        self.check()
+
+    @Slot()
+    def _type(self) -> None:
+        self._by_hand = True
+
+    def problem(self) -> tuple[str, str]:
+        return folder_problem(self.path.text())
+
+    @Slot(str)
+    def take(self, path: str) -> None:
+        self._by_hand = True
+        super().take(path)
+
+    @Slot()
+    def export(self) -> None:
+        chosen = self._chosen
+        self.accept()
+        self.wanted.emit(_kind(chosen), chosen.path, self.typed)
+
+
+def _kind(weights: StudentWeights | DraftWeights) -> str:
+    return STUDENT if isinstance(weights, StudentWeights) else DRAFT

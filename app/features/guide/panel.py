@@ -1,0 +1,112 @@
+"""The guide: the main job as a row of steps, and one sentence that says what to press next."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from app.shell.actions import Actions
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the main job: what it does, whether it is done, and what to tell a newcomer about it."""
+
+    action: QAction
+    title: str
+    hint: str
+
+
+def main_job(actions: Actions) -> tuple[Step, ...]:
+    """The steps from a sentence to a profile."""
+    return (
+        Step(
+            actions.baseline,
+            "Baseline",
+            "press <b>Baseline</b> (Ctrl+B) to hear the model speak without any technique.",
+        ),
+        Step(
+            actions.calibrate,
+            "Calibrate",
+            "press <b>Calibrate</b> (Ctrl+K): DiTReducio finds out which modules it may skip.",
+        ),
+        Step(
+            actions.accelerated,
+            "Accelerated",
+            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the engaged techniques.",
+        ),
+        Step(
+            actions.compare,
+            "Compare A/B",
+            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch: in the middle of a word where both "
+            "have the same timing, else from the beginning.",
+        ),
+        Step(
+            actions.export_profile,
+            "Export profile",
+            "press <b>Export profile</b> (Ctrl+E): <i>paretone speak --profile</i> runs it anywhere.",
+        ),
+    )
+
+
+class Guide(QWidget):
+    """Steps as buttons; the next one is highlighted, those that are done carry a tick."""
+
+    def __init__(self, steps: Sequence[Step], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._steps = tuple(steps)
+        self._buttons: list[QToolButton] = []
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        for step in self._steps:
+            button = QToolButton()
+            button.setDefaultAction(step.action)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            button.setProperty("look", "step")
+            self._buttons.append(button)
+            row.addWidget(button)
+        row.addStretch(1)
+        self._hint = QLabel(wordWrap=True)
+        self._hint.setAccessibleName("What to do next")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(2, 2, 2, 2)
+        layout.setSpacing(4)
+        layout.addLayout(row)
+        layout.addWidget(self._hint)
+
+    @property
+    def hint(self) -> str:
+        """The sentence shown."""
+        return self._hint.text()
+
+    def button(self, index: int) -> QToolButton:
+        """The button of one step."""
+        return self._buttons[index]
+
+    def show_progress(self, done: Sequence[bool], instead: str = "", without: Container[QAction] = ()) -> None:
+        """Mark what is done and point at the next step; ``instead`` replaces its hint while something else matters.
+        Steps whose actions are ``without`` use for the chosen model are left out."""
+        left_out = [step.action in without for step in self._steps]
+        following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
+        for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
+            button.setVisible(not left_out[index])
+            number = index + 1 - sum(left_out[:index])
+            shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            button.setText(f"{'✓' if done[index] else number}  {step.title}")
+            button.setAccessibleName(f"Step {number}: {step.title}{', done' if done[index] else ''}")
+            button.setToolTip(f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip())
+            if button.property("next") != (index == following):
+                button.setProperty("next", index == following)
+                button.style().unpolish(button)
+                button.style().polish(button)
+        if instead:
+            self._hint.setText(instead)
+        elif following is None:
+            self._hint.setText("All steps are done. Change anything on the left and run again; every take is kept.")
+        else:
+            self._hint.setText(f"<b>Next:</b> {self._steps[following].hint}")

@@ -1,0 +1,380 @@
+"""The lab's desk: finds what can be compared, makes it ready, keeps the engine quiet meanwhile, keeps every trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.features.listen.presenter import ListeningDesk
+from app.listening import results, trials, webmushra
+from app.listening.planning import Plan, planned
+from app.listening.session import Session
+from app.listening.stimuli import (
+    SILENT_LUFS,
+    Condition,
+    Item,
+    PreparedItem,
+    conditions,
+    item_of,
+    items,
+    levelled,
+    prepared,
+)
+from app.listening.trials import CCR, TrialRecord
+from app.shell import file_dialogs
+from app.shell.actions import Actions
+from app.shell.background import Background
+from app.shell.docks import Docks
+from app.shell.notices import Notices
+from app.shell.theme import Theme
+from app.state.app_state import AppState
+from app.state.jobs import Job
+from engine.errors import PlainError
+from engine.session.messages import RunStudy
+from engine.setting.library import TakeSummary
+
+if TYPE_CHECKING:
+    from app.features.lab.panel import LabPanel
+    from app.features.lab.setup import Choice
+
+
+class LabDesk(QObject):
+    """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
+
+    changed = Signal()
+    """A test has begun or is over."""
+    carried_through = Signal()
+    """A test has come to its end, so that there are new results."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        state: AppState,
+        listening: ListeningDesk,
+        actions: Actions,
+        docks: Docks,
+        notices: Notices,
+        theme: Theme,
+        folder: Path,
+    ) -> None:
+        """``folder`` is where trials are kept."""
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._listening = listening
+        self._actions = actions
+        self._docks = docks
+        self._notices = notices
+        self._theme = theme
+        self._folder = folder
+        self._stale = True
+        self._takes: tuple[TakeSummary, ...] = ()
+        self._guests: tuple[TakeSummary, ...] = ()
+        self._load_guest: Callable[[str], tuple[np.ndarray, int]] | None = None
+        self._conditions: tuple[Condition, ...] = ()
+        self._preparing = False
+        self._coming: Callable[[], None] | None = None
+        """The test that begins as soon as the engine rests."""
+        self._background = Background("lab", self)
+        self.lab: LabPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
+        actions.bind(actions.listening_test, self._open)
+        state.jobs.began.connect(self._job_began)
+        state.jobs.rests.connect(self._engine_rests)
+
+    # --- As every desk -----------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        """As :class:`app.features.presenter.Desk` says."""
+        self._actions.listening_test.setEnabled(self.lab is not None)
+        if self.lab is not None and self.lab.trial is None:
+            self._show_plan()
+
+    def shut_down(self) -> None:
+        """End the worker thread, and the test if one is on."""
+        if self.lab is not None:
+            self.lab.end()
+        self._background.shut_down()
+
+    def _build_lab(self) -> QWidget:
+        from app.features.lab.panel import LabPanel
+
+        self.lab = LabPanel(self._theme.colours)
+        setup = self.lab.setup
+        setup.choice_changed.connect(self._show_plan)
+        setup.begin_wanted.connect(lambda: self._actions.attempt(self.begin))
+        setup.export_wanted.connect(self._ask_where_to_put_the_test)
+        setup.results_wanted.connect(self._show_results)
+        self.lab.results.export_wanted.connect(self._ask_where_to_put_results)
+        self.lab.answered.connect(self._keep)
+        self.lab.abandoned.connect(self._abandon)
+        self.lab.waited_enough.connect(self._do_not_wait)
+        self.lab.reconnect_wanted.connect(lambda: self._listening.listen.connect_device())
+        self.lab.shown.connect(self._look_again)
+        self._listening.takes_changed.connect(self._forget_takes)
+        if self._listening.listen is not None:
+            self._listening.listen.problem_changed.connect(lambda _: self.refresh())
+        self._show_listeners()
+        self.refresh()
+        return self.lab
+
+    def _open(self) -> None:
+        if self.lab is not None:
+            self._docks.go_to("lab")
+
+    # --- What can be compared ----------------------------------------------------------------------------------------
+    def offer(self, takes: Sequence[TakeSummary], load: Callable[[str], tuple[np.ndarray, int]]) -> None:
+        """Let takes from elsewhere, a study for instance, be compared beside the library's, in place of those offered
+        before. ``load`` gives their samples and rate by their ids, in any thread."""
+        self._guests, self._load_guest = tuple(takes), load
+        self._forget_takes()
+
+    @Slot()
+    def _forget_takes(self) -> None:
+        self._stale = True
+        if self.lab is not None and self.lab.isVisible():
+            self._look_again()
+
+    @Slot()
+    def _look_again(self) -> None:
+        """Find the settings that there are takes of, if takes have come or gone."""
+        if not self._stale:
+            return
+        self._stale = False
+        try:
+            self._takes = (*self._guests, *self._listening.library.summaries())
+        except PlainError as error:
+            self._takes = self._guests
+            self._notices.warn(str(error))
+        found = conditions(one.setting for one in self._takes)
+        self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
+        self.lab.setup.show_conditions(self._conditions)
+        self.refresh()
+
+    def _compared(self) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
+        """A and B as conditions and an item, and why they make no test."""
+        takes = [one for one in (self._state.take_a, self._state.take_b) if one is not None]
+        found = conditions(one.setting for one in takes)
+        if len(takes) < 2:
+            return found, (), "Choose two takes as A and B first."
+        if len(found) < 2:
+            return found, (), "A and B have the same setting; choose takes of different settings."
+        return found, (item_of(takes),), ""
+
+    def _planned(self, choice: Choice) -> tuple[Plan, str]:
+        """The plan, and why its takes make no test."""
+        from app.features.lab.setup import COMPARED
+
+        if choice.source == COMPARED:
+            found, shared, problem = self._compared()
+        else:
+            found = tuple(one for one in self._conditions if one.key in choice.ticked)
+            shared, problem = items(self._takes, found) if found else (), ""
+        return planned(choice.method, found, shared, choice.length, choice.listener, choice.practice), problem
+
+    @Slot()
+    def _show_plan(self) -> None:
+        from app.features.lab.setup import COMPARED
+
+        setup = self.lab.setup
+        choice = setup.choice
+        plan, problem = self._planned(choice)
+        cannot = problem or plan.why_not()
+        graded = "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
+        warning = self._state.comparison_warning() if choice.source == COMPARED and not cannot else ""
+        setup.show_plan(
+            plan, cannot or self._why_not_now(), cannot or (graded if choice.method == CCR else ""), warning
+        )
+
+    def _why_not_now(self) -> str:
+        """Why no test can begin at the moment, whatever it is, as a sentence, or ``""``."""
+        if self._preparing or self._coming is not None:
+            return "The sounds are being made ready."
+        if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):
+            return "A study runs on a cluster, which does not rest during a blind test; pause the study first."
+        listen = self._listening.listen
+        if listen is None or listen.player.problem:
+            return (listen.player.problem if listen is not None else "") or "The audio device is not open yet."
+        return ""
+
+    # --- A test, from beginning to end -------------------------------------------------------------------------------
+    def begin(self) -> None:
+        """Make the sounds ready, then begin. Raises :class:`PlainError` when it cannot be done."""
+        plan, problem = self._planned(self.lab.setup.choice)
+        problem = problem or plan.why_not() or self._why_not_now()
+        if problem:
+            raise PlainError(problem)
+        rate = self._listening.listen.player.rate
+        self._prepare(plan, rate, lambda made: self._start(plan, made))
+
+    def _prepare(self, plan: Plan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
+        """Make ready what ``plan`` lets hear, in the background; ``then`` is given it here."""
+        self._preparing = True
+        self.lab.show_waiting(f"Making {len(plan.used)} sentences equally loud…")
+        load = self._loader()
+
+        def work() -> tuple[PreparedItem, ...]:
+            return levelled([prepared(one, plan.conditions, plan.method, rate, load) for one in plan.used])
+
+        self._background.run(work, lambda made: self._go_on(made, then))
+
+    def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
+        """Gives takes' sounds by their ids, in any thread; A and B need not be in the library."""
+        known = {one.id: one for one in (self._state.take_a, self._state.take_b) if one is not None}
+        guests, load_guest, library = {one.id for one in self._guests}, self._load_guest, self._listening.library
+
+        def load(take: str) -> tuple[np.ndarray, int]:
+            if take in known:
+                return known[take].samples, known[take].sample_rate
+            if take in guests:
+                return load_guest(take)
+            return library.load_audio(take), library.summary(take).sample_rate
+
+        return load
+
+    def _go_on(self, made: object, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
+        self._preparing = False
+        self.lab.show_setup()
+        self.refresh()
+        if isinstance(made, PlainError):
+            self._notices.say(str(made), "error")
+        elif isinstance(made, BaseException):
+            raise made
+        else:
+            self._actions.attempt(lambda: then(made))
+
+    def _start(self, plan: Plan, made: tuple[PreparedItem, ...]) -> None:
+        problem = self._why_not_now()
+        if problem:
+            raise PlainError(problem)
+        session = plan.session(made)
+        self._coming = lambda: self._set_volume(session)
+        self.lab.show_waiting(
+            "Nothing computes during a test. What runs goes on when it is over; only a take that is being made is "
+            "finished first…",
+            can_cancel=True,
+        )
+        self._state.jobs.hold()
+
+    @Slot()
+    def _engine_rests(self) -> None:
+        """Go on with the test that waited for it."""
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            coming()
+
+    @Slot()
+    def _do_not_wait(self) -> None:
+        self._coming = None
+        self._state.jobs.release()
+        self.lab.show_setup()
+
+    def _set_volume(self, session: Session) -> None:
+        # Nothing else to look at, and room for the sliders.
+        self._docks.show_only("lab")
+        player = self._listening.lend()
+        target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
+        self.lab.set_volume(target, player, lambda: self.lab.begin(session, player))
+        self.changed.emit()
+
+    @Slot(object)
+    def _keep(self, trial: TrialRecord) -> None:
+        try:
+            trials.append(trial, self._folder)
+        except PlainError as error:
+            # What is not written down does not count, so there is no sense in going on.
+            self._end()
+            self._notices.say(f"{error} The test was ended; it does not count.", "error")
+            self.lab.show_setup()
+            return
+        if self.lab.trial is not None and self.lab.trial.session.finished:
+            self._end()
+            self._show_listeners()
+            self.lab.setup.choose_listener(trial.listener)
+            self._show_results(trial)
+            self.carried_through.emit()
+
+    @Slot()
+    def _abandon(self) -> None:
+        self._end()
+        self._notices.say("The listening test was abandoned. Its trials are kept, but count for nothing.", "info")
+        self.lab.show_setup()
+
+    def _end(self) -> None:
+        self.lab.end()
+        self._docks.show_as_before()
+        self._listening.take_back()
+        self._state.jobs.release()
+        self.changed.emit()
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        if self._state.jobs.held:
+            self._notices.say(f"{job.kind.value}: it begins when the listening test is over.", "info")
+
+    # --- Results -----------------------------------------------------------------------------------------------------
+    def _show_listeners(self) -> None:
+        with suppress(PlainError):
+            self.lab.setup.show_listeners(trials.read(self._folder).listeners)
+
+    def _show_results(self, last: TrialRecord | None = None) -> None:
+        """Show all results, the comparison that ``last`` belongs to first."""
+        try:
+            records = trials.read(self._folder)
+        except PlainError as error:
+            self._notices.say(str(error), "error")
+            return
+        found = sorted(
+            results.comparisons(records.trials), key=lambda own: max(one.created for one in own), reverse=True
+        )
+        if last is not None:
+            found.sort(key=lambda own: all(one.session != last.session for one in own))
+        self.lab.results.show_results([(own[0].method, results.result(own)) for own in found], records.problems)
+        self.lab.show_results()
+
+    # --- Files -------------------------------------------------------------------------------------------------------
+    @Slot()
+    def _ask_where_to_put_results(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for the results",
+            lambda folder: self._actions.attempt(lambda: self.write_results(folder)),
+        )
+
+    def write_results(self, folder: Path) -> tuple[Path, ...]:
+        """Write all results in webMUSHRA's form into ``folder``. Raises :class:`PlainError` when it cannot be done."""
+        written = webmushra.write_tables(trials.read(self._folder).trials, folder)
+        self._notices.say(f"Wrote {', '.join(map(str, written))}", "info")
+        return written
+
+    @Slot()
+    def _ask_where_to_put_the_test(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for the test, such as webMUSHRA's configs",
+            lambda folder: self._actions.attempt(lambda: self.write_test(folder)),
+        )
+
+    def write_test(self, folder: Path) -> None:
+        """Write the whole test for webMUSHRA into a folder of its own in ``folder``, once its sounds are ready. Raises
+        :class:`PlainError` when there is none."""
+        plan, problem = self._planned(self.lab.setup.choice)
+        problem = problem or plan.why_not()
+        if problem:
+            raise PlainError(problem)
+        name = f"paretone-{plan.method}-{trials.new_name()}"
+
+        def write(made: tuple[PreparedItem, ...]) -> None:
+            written = webmushra.write_bundle(name, plan.method, made, plan.length, folder, plan.practice)
+            self._notices.say(
+                f"Wrote {len(written)} files into {folder / name}. That folder belongs into webMUSHRA's configs; "
+                f"open webMUSHRA with ?config={name}/{name}.yaml.",
+                "info",
+            )
+
+        self._prepare(plan, webmushra.RATE, write)

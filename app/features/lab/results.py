@@ -1,0 +1,88 @@
+"""What listening tests came to: the latest first, each with what it does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+
+from app.listening.planning import TITLES
+from app.listening.results import MushraResult, Result
+from app.listening.wording import details, headline
+from app.shell.theme import Colours
+
+
+class LabResults(QWidget):
+    """The last page of the lab."""
+
+    back_wanted = Signal()
+    export_wanted = Signal()
+    """The results are wanted as webMUSHRA's CSV files."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._found: tuple[tuple[str, Result], ...] = ()
+        self._problems: tuple[str, ...] = ()
+        self.page = QTextBrowser()
+        self.page.setAccessibleName("Results of listening tests")
+        self.back_button = QPushButton("&Another test")
+        self.back_button.setProperty("look", "primary")
+        self.back_button.clicked.connect(self.back_wanted)
+        self.export_button = QPushButton("E&xport as CSV…")
+        self.export_button.setToolTip("Write all results in webMUSHRA's form into a folder")
+        self.export_button.clicked.connect(self.export_wanted)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.back_button)
+        buttons.addWidget(self.export_button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.page, 1)
+        layout.addLayout(buttons)
+        self.setFocusProxy(self.back_button)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self._show()
+
+    def show_results(self, found: Sequence[tuple[str, Result]], problems: Sequence[str] = ()) -> None:
+        """``found``: method and result of each comparison, the one to show first; and what could not be read."""
+        self._found, self._problems = tuple(found), tuple(problems)
+        self._show()
+
+    def _show(self) -> None:
+        self.export_button.setEnabled(bool(self._found))
+        muted, warning = self._colours.muted, self._colours.warning
+        parts = [f"<p style='color:{warning}'>{escape(one)}</p>" for one in self._problems]
+        if not self._found:
+            parts.append("<p>No listening test has been carried through yet.</p>")
+        for method, result in self._found:
+            parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
+            parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
+            if isinstance(result, MushraResult):
+                parts.append(_table(result, muted))
+            parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
+            parts.append("<hr>")
+        self.page.setHtml("".join(parts))
+
+
+def _table(result: MushraResult, muted: str) -> str:
+    head = "".join(
+        f"<td style='color:{muted}; padding-right:1.5em'>{one}</td>"
+        for one in ("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n")
+    )
+    rows = []
+    for one in result.summaries:
+        cells = (
+            escape(one.condition),
+            f"<b>{one.median:.0f}</b>",
+            f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
+            f"{one.mean.mean:.1f}",
+            f"{one.mean.low:.1f} to {one.mean.high:.1f}",
+            str(one.mean.n),
+        )
+        rows.append("<tr>" + "".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"

@@ -1,0 +1,253 @@
+"""Setting a listening test up: method, what is compared, how often, and who listens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.listening.planning import (
+    DEFAULT_LENGTH,
+    DEFAULT_PRACTICE,
+    EXPLANATIONS,
+    LONGEST,
+    LONGEST_PRACTICE,
+    TITLES,
+    Plan,
+)
+from app.listening.stimuli import Condition
+from app.listening.trials import MUSHRA
+from app.listening.wording import counted
+from app.shell.theme import set_look
+from app.widgets.scrolled import Scrolled
+
+COMPARED, LIBRARY = "compared", "library"
+_SOURCES = {
+    COMPARED: "A and B, as they are compared now",
+    LIBRARY: "All takes: sentences that the ticked settings share",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user chose."""
+
+    method: str
+    source: str
+    ticked: tuple[str, ...]
+    """Keys of conditions."""
+    length: int
+    listener: str
+    """``""`` for somebody new."""
+    practice: int
+    """Trials that come first and count for nothing."""
+
+
+class LabSetup(QWidget):
+    """The first page of the lab. Methods in, signals out."""
+
+    choice_changed = Signal()
+    begin_wanted = Signal()
+    export_wanted = Signal()
+    """The test is wanted as files for webMUSHRA."""
+    results_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._listeners: tuple[str, ...] = ()
+        self._conditions: tuple[Condition, ...] = ()
+        self.method = QComboBox()
+        self.method.setAccessibleName("Method")
+        for method, title in TITLES.items():
+            self.method.addItem(title, method)
+        self.explanation = _words("muted")
+        self.source = QComboBox()
+        self.source.setAccessibleName("What to compare")
+        for source, title in _SOURCES.items():
+            self.source.addItem(title, source)
+        self.ticks = QListWidget()
+        self.ticks.setAccessibleName("Settings to compare")
+        self.ticks.setWordWrap(True)
+        self.ticks.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.length = QSpinBox(minimum=1, maximum=LONGEST)
+        self.length.setAccessibleName("Number of trials")
+        self.length.setKeyboardTracking(False)
+        self.practice = QSpinBox(minimum=0, maximum=LONGEST_PRACTICE)
+        self.practice.setAccessibleName("Trials for practice")
+        self.practice.setToolTip("Come first, tell what was hidden, and count for nothing")
+        self.practice.setKeyboardTracking(False)
+        self.listener = QComboBox()
+        self.listener.setAccessibleName("Listener")
+        self.listener.setToolTip("A random name: nothing leads from it to a person")
+        self.listener.addItem("Somebody new", "")
+        self.plan = _words("")
+        self.plan.setAccessibleName("The test")
+        self.remarks = _words("muted")
+        self.begin_button = QPushButton("Be&gin the test")
+        self.begin_button.setProperty("look", "primary")
+        self.export_button = QPushButton("E&xport for webMUSHRA…")
+        self.export_button.setToolTip("Write the whole test, sounds included, for listeners elsewhere")
+        self.results_button = QPushButton("Resul&ts…")
+        self.begin_button.clicked.connect(self.begin_wanted)
+        self.export_button.clicked.connect(self.export_wanted)
+        self.results_button.clicked.connect(self.results_wanted)
+        self.method.currentIndexChanged.connect(self._method_changed)
+        self.source.currentIndexChanged.connect(self._source_changed)
+        self.ticks.itemChanged.connect(lambda _: self.choice_changed.emit())
+        self.length.valueChanged.connect(lambda _: self.choice_changed.emit())
+        self.practice.valueChanged.connect(lambda _: self.choice_changed.emit())
+        self.listener.currentIndexChanged.connect(lambda _: self.choice_changed.emit())
+        self._lay_out()
+        self.setFocusProxy(self.method)
+        self._method_changed()
+        self._source_changed()
+
+    def _lay_out(self) -> None:
+        form = QFormLayout()
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
+        form.addRow("M&ethod", self.method)
+        form.addRow(self.explanation)
+        form.addRow("&What to compare", self.source)
+        left = QVBoxLayout()
+        left.addLayout(form)
+        self._ticks_label = QLabel("Setti&ngs")
+        self._ticks_label.setBuddy(self.ticks)
+        left.addWidget(self._ticks_label)
+        left.addWidget(self.ticks, 1)
+        left.addStretch(0)
+        numbers = QFormLayout()
+        self._length_label = QLabel()
+        self._length_label.setBuddy(self.length)
+        numbers.addRow(self._length_label, self.length)
+        numbers.addRow("Pr&actice before", self.practice)
+        numbers.addRow("&Listener", self.listener)
+        right = QVBoxLayout()
+        right.addLayout(numbers)
+        right.addWidget(self._said(), 1)
+        right.addWidget(self.begin_button)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.export_button, 1)
+        buttons.addWidget(self.results_button, 1)
+        right.addLayout(buttons)
+        layout = QHBoxLayout(self)
+        layout.addLayout(left, 1)
+        layout.addSpacing(self.fontMetrics().height())
+        layout.addLayout(right, 1)
+
+    def _said(self) -> QWidget:
+        """What the test comes to, which is long where many settings are rated."""
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.plan)
+        column.addWidget(self.remarks)
+        column.addStretch(1)
+        area = Scrolled(content)
+        area.setAccessibleName("The test")
+        # Whoever has no mouse scrolls by the arrow keys, where there is something to scroll.
+        area.verticalScrollBar().rangeChanged.connect(
+            lambda _, last: area.setFocusPolicy(Qt.FocusPolicy.TabFocus if last else Qt.FocusPolicy.NoFocus)
+        )
+        return area
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_conditions(self, found: Sequence[Condition]) -> None:
+        """The settings there are takes of; what was ticked stays so."""
+        found = tuple(found)
+        if found == self._conditions:
+            return
+        ticked = set(self.choice.ticked)
+        self._conditions = found
+        with QSignalBlocker(self.ticks):
+            self.ticks.clear()
+            for one in found:
+                item = QListWidgetItem(one.title, self.ticks)
+                item.setData(Qt.ItemDataRole.UserRole, one.key)
+                flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
+                item.setFlags(flags)
+                item.setCheckState(Qt.CheckState.Checked if one.key in ticked else Qt.CheckState.Unchecked)
+
+    def show_listeners(self, listeners: Sequence[str]) -> None:
+        """Everybody who listened before, the latest last."""
+        listeners = tuple(listeners)
+        if listeners == self._listeners:
+            return
+        self._listeners = listeners
+        chosen = self.listener.currentData()
+        with QSignalBlocker(self.listener):
+            self.listener.clear()
+            self.listener.addItem("Somebody new", "")
+            for one in reversed(listeners):
+                self.listener.addItem(f"Listener {one}", one)
+            self.listener.setCurrentIndex(max(0, self.listener.findData(chosen)))
+
+    def choose_listener(self, listener: str) -> None:
+        """The same listener again."""
+        self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
+
+    def show_plan(self, plan: Plan, reason: str, cannot_export: str, warning: str) -> None:
+        """What the choice comes to; why it cannot begin or be exported, or ``""``; what to be careful about."""
+        sentences = len(plan.items)
+        if plan.why_not():
+            self.plan.setText("")
+        else:
+            names = [f"{role}: {one.title}" for role, one in zip(plan.roles, plan.conditions, strict=True)]
+            used = f", of which {len(plan.used)} are heard" if len(plan.used) < sentences else ""
+            self.plan.setText("\n".join([*names, f"{counted(sentences, 'sentence')} in common{used}"]))
+        remarks = [] if reason else list(plan.remarks())
+        self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
+        set_look(self.remarks, "warning" if reason or warning else "muted")
+        for button, why, tip in (
+            (self.begin_button, reason, "The score stays hidden until the end"),
+            (self.export_button, cannot_export, "Write the whole test, sounds included, for listeners elsewhere"),
+        ):
+            button.setEnabled(not why)
+            button.setToolTip(why or tip)
+
+    @property
+    def choice(self) -> Choice:
+        """What is chosen now."""
+        items = (self.ticks.item(row) for row in range(self.ticks.count()))
+        return Choice(
+            self.method.currentData(),
+            self.source.currentData(),
+            tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked),
+            self.length.value(),
+            self.listener.currentData() or "",
+            self.practice.value(),
+        )
+
+    # --- Inside ------------------------------------------------------------------------------------------------------
+    def _method_changed(self) -> None:
+        method = self.method.currentData()
+        self.explanation.setText(EXPLANATIONS[method])
+        with QSignalBlocker(self.length), QSignalBlocker(self.practice):
+            self.length.setValue(DEFAULT_LENGTH[method])
+            self.practice.setValue(DEFAULT_PRACTICE[method])
+        self._length_label.setText("&Pages at most" if method == MUSHRA else "Tr&ials")
+        self.choice_changed.emit()
+
+    def _source_changed(self) -> None:
+        shown = self.source.currentData() == LIBRARY
+        self.ticks.setVisible(shown)
+        self._ticks_label.setVisible(shown)
+        self.choice_changed.emit()
+
+
+def _words(look: str) -> QLabel:
+    label = QLabel(wordWrap=True)
+    label.setProperty("look", look)
+    return label

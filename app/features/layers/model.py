@@ -1,0 +1,141 @@
+"""Which layers stay: the most important ones by measurement, as many as the depth knob says, or those chosen by hand.
+
+The choice lives in SPADE's knobs, so that the techniques' controls, takes and profiles have the same; every change can
+be undone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand
+
+from app.state.app_state import AppState
+from engine.errors import PlainError, SettingError
+from engine.models.base import ModelInfo
+from engine.paths import data_folder
+from engine.techniques import spade
+from engine.techniques.spade.record import ImportanceRecord, read_record
+
+_DEPTH_EDIT = 2
+
+
+class _KeepEdit(QUndoCommand):
+    """One change of what stays; successive changes of the depth merge into one."""
+
+    def __init__(self, state: AppState, text: str, **values: object) -> None:
+        super().__init__(text)
+        self._state = state
+        self._before = {name: state.knobs(spade.NAME)[name] for name in ("depth", "layers")}
+        self._after = self._before | values
+        self._by_depth = "depth" in values
+
+    def id(self) -> int:
+        return _DEPTH_EDIT if self._by_depth else -1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _KeepEdit) or not other._by_depth:
+            return False
+        self._after = other._after
+        return True
+
+    def redo(self) -> None:
+        self._put(self._after)
+
+    def undo(self) -> None:
+        self._put(self._before)
+
+    def _put(self, values: dict[str, object]) -> None:
+        for name, value in values.items():
+            self._state.set_knob(spade.NAME, name, value)
+
+
+def layers_of(info: ModelInfo | None) -> int:
+    """How many layers the model has, if it is one whose layers can be left out; else 0."""
+    return info.layers if info is not None and info.family in spade.TECHNIQUE.families else 0
+
+
+class LayerChoice(QObject):
+    """What was measured of the loaded model's layers, and which of them stay."""
+
+    measured = Signal()
+    """Another record is at hand, or none any more."""
+    problem = Signal(str)
+    """A sentence about a record that cannot be read."""
+
+    def __init__(self, state: AppState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.record: ImportanceRecord | None = None
+        state.model_changed.connect(self.look)
+
+    @property
+    def layers(self) -> int:
+        """How many the loaded model has, if it is one whose layers can be left out; else 0."""
+        return layers_of(self._state.info)
+
+    @property
+    def depth(self) -> int:
+        """How many are to stay where they are not chosen by hand."""
+        return min(int(self._state.knobs(spade.NAME)["depth"]), self.layers)
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether layers were chosen by hand."""
+        return bool(self._state.knobs(spade.NAME)["layers"])
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        """The layers that stay, in order; all of them where nothing says which to leave out."""
+        if self.by_hand:
+            listed = spade.parsed_layers(str(self._state.knobs(spade.NAME)["layers"]))
+            return tuple(layer for layer in listed if layer < self.layers)
+        if self.record is None or self.record.layers != self.layers:
+            return tuple(range(self.layers))
+        return self.record.retained(self.depth)
+
+    def toggle(self, layer: int) -> None:
+        """Keep ``layer``, or remove it where it stays. Raises :class:`SettingError` for the last one that is left."""
+        kept = set(self.retained) ^ {layer}
+        if not kept:
+            raise SettingError("One layer has to stay.")
+        listed = ",".join(map(str, sorted(kept)))
+        verb = "keep" if layer in kept else "remove"
+        self._push(_KeepEdit(self._state, f"{verb} layer {layer}", layers=listed))
+
+    def set_depth(self, depth: int) -> None:
+        """Keep the ``depth`` most important layers; what was chosen by hand goes."""
+        depth = max(1, min(depth, self.layers))
+        if self.layers and (depth != self.depth or self.by_hand):
+            self._push(_KeepEdit(self._state, "keep more or fewer layers", depth=depth, layers=""))
+
+    def choose_by_importance(self) -> None:
+        """Give up what was chosen by hand."""
+        if self.by_hand:
+            self._push(_KeepEdit(self._state, "keep the most important layers", layers=""))
+
+    def take_up(self, record: ImportanceRecord) -> None:
+        """Use what was just measured, if it is of the loaded checkpoint."""
+        info = self._state.info
+        if info is not None and record.checkpoint == info.fingerprint:
+            self.record = record
+            self.measured.emit()
+
+    def look(self) -> None:
+        """Look for what was measured of the loaded checkpoint."""
+        info = self._state.info
+        before, self.record = self.record, None
+        if info is not None and self.layers:
+            checkpoint = Path(info.checkpoint)
+            beside = checkpoint if checkpoint.is_dir() else checkpoint.parent
+            folders = beside, data_folder() / "models" / info.id
+            try:
+                self.record = read_record(folders, info.fingerprint)
+            except PlainError as error:
+                self.problem.emit(str(error))
+        if self.record is not before:
+            self.measured.emit()
+
+    def _push(self, edit: _KeepEdit) -> None:
+        self._state.undo_stack.push(edit)

@@ -1,0 +1,324 @@
+"""Layers: which layers of a speech language model matter, and which of them stay.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QGroupBox,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSpinBox,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.layers.layer_bars import LayerBars
+from app.shell.theme import Colours, set_look
+from app.widgets.scrolled import Scrolled
+from engine.techniques import spade
+from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
+
+STAGES = {
+    spade.NONE: ("&Pruned only", "Hear what leaving out the layers does by itself"),
+    spade.PARTLY: ("After some minut&es", "Hear a student that has learnt for some minutes"),
+    spade.RECOVERED: ("Rec&overed", "Hear the student that has learnt to its end"),
+}
+_SPREAD = 12.0
+"""From how many times the median on the greatest value asks for logarithmic axes."""
+_MEASURED = {WORD_ERROR: "word errors", DIVERGENCE: "the divergence", COSINE: "the cosine"}
+
+
+@dataclass(frozen=True)
+class MeasurePlan:
+    """What is to be measured of every layer."""
+
+    word_errors: bool
+    """Speak and recognise sentences without each layer, beside the quick measures."""
+    sentences: int
+
+
+class LayersPanel(QWidget):
+    """Left: how many stay, hearing them, and measuring. Right: the bars."""
+
+    toggled = Signal(int)
+    """The user wants to keep this layer, or to remove it where it stays."""
+    depth_wanted = Signal(int)
+    """The user wants this many layers."""
+    importance_wanted = Signal()
+    """The user wants the most important layers again, not those chosen by hand."""
+    hear_wanted = Signal(str)
+    """The user wants to hear the layers that stay, at this stage of recovery (a value of SPADE's knob)."""
+    training_wanted = Signal()
+    """The user wants a student of these layers trained."""
+    measure_wanted = Signal(object)
+    """The user wants this :class:`MeasurePlan` carried out."""
+    study_wanted = Signal(int)
+    """The user wants word errors on so many sentences measured by a study."""
+    cancel_wanted = Signal()
+    saving_wanted = Signal()
+    """The user wants to see what memory and time fewer layers save."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._layers = 0
+        self._retained: tuple[int, ...] = ()
+        self._by_hand = False
+        self._record: ImportanceRecord | None = None
+        self._reason = self._busy = ""
+        self._stage_reasons: Mapping[str, str] = {}
+        self._measuring = False
+        self._said, self._look = "", "muted"
+        self._build(colours)
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.depth = QSpinBox(minimum=1, maximum=1, keyboardTracking=False)
+        self.depth.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.depth.setAccessibleName("Layers kept")
+        self.depth.setToolTip("SPADE's depth: this many of the most important layers stay")
+        self.depth.valueChanged.connect(self.depth_wanted)
+        label = QLabel("Layers &kept")
+        label.setBuddy(self.depth)
+        row = QHBoxLayout()
+        row.addWidget(label, 1)
+        row.addWidget(self.depth)
+        self.kept = _words("")
+        self.by_importance = QPushButton("By &importance")
+        self.by_importance.setToolTip("Give up what was chosen by hand")
+        self.by_importance.clicked.connect(self.importance_wanted)
+        self.stage_buttons: dict[str, QPushButton] = {}
+        hearing = QGroupBox("Hear it")
+        column = QVBoxLayout(hearing)
+        for stage, (title, _) in STAGES.items():
+            button = QPushButton(title)
+            button.clicked.connect(lambda _=False, stage=stage: self.hear_wanted.emit(stage))
+            self.stage_buttons[stage] = button
+            column.addWidget(button)
+        self.train_button = QPushButton("&Train a student…")
+        self.train_button.clicked.connect(self.training_wanted)
+        column.addWidget(self.train_button)
+
+        measuring = QGroupBox("Measure")
+        column = QVBoxLayout(measuring)
+        self.sentences = QSpinBox(minimum=1, maximum=30, value=6, suffix=" sentences", keyboardTracking=False)
+        self.sentences.setAccessibleName("Sentences to measure on")
+        self.sentences.setToolTip("How many of the Harvard sentences are used; intervals are over them")
+        self.sentences.valueChanged.connect(self._show_sentences)
+        self.word_errors = QCheckBox("&Word errors too (WLI)")
+        self.word_errors.setToolTip(
+            "Speak every sentence without each layer and have it recognised: as many syntheses as layers times "
+            "sentences. Without it only the quick measures are taken: divergence and cosine."
+        )
+        self.measure_button = QPushButton("Measure &layers")
+        self.measure_button.clicked.connect(
+            lambda: self.measure_wanted.emit(MeasurePlan(self.word_errors.isChecked(), self.sentences.value()))
+        )
+        self.cancel_button = QPushButton("Ca&ncel")
+        self.cancel_button.clicked.connect(self.cancel_wanted)
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName("Progress of the measurement")
+        self.study_button = QPushButton("Word errors as a stud&y…")
+        self.study_button.clicked.connect(lambda: self.study_wanted.emit(self.sentences.value()))
+        buttons = QHBoxLayout()
+        for one in (self.measure_button, self.cancel_button):
+            buttons.addWidget(one, 1)
+        for one in (self.sentences, self.word_errors):
+            column.addWidget(one)
+        column.addLayout(buttons)
+        column.addWidget(self.progress)
+        column.addWidget(self.study_button)
+        self.saving_button = QPushButton("Memory and time by &depth")
+        self.saving_button.setToolTip("Speak with fewer and fewer layers, and draw what that saves (Views)")
+        self.saving_button.clicked.connect(self.saving_wanted)
+        column.addWidget(self.saving_button)
+
+        self._state = _words("muted")
+        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(2, 2, em // 2, 2)
+        column.addLayout(row)
+        column.addWidget(self.kept)
+        column.addWidget(self.by_importance)
+        column.addWidget(self._state)
+        column.addWidget(hearing)
+        column.addWidget(measuring)
+        column.addStretch(1)
+        area = Scrolled(content)
+        area.setMinimumWidth(16 * em)
+
+        self.bars = LayerBars(colours)
+        self.bars.toggled.connect(self.toggled)
+        self.bars.depth_wanted.connect(lambda more: self.depth_wanted.emit(len(self._retained) + more))
+        self.legend = QLabel(wordWrap=True)
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.logarithmic = QCheckBox("Lo&garithmic")
+        self.logarithmic.setToolTip("Logarithmic axes: the first layer is often worth a hundred times the others")
+        self.logarithmic.toggled.connect(self.bars.set_logarithmic)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.bars, 1)
+        foot = QHBoxLayout()
+        foot.addWidget(self.legend, 1)
+        foot.addWidget(self.logarithmic, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(foot)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.setChildrenCollapsible(False)
+        for one, stretch in ((area, 0), (right, 1)):
+            splitter.addWidget(one)
+            splitter.setStretchFactor(splitter.count() - 1, stretch)
+        splitter.setSizes([18 * em, 48 * em])
+        outer = QVBoxLayout(self)
+        outer.addWidget(splitter)
+        self.setFocusProxy(self.bars)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_layers(
+        self,
+        layers: int,
+        record: ImportanceRecord | None,
+        retained: Sequence[int],
+        depth: int,
+        by_hand: bool,
+    ) -> None:
+        """How many layers there are (0: none that could go), what was measured, and which of them stay."""
+        if record is not self._record and record is not None:
+            self.logarithmic.setChecked(_spreads(record))
+        self._layers, self._record, self._retained, self._by_hand = layers, record, tuple(retained), by_hand
+        with QSignalBlocker(self.depth):
+            self.depth.setRange(1, max(1, layers))
+            self.depth.setValue(depth)
+        self.depth.setSuffix(f" of {layers}" if layers else "")
+        self.bars.show_layers(layers, record, retained, by_hand)
+        self._show()
+
+    def set_reasons(self, reason: str, busy: str, stages: Mapping[str, str]) -> None:
+        """Why nothing can be done here, why nothing can be started now, and why each stage cannot be heard: sentences,
+        or ``""``."""
+        self._reason, self._busy, self._stage_reasons = reason, busy, dict(stages)
+        self._show()
+
+    def begin(self) -> None:
+        """A measurement begins."""
+        self._measuring = True
+        self.progress.setRange(0, 0)
+        self.progress.setFormat("")
+        self._say("")
+
+    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
+        """How far the measurement is."""
+        if self._measuring:
+            self.progress.setRange(0, total)
+            self.progress.setValue(done)
+            left = "" if seconds_left is None or seconds_left < 1 else f", {_duration(seconds_left)} left"
+            self.progress.setFormat(f"%p %{left}")
+
+    def end(self, sentence: str = "", failed: bool = False) -> None:
+        """The measurement ended; ``sentence`` says why early."""
+        self._measuring = False
+        self._say(sentence, "warning" if failed else "muted")
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.bars.set_colours(colours)
+        self.legend.setText(
+            f'<span style="color:{colours.accent}">■</span>&nbsp;stays &nbsp; '
+            f'<span style="color:{colours.disabled}">▨</span>&nbsp;is&nbsp;removed &nbsp; '
+            f'<span style="color:{colours.danger}">┅</span>&nbsp;cut &nbsp; '
+            f'<span style="color:{colours.good}">┈</span>&nbsp;all&nbsp;layers &nbsp; '
+            f"┃&nbsp;95&nbsp;%&nbsp;interval &nbsp; "
+            f'<span style="color:{colours.danger}">↻</span>&nbsp;did&nbsp;not&nbsp;end<br>'
+            "Click a layer or press Space to keep or remove it; ↑ ↓ keep more or fewer."
+        )
+
+    @property
+    def state(self) -> str:
+        """The sentence that says what is the matter."""
+        return self._state.text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _show(self) -> None:
+        some = bool(self._layers) and not self._reason
+        for one in (self.depth, self.sentences, self.word_errors, self.bars):
+            one.setEnabled(some and not self._measuring)
+        self.by_importance.setVisible(self._by_hand)
+        self.kept.setText(self._kept_text() if some else "")
+        may_start = some and not self._busy and not self._measuring
+        self.measure_button.setEnabled(may_start)
+        self.measure_button.setToolTip(self._reason or self._busy or "Measure what each layer is worth")
+        self.saving_button.setEnabled(may_start)
+        reason = self._reason or ("" if self._layers > 1 else "The model has one layer, which has to stay.")
+        self.study_button.setEnabled(not reason)
+        self.study_button.setToolTip(
+            reason or "In several voices and with several seeds; it can be paused and goes on after a restart"
+        )
+        self.cancel_button.setEnabled(self._measuring)
+        self.progress.setVisible(self._measuring)
+        pruned = 0 < len(self._retained) < self._layers
+        nothing = "" if pruned else "All layers stay: choose fewer first."
+        for stage, button in self.stage_buttons.items():
+            reason = self._reason or nothing or self._stage_reasons.get(stage, "") or self._busy
+            button.setEnabled(not reason and not self._measuring)
+            button.setToolTip(reason or STAGES[stage][1])
+        reason = self._reason or nothing or self._busy
+        self.train_button.setEnabled(not reason and not self._measuring)
+        self.train_button.setToolTip(reason or "Open Training, where a student of these layers learns from the model")
+        self._state.setText(self._said or self._reason or self._hint())
+        set_look(self._state, self._look if self._said else "muted")
+        self._state.setVisible(bool(self._state.text()))
+
+    def _show_sentences(self, count: int) -> None:
+        self.sentences.setSuffix(" sentence" if count == 1 else " sentences")
+
+    def _kept_text(self) -> str:
+        count = len(self._retained)
+        listed = ", ".join(map(str, self._retained))
+        if count == self._layers:
+            return f"All {count} layers stay."
+        how = "chosen by hand"
+        if not self._by_hand and self._record is not None:
+            how = f"by {_MEASURED[self._record.deciding.measure]}"
+            parting = self._record.cut(count)
+            if parting is not None and parting[0] != self._record.deciding.measure:
+                how += f", then {_MEASURED[parting[0]]}"
+        ratio = self._layers / count
+        stay = "stays" if count == 1 else "stay"
+        return f"{listed} {stay} ({how}). The transformer's share of a token takes up to {ratio:.2f} × less time."
+
+    def _hint(self) -> str:
+        if self._record is None:
+            return "Nothing was measured of this model yet: measure, or choose layers by hand."
+        return ""
+
+    def _say(self, text: str, look: str = "muted") -> None:
+        self._said, self._look = text, look
+        self._show()
+
+
+def _spreads(record: ImportanceRecord) -> bool:
+    """Whether most layers would be invisible beside the greatest one."""
+    values = sorted(record.deciding.values)
+    return values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9)
+
+
+def _words(look: str) -> QLabel:
+    label = QLabel(wordWrap=True)
+    label.setProperty("look", look)
+    return label
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,52 @@
+"""What the colours of a spectrogram mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.shell.theme import Colours
+
+
+class ColourScale(QWidget):
+    """A thin strip that says what the colours mean."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self._texts = ("", "", "")
+        self._map = pg.colormap.get("magma")
+        self._text = QColor()
+        metrics = self.fontMetrics()
+        self._strip = max(6, metrics.height() // 2)
+        self.setFixedWidth(self._strip + 4 + metrics.horizontalAdvance("−70 "))
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
+
+    def set_map(self, colours: pg.ColorMap, theme: Colours) -> None:
+        self._map, self._text = colours, QColor(theme.muted)
+        self.update()
+
+    def set_ends(self, top: str, unit: str, bottom: str) -> None:
+        self._texts = (top, unit, bottom)
+        self.setAccessibleDescription(f"{bottom} to {top} {unit}")
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        gradient = QLinearGradient(0, self.height(), 0, 0)
+        for share in np.linspace(0, 1, 24):
+            gradient.setColorAt(float(share), self._map.map(float(share), mode="qcolor"))
+        painter.fillRect(0, 0, self._strip, self.height(), gradient)
+        painter.setPen(self._text)
+        font = painter.font()
+        font.setPointSizeF(font.pointSizeF() * 0.85)
+        painter.setFont(font)
+        area = self.rect().adjusted(self._strip + 3, 0, 0, 0)
+        across = (Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignBottom)
+        for text, where in zip(self._texts, across, strict=True):
+            if where is Qt.AlignmentFlag.AlignVCenter and self.height() < 3 * painter.fontMetrics().height():
+                continue
+            painter.drawText(area, where | Qt.AlignmentFlag.AlignLeft, text)

@@ -1,0 +1,112 @@
+"""A plot over time with a playhead and a region, and the ruler under several of them."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QSizePolicy
+
+from app.shell.theme import Colours
+
+
+class TimePlot(pg.PlotWidget):
+    """One plot over time: a curve or an image, a playhead and a region."""
+
+    def __init__(self, name: str) -> None:
+        self.view = TimeView()
+        super().__init__(viewBox=self.view)
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMinimumHeight(24)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.getAxis("left").setWidth(self.fontMetrics().horizontalAdvance("500 Hz") + 8)
+        self.image = pg.ImageItem(axisOrder="col-major", autoDownsample=True)
+        self.curve = pg.PlotCurveItem()
+        self.region = pg.LinearRegionItem(movable=True)
+        self.region.setVisible(False)
+        self.playhead = pg.InfiniteLine(0, angle=90)
+        for item in (self.image, self.curve, self.region, self.playhead):
+            self.addItem(item, ignoreBounds=True)
+
+    def set_colours(self, colours: Colours, faint: bool) -> None:
+        """Follow the theme. ``faint`` regions leave the colours of a picture under them readable."""
+        self.setBackground(colours.base)
+        self.getAxis("left").setPen(colours.border)
+        self.getAxis("left").setTextPen(colours.muted)
+        accent = QColor(colours.accent)
+        accent.setAlpha(14 if faint else 45)
+        self.region.setBrush(accent)
+        accent.setAlpha(28 if faint else 75)
+        self.region.setHoverBrush(accent)
+        for line in self.region.lines:
+            line.setPen(pg.mkPen(colours.accent, width=1.5))
+            line.setHoverPen(pg.mkPen(colours.text, width=2))
+        self.playhead.setPen(pg.mkPen(colours.danger, width=1.5))
+
+
+class _SecondsAxis(pg.AxisItem):
+    """Tick labels with their unit, which saves a line for the axis title."""
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [f"{text} s" for text in super().tickStrings(values, scale, spacing)]
+
+
+class Ruler(pg.PlotWidget):
+    """The time axis under the plots."""
+
+    def __init__(self, plot: TimePlot) -> None:
+        axis = _SecondsAxis("bottom")
+        super().__init__(axisItems={"bottom": axis})
+        self.setAccessibleName("Time axis")
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMouseEnabled(x=False, y=False)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        axis.enableAutoSIPrefix(False)
+        axis.setStyle(tickLength=4)
+        left = self.getAxis("left")
+        left.setWidth(plot.getAxis("left").width())
+        left.setStyle(showValues=False, tickLength=0)
+        left.setPen(None)
+        self.setXLink(plot)
+        self.setFixedHeight(round(1.6 * self.fontMetrics().height()))
+
+    def set_colours(self, colours: Colours) -> None:
+        self.setBackground(None)
+        self.getAxis("bottom").setPen(colours.border)
+        self.getAxis("bottom").setTextPen(colours.muted)
+
+
+class TimeView(pg.ViewBox):
+    """Zooms and moves in time only; clicks and plain drags are passed on."""
+
+    clicked = Signal(float)
+    dragged = Signal(float, float, bool)
+    all_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__(enableMenu=False, defaultPadding=0)
+        self.setMouseEnabled(x=True, y=False)
+        self.disableAutoRange()
+
+    def mouseClickEvent(self, event) -> None:
+        if event.button() is not Qt.MouseButton.LeftButton:
+            return
+        event.accept()
+        if event.double():
+            self.all_wanted.emit()
+        else:
+            self.clicked.emit(self.mapSceneToView(event.scenePos()).x())
+
+    def mouseDragEvent(self, event, axis: int | None = None) -> None:
+        if event.button() is Qt.MouseButton.LeftButton and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            event.accept()
+            start = self.mapSceneToView(event.buttonDownScenePos()).x()
+            self.dragged.emit(start, self.mapSceneToView(event.scenePos()).x(), event.isFinish())
+        else:
+            super().mouseDragEvent(event, axis)

@@ -1,0 +1,356 @@
+"""Meters: how fast is it right now? Live real-time factor, first audio, rate, parts, device and memory."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.shell.theme import Colours, style_plot
+from app.state.comparison import STREAMING_MEANING, streaming_text
+from engine.session.messages import Telemetry
+from engine.setting.take import Measurements, Take
+
+RTF_MEANING = (
+    "Real-time factor: wall seconds of synthesis per second of new audio. The prompt, loading and warm-up are not "
+    "counted. Below 1 is faster than real time."
+)
+ESTIMATE_MEANING = (
+    f"{RTF_MEANING} While a synthesis runs this is an estimate from the steps done so far and those still to do; the "
+    "measured value takes its place at the end."
+)
+GAP_MEANING = (
+    "The longest wait from one piece of audio to the next; 0 where it came in one. It is heard only where the piece "
+    "before is over by then: see Playback waits"
+)
+PAUSE_MEANING = (
+    "How long playback, begun with the first piece, has to wait for later ones, in all; 0 where every piece comes "
+    "before what is playing is over."
+)
+_RATES = {
+    False: ("Steps/s", "Solver steps per second, over the last steps"),
+    True: ("Tokens/s", "Speech tokens per second of the language model"),
+}
+_STEPS = {
+    False: ("Step", "Solver step of the present chunk"),
+    True: ("Token", "Speech tokens of the present chunk, of those that its text is expected to need"),
+}
+"""What models with tokens (True) and without (False) are measured in."""
+
+
+class PartsBar(QWidget):
+    """Where the seconds of one take went: text, backbone, decoder and the rest, on a scale shared by A and B."""
+
+    def __init__(self, title: str, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title = title
+        self._colours = colours
+        self._parts: tuple[tuple[str, float], ...] = ()
+        self._scale = 0.0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 8, int(self.fontMetrics().height() * 1.1))
+
+    minimumSizeHint = sizeHint
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.update()
+
+    def show_measurements(self, measurements: Measurements | None, scale: float) -> None:
+        """Show where the seconds went; ``scale`` is how many seconds fill the bar."""
+        self._scale = scale
+        if measurements is None:
+            self._parts = ()
+        else:
+            known = measurements.text_seconds + measurements.backbone_seconds + measurements.decoder_seconds
+            self._parts = (
+                ("text", measurements.text_seconds),
+                ("backbone", measurements.backbone_seconds),
+                ("decoder", measurements.decoder_seconds),
+                ("other", max(0.0, measurements.seconds - known)),
+            )
+        text = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self._parts) or "nothing measured yet"
+        self.setToolTip(f"{self._title}: {text}")
+        self.setAccessibleName(f"{self._title}: {text}")
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        area = QRectF(self.rect())
+        painter.setBrush(QColor(self._colours.raised))
+        painter.drawRoundedRect(area, 3, 3)
+        fills = (self._colours.good, self._colours.accent, self._colours.warning, self._colours.disabled)
+        left = area.left()
+        for (_, seconds), fill in zip(self._parts, fills, strict=False):
+            width = area.width() * seconds / self._scale if self._scale else 0.0
+            painter.setBrush(QColor(fill))
+            painter.drawRect(QRectF(left, area.top(), width, area.height()))
+            left += width
+
+
+class _Figure(QFrame):
+    """One big number with its name."""
+
+    def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name = QLabel(name)
+        self._name.setProperty("look", "muted")
+        self._value = QLabel("–")
+        self._value.setProperty("look", "title")
+        self._value.setWordWrap(True)
+        self.setToolTip(meaning)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._name)
+        layout.addWidget(self._value)
+
+    def show_value(self, text: str) -> None:
+        if self._value.text() != text:
+            self._value.setText(text)
+
+    def set_name(self, name: str, meaning: str) -> None:
+        if self._name.text() != name:
+            self._name.setText(name)
+            self.setToolTip(meaning)
+
+
+class MetersPanel(QScrollArea):
+    """Live figures while a synthesis runs, and A beside B when none does."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._times: list[float] = []
+        self._factors: list[float] = []
+        self._job = 0
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        content = QWidget()
+        layout = QVBoxLayout(content)
+
+        self._factor = QLabel("–")
+        self._factor.setProperty("look", "figure")
+        self._factor.setToolTip(RTF_MEANING)
+        unit = QLabel("RTF")
+        unit.setToolTip(RTF_MEANING)
+        unit.setProperty("look", "title")
+        head = QHBoxLayout()
+        head.addWidget(self._factor)
+        head.addWidget(unit, 1, Qt.AlignmentFlag.AlignBottom)
+        layout.addLayout(head)
+        self._factor_note = QLabel("Nothing measured yet")
+        self._factor_note.setProperty("look", "muted")
+        self._factor_note.setToolTip(RTF_MEANING)
+        self._factor_note.setWordWrap(True)
+        layout.addWidget(self._factor_note)
+
+        self._plot = pg.PlotWidget()
+        self._plot.setAccessibleName("Live real-time factor")
+        self._plot.setAccessibleDescription("Real-time factor against seconds since the request")
+        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._plot.setMinimumHeight(self.fontMetrics().height() * 8)
+        # What the plot would like says nothing: the figures below it come first, and it takes what they leave.
+        self._plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self._plot.setMaximumHeight(self.fontMetrics().height() * 26)
+        self._plot.setMouseEnabled(False, False)
+        self._plot.hideButtons()
+        self._plot.setMenuEnabled(False)
+        # So that the topmost number is not cut off.
+        self._plot.getPlotItem().setContentsMargins(0, self.fontMetrics().height() / 2, 0, 0)
+        for side, title in (("left", "RTF"), ("bottom", "seconds")):
+            self._plot.getAxis(side).enableAutoSIPrefix(False)
+            self._plot.setLabel(side, title)
+        self._plot.setLimits(xMin=0, yMin=0)
+        self._plot.setXRange(0, 1)
+        self._plot.setYRange(0, 1.1)
+        self._curve = self._plot.plot([], [])
+        self._real_time = pg.InfiniteLine(1.0, angle=0)
+        self._plot.addItem(self._real_time, ignoreBounds=True)
+        layout.addWidget(self._plot, 1)
+
+        figures = QGridLayout()
+        figures.setHorizontalSpacing(self.fontMetrics().height())
+        self._figures = {
+            name: _Figure(title, meaning)
+            for name, title, meaning in (
+                ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
+                ("gap", "Largest gap", GAP_MEANING),
+                ("pause", "Playback waits", PAUSE_MEANING),
+                ("streaming", "Streamed", STREAMING_MEANING),
+                ("rate", *_RATES[False]),
+                ("step", *_STEPS[False]),
+                ("chunk", "Chunk", "Long text is spoken chunk by chunk; each is played as soon as it is done"),
+                ("memory", "Memory", "Memory in use by the engine's device (its peak, once a take is done)"),
+                ("device", "Device", "Where the model runs"),
+            )
+        }
+        for index, figure in enumerate(self._figures.values()):
+            figures.addWidget(figure, index // 2, index % 2)
+        layout.addLayout(figures)
+
+        self._parts: dict[str, PartsBar] = {}
+        self._summaries: dict[str, QLabel] = {}
+        for name in ("A", "B"):
+            summary = QLabel(f"{name}: no take yet")
+            summary.setProperty("look", "muted")
+            summary.setWordWrap(True)
+            bar = PartsBar(f"Seconds of take {name}", colours)
+            layout.addWidget(summary)
+            layout.addWidget(bar)
+            self._parts[name], self._summaries[name] = bar, summary
+        self._legend = QLabel()
+        self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._legend.setWordWrap(True)
+        layout.addWidget(self._legend)
+        self._speed_up = QLabel()
+        self._speed_up.setWordWrap(True)
+        self._speed_up.setProperty("look", "title")
+        self._speed_up.setToolTip(
+            "Of the two takes as they were made. Studies and paretone compare repeat both, and say how sure the "
+            "difference is."
+        )
+        layout.addWidget(self._speed_up)
+        layout.addStretch()
+        self.setWidget(content)
+        self.set_colours(colours)
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the figures: there is no sideways scrolling."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        width = max(self.widget().minimumSizeHint().width(), self.fontMetrics().height() * 12)
+        return QSize(width + bar, self.fontMetrics().height() * 10)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self._plot.setBackground(QColor(colours.base))
+        style_plot(self._plot.getPlotItem(), colours)
+        self._curve.setPen(pg.mkPen(colours.accent, width=2))
+        self._curve.setSymbol("o")
+        self._curve.setSymbolSize(6)
+        self._curve.setSymbolPen(None)
+        self._curve.setSymbolBrush(colours.accent)
+        self._real_time.setPen(pg.mkPen(colours.muted, width=1, style=Qt.PenStyle.DashLine))
+        for bar in self._parts.values():
+            bar.set_colours(colours)
+        names = (
+            ("text", colours.good),
+            ("backbone", colours.accent),
+            ("decoder", colours.warning),
+            ("other", colours.disabled),
+        )
+        self._legend.setText(
+            " ".join(f'<small><span style="color:{colour}">■</span>&nbsp;{name}</small>' for name, colour in names)
+        )
+
+    def show_device(self, device: str) -> None:
+        """Show where the model runs."""
+        self._figures["device"].show_value(device or "–")
+
+    def show_telemetry(self, event: Telemetry) -> None:
+        """Show the live figures of a running synthesis."""
+        if event.job != self._job:
+            self._job = event.job
+            self._times.clear()
+            self._factors.clear()
+            for name in ("first", "gap", "pause", "streaming"):
+                self._figures[name].show_value("–")
+        self._name_rates(event.tokens is not None)
+        rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
+        self._figures["rate"].show_value(f"{rate:.1f}")
+        self._figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
+        # How many tokens a text needs is known at its end only.
+        about = "" if event.tokens is None else "about "
+        self._figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
+        self._figures["gap"].show_value(f"{event.largest_gap_seconds:.2f} s")
+        self._figures["pause"].show_value(f"{event.pause_seconds:.2f} s")
+        self._figures["memory"].show_value(_memory(event.memory_bytes))
+        if event.first_audio_seconds is not None:
+            self._figures["first"].show_value(f"{event.first_audio_seconds:.2f} s")
+        if event.real_time_factor is not None:
+            self._show_factor(event.real_time_factor, "running estimate", ESTIMATE_MEANING)
+            self._times.append(event.elapsed_seconds)
+            self._factors.append(event.real_time_factor)
+            self._draw()
+
+    def _name_rates(self, tokens: bool) -> None:
+        """Models that decode token by token have tokens where others have solver steps."""
+        self._figures["rate"].set_name(*_RATES[tokens])
+        self._figures["step"].set_name(*_STEPS[tokens])
+
+    def _show_factor(self, factor: float, note: str, meaning: str) -> None:
+        self._factor.setText(f"{factor:.2f}")
+        self._factor_note.setText(note)
+        for label in (self._factor, self._factor_note):
+            label.setToolTip(meaning)
+
+    def _draw(self) -> None:
+        """Both axes begin at 0 and always show real time."""
+        self._curve.setData(self._times, self._factors)
+        self._plot.setXRange(0, max(self._times) * 1.05, padding=0)
+        self._plot.setYRange(0, max(1.0, *self._factors) * 1.1, padding=0)
+
+    def show_take(self, take: Take) -> None:
+        """Show the final figures of a finished take."""
+        measured = take.measurements
+        self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
+        self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
+        self._figures["gap"].show_value(f"{measured.largest_gap_seconds:.2f} s")
+        pause = measured.pause_seconds
+        self._figures["pause"].show_value("–" if pause is None else f"{pause:.2f} s")
+        self._figures["streaming"].show_value(streaming_text(measured))
+        self._name_rates(bool(measured.tokens))
+        if measured.tokens and measured.backbone_seconds:
+            self._figures["rate"].show_value(f"{measured.tokens / measured.backbone_seconds:.1f}")
+            self._figures["step"].show_value(f"{measured.tokens} of {measured.tokens}")
+        self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
+        self.show_device(measured.device)
+        self._times.append(measured.seconds)
+        self._factors.append(measured.real_time_factor)
+        self._draw()
+
+    def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
+        """Show where the seconds of A and B went, and how many times faster B is."""
+        takes = {"A": take_a, "B": take_b}
+        scale = max((take.measurements.seconds for take in takes.values() if take is not None), default=0.0)
+        for name, take in takes.items():
+            self._parts[name].show_measurements(take.measurements if take else None, scale)
+            if take is None:
+                self._summaries[name].setText(f"{name}: no take yet")
+            else:
+                measured = take.measurements
+                rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
+                tokens = f" · {rate:.0f} tokens/s" if rate else ""
+                apart = take.metrics.timbre_distance
+                timbre = "" if apart is None else f" · timbre {apart:.2f} dB from its baseline"
+                self._summaries[name].setText(
+                    f"{name}: {take.label or 'take'}\n"
+                    f"RTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s{tokens}\n"
+                    f"TTFA {measured.first_audio_seconds:.2f} s{timbre}"
+                )
+        if take_a is not None and take_b is not None and take_b.measurements.real_time_factor > 0:
+            ratio = take_a.measurements.real_time_factor / take_b.measurements.real_time_factor
+            self._speed_up.setText(f"B is {ratio:.2f} × as fast as A (one run each)")
+        else:
+            self._speed_up.setText("")
+
+
+def _memory(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

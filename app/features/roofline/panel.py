@@ -1,0 +1,286 @@
+"""Roofline: what is the floor? What every component takes, against the least that this machine needs for it.
+
+A is the model without techniques, B with those that are engaged. The panel knows neither the application's state nor
+the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.roofline.bars import Waterfall, milliseconds
+from app.features.roofline.plot import RooflinePlot
+from app.features.roofline.sheet import ENDINGS, write
+from app.features.roofline.table import RooflineTable
+from app.shell.theme import Colours, set_look
+from app.widgets.invitation import Invited
+from app.widgets.side_buttons import SIDES, SideButtons
+from engine.measure.roofline.report import RooflineReport, shares
+
+_ROOM_FOR_BOTH = 34
+"""In heights of the font: in a lower panel, plots and table share one place."""
+_INVITATION = (
+    "Press Measure A: the model runs the sentence once, then each of its components by itself, and what they take is "
+    "shown against the least that this machine needs for their operations and their traffic with memory. B measures "
+    "the engaged techniques as well, for a comparison."
+)
+
+
+class RooflinePanel(QWidget):
+    """Above: measuring. Then the plot beside the waterfall, and the table of one side."""
+
+    measure_wanted = Signal(str, bool)
+    """The user wants A (without techniques) or B (with them) measured; and whether this machine's ceilings again."""
+    cancel_wanted = Signal()
+    export_wanted = Signal(str)
+    """The user wants all that is shown as a file with this ending."""
+    trace_wanted = Signal(str)
+    """The user wants a Chrome trace of this side."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
+        self._side = "A"
+        self._reasons = dict.fromkeys(SIDES, "")
+        self._running: str | None = None
+        self._said, self._look = "", "muted"
+        self._build(colours)
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.measure_buttons = {side: QPushButton(f"Measure &{side}") for side in SIDES}
+        top = QHBoxLayout()
+        for side, button in self.measure_buttons.items():
+            button.clicked.connect(lambda _=False, side=side: self.measure_wanted.emit(side, False))
+            top.addWidget(button)
+        self.again_button = QPushButton("Measure the machi&ne")
+        self.again_button.clicked.connect(lambda: self.measure_wanted.emit(self._side, True))
+        top.addWidget(self.again_button)
+        self.cancel_button = QPushButton("Cance&l")
+        self.cancel_button.clicked.connect(self.cancel_wanted)
+        top.addWidget(self.cancel_button)
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName("Progress of the measurement")
+        self.progress.setMaximumWidth(16 * em)
+        top.addWidget(self.progress)
+        self._state = QLabel()
+        self._state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._state.setProperty("look", "muted")
+        top.addWidget(self._state, 1)
+        self.export_buttons = {}
+        for ending in ENDINGS:
+            button = QPushButton(ending.upper())
+            button.setToolTip(f"Write plots and table as {ending.upper()}")
+            button.setAccessibleName(f"Write plots and table as {ending.upper()}")
+            button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
+            top.addWidget(button)
+            self.export_buttons[ending] = button
+        self.trace_button = QPushButton("Trac&e")
+        self.trace_button.clicked.connect(lambda: self.trace_wanted.emit(self._side))
+        top.addWidget(self.trace_button)
+
+        self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
+        self.plot.chosen.connect(self._choose)
+        self.table.row_chosen.connect(lambda row: self._choose(self._side, row))
+        plots = QSplitter(Qt.Orientation.Horizontal)
+        plots.setChildrenCollapsible(False)
+        plots.addWidget(self.plot)
+        plots.addWidget(self.bars)
+        plots.setSizes([34 * em, 30 * em])
+        self.side_buttons = SideButtons("the table of")
+        self.side_buttons.chosen.connect(self.show_side)
+        line = QHBoxLayout()
+        line.addWidget(self.side_buttons)
+        self.headline = QLabel(wordWrap=True)
+        self.headline.setProperty("look", "title")
+        self.headline.setAccessibleName("Summary")
+        line.addWidget(self.headline, 1)
+        self.table_button = QPushButton("&Table", checkable=True)
+        self.table_button.setToolTip(
+            "Show the table in the place of the plots; in a higher panel there is room for both"
+        )
+        self.table_button.toggled.connect(self._share_room)
+        line.addWidget(self.table_button)
+        self._plots = plots
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(plots)
+        splitter.addWidget(self.table)
+        splitter.setSizes([22 * em, 12 * em])
+        shown = QWidget()
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(line)
+        column.addWidget(splitter, 1)
+        outer = QVBoxLayout(self)
+        outer.addLayout(top)
+        self._pages = Invited(shown)
+        outer.addWidget(self._pages, 1)
+        self.setFocusProxy(self.measure_buttons["A"])
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_reasons(self, plain: str, engaged: str) -> None:
+        """Why A, and why B, cannot be measured now, as sentences, or ``""``."""
+        self._reasons = {"A": plain, "B": engaged}
+        self._show_state()
+
+    def set_model(self, model: str) -> None:
+        """Which model is loaded; what was measured of another is put away."""
+        shown = next((one for one in self._reports.values() if one is not None), None)
+        if model and shown is not None and shown.model != model:
+            self._reports = dict.fromkeys(SIDES)
+            self._said = ""
+            self._show()
+
+    def begin(self, side: str) -> None:
+        """This side is being measured."""
+        self._running, self._said = side, ""
+        self.progress.setRange(0, 0)
+        self.progress.setFormat("")
+        self._show_state()
+
+    def say(self, text: str) -> None:
+        """What the measurement is at."""
+        if self._running is not None:
+            self._said, self._look = text, "muted"
+            self._show_state()
+
+    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
+        """How far the measurement is."""
+        if self._running is None:
+            return
+        self.progress.setRange(0, total)
+        self.progress.setValue(done)
+        left = "" if seconds_left is None or seconds_left < 1 else f", {seconds_left:.0f} s left"
+        self.progress.setFormat(f"%p %{left}")
+
+    def show_report(self, side: str, report: RooflineReport) -> None:
+        """What was measured of this side."""
+        self._reports[side] = report
+        self._side = side
+        self._show()
+
+    def end(self, said: str = "", failed: bool = False) -> None:
+        """The measurement ended; ``said`` says why it gave nothing."""
+        self._running = None
+        self._said, self._look = said, "warning" if failed else "muted"
+        self._show_state()
+
+    def show_side(self, side: str) -> None:
+        """Show the table of A or B, if it was measured."""
+        if self._reports[side] is not None:
+            self._side = side
+        self._show()
+
+    def write(self, path: Path) -> None:
+        """Write all that is shown; see :func:`app.features.roofline.sheet.write`."""
+        write(self._reports, self.plot, self.bars, path)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.plot.set_colours(colours)
+        self.bars.set_colours(colours)
+        self.side_buttons.set_colours(colours)
+
+    @property
+    def side(self) -> str:
+        """The side whose table is shown."""
+        return self._side
+
+    @property
+    def reports(self) -> dict[str, RooflineReport | None]:
+        """What was measured."""
+        return dict(self._reports)
+
+    @property
+    def state(self) -> str:
+        """The sentence beside the buttons."""
+        return self._state.text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Plots and table beneath each other where both are of use, else one of them."""
+        low = self.height() < _ROOM_FOR_BOTH * self.fontMetrics().height()
+        self.table_button.setVisible(low)
+        self._plots.setVisible(not (low and self.table_button.isChecked()))
+        self.table.setVisible(not low or self.table_button.isChecked())
+
+    def _show(self) -> None:
+        if self._reports[self._side] is None:
+            self._side = next((side for side in SIDES if self._reports[side] is not None), self._side)
+        report = self._reports[self._side]
+        self._pages.show_content(report is not None)
+        self.side_buttons.show_side(self._side, [side for side in SIDES if self._reports[side] is not None])
+        self.plot.show_reports(self._reports)
+        self.bars.show_reports(self._reports)
+        self.table.show_report(report)
+        if report is not None:
+            self.headline.setText(summary(report))
+            self.headline.setToolTip("\n".join([summary(report), *report.notes, report.machine]))
+        self._show_state()
+
+    def _show_state(self) -> None:
+        idle, shown = self._running is None, any(self._reports.values())
+        titles = {"A": "the model without techniques", "B": "the model with the engaged techniques"}
+        for side, button in self.measure_buttons.items():
+            button.setEnabled(idle and not self._reasons[side])
+            button.setToolTip(self._reasons[side] or f"Measure {titles[side]}")
+            primary = side == "A" if self._reports["A"] is None else side == "B"
+            set_look(button, "primary" if primary and not self._reasons[side] else "")
+        self.again_button.setEnabled(idle and not self._reasons[self._side])
+        self.again_button.setToolTip(
+            self._reasons[self._side]
+            or "Measure matrix products, copies and launches on this machine again, then the side that is shown"
+        )
+        self.cancel_button.setVisible(not idle)
+        self.progress.setVisible(not idle)
+        for button in self.export_buttons.values():
+            button.setEnabled(shown)
+        self.trace_button.setEnabled(idle and not self._reasons[self._side])
+        self.trace_button.setToolTip(
+            self._reasons[self._side]
+            or f"Measure {self._side} and write its operators for chrome://tracing or Perfetto"
+        )
+        waiting = self._reasons["A"] if idle and not shown else ""
+        self._state.setText(self._said)
+        self._state.setToolTip(self._said)
+        set_look(self._state, self._look)
+        self._pages.invite(waiting or _INVITATION)
+
+    def _choose(self, side: str, row: int) -> None:
+        if side != self._side:
+            self.show_side(side)
+        self.plot.choose(side, row)
+        self.table.choose(row)
+
+
+def summary(report: RooflineReport) -> str:
+    """A report in a sentence."""
+    found = {name: share for name, share in shares(report).items() if share >= 0.005 and name != "uncounted"}
+    bound = ", ".join(f"{name} {share:.0%}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
+    return (
+        f"{milliseconds(report.measured)} for {report.audio_seconds:.1f} s of audio, "
+        f"{report.measured / report.floor:.1f} × the floor of {milliseconds(report.floor)}; bound by {bound}; "
+        f"{report.launches:,.0f} launches"
+    )

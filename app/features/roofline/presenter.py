@@ -1,0 +1,133 @@
+"""The roofline desk: measuring what components take, writing it to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.shell import file_dialogs
+from app.shell.actions import Actions
+from app.shell.notices import Notices
+from app.shell.theme import Theme
+from app.state.app_state import AppState
+from app.state.jobs import Job, Kind, Outcome
+from app.state.selection import DITREDUCIO
+from engine.errors import SettingError
+from engine.models.base import Utterance
+from engine.session.messages import EngineStatus, Event, MeasureRoofline, Progress, RooflineMeasured
+
+if TYPE_CHECKING:
+    from app.features.roofline.panel import RooflinePanel
+
+_KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
+_TRACE = "Chrome trace (*.json)"
+
+
+class RooflineDesk(QObject):
+    """Owns Roofline."""
+
+    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._actions = actions
+        self._notices = notices
+        self._theme = theme
+        self._job = 0
+        self._side = "A"
+        self._trace: Path | None = None
+        self.roofline: RooflinePanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
+        state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        """As :class:`app.features.presenter.Desk` says."""
+        if self.roofline is None:
+            return
+        state = self._state
+        waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
+        self.roofline.set_model(state.info.id if state.ready and state.info is not None else "")
+        self.roofline.set_reasons(self._why_not("A") or waiting, self._why_not("B") or waiting)
+
+    def _why_not(self, side: str) -> str:
+        state = self._state
+        return state.why_not_synthesise() if side == "A" else state.why_not_accelerate()
+
+    def follow(self, event: Event) -> None:
+        """Show what was measured, and what the measurement is at."""
+        if self.roofline is None or event.job != self._job:
+            return
+        if isinstance(event, RooflineMeasured):
+            self.roofline.show_report(self._side, event.report)
+        elif isinstance(event, EngineStatus):
+            self.roofline.say(event.text)
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far the measurement is."""
+        if self.roofline is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
+            self.roofline.show_progress(event.done, event.total, event.seconds_left)
+
+    def _build_roofline(self) -> QWidget:
+        from app.features.roofline.panel import RooflinePanel
+
+        self.roofline = RooflinePanel(self._theme.colours)
+        attempt = self._actions.attempt
+        self.roofline.measure_wanted.connect(lambda side, again: attempt(lambda: self.measure(side, again)))
+        self.roofline.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.roofline.export_wanted.connect(self._ask_where_to_write)
+        self.roofline.trace_wanted.connect(self._ask_where_to_trace)
+        self.refresh()
+        return self.roofline
+
+    def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:
+        """Measure A, the model without techniques, or B, with those engaged. Raises :class:`PlainError` when it cannot
+        be done."""
+        state = self._state
+        reason = self._why_not(side)
+        if reason:
+            raise SettingError(reason)
+        setting = state.baseline_setting if side == "A" else state.setting
+        artefacts = (state.table,) if state.table is not None and setting.engaged(DITREDUCIO) else ()
+        utterance = Utterance(state.text, state.voice)
+        self._side, self._trace = side, trace
+        self.roofline.begin(side)
+        path = "" if trace is None else str(trace)
+        job = state.jobs.start(
+            Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, path)
+        )
+        self._job = job.number
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is not Kind.ROOFLINE or self.roofline is None:
+            return
+        said = {Outcome.CANCELLED: "Cancelled; nothing was kept of it.", Outcome.FAILED: sentence}
+        wrote = f"Wrote {self._trace}." if self._trace is not None else ""
+        self.roofline.end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
+
+    @Slot(str)
+    def _ask_where_to_write(self, ending: str) -> None:
+        model = self._state.model_id
+        file_dialogs.ask_where_to_write(
+            self._window, "Write the roofline", _KINDS[ending], f"roofline-{model}.{ending}", self._write
+        )
+
+    def _write(self, path: Path) -> None:
+        def do() -> None:
+            self.roofline.write(path)
+            self._notices.note(f"Wrote {path}")
+
+        self._actions.attempt(do)
+
+    @Slot(str)
+    def _ask_where_to_trace(self, side: str) -> None:
+        def chosen(path: Path) -> None:
+            self._actions.attempt(lambda: self.measure(side, trace=path))
+
+        name = f"trace-{self._state.model_id}.json"
+        file_dialogs.ask_where_to_write(self._window, "Write a Chrome trace", _TRACE, name, chosen)

@@ -1,0 +1,391 @@
+"""Setup: what am I comparing? Model, voice, text, sampler options, techniques and what they will cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QGroupBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.setup.step_grid import StepGrid
+from app.features.setup.techniques import TechniqueList
+from app.shell.tab_order import come_after
+from app.shell.theme import Colours, set_look
+from app.state.app_state import AppState
+from app.state.selection import SEED_LIMIT
+from app.widgets.knob_controls import KnobControls
+from app.widgets.scrolled import Scrolled
+from engine.errors import PlainError
+from engine.models import catalogue
+from engine.models.base import FLOW, LANGUAGE, Voice
+from engine.models.cosyvoice2.config import INSTRUCTION
+from engine.techniques import spade, speculative
+
+OWN = "Use a recording of 3 to 12 seconds and the exact words spoken in it"
+OWN_RELEASED = "Use a released recording; the file of its latents (.npy) has to lie beside it, under the same name"
+HEARD = "The model hears by itself what is said in it."
+
+
+class SetupPanel(QWidget):
+    """Everything that is chosen before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
+
+    problem = Signal(str)
+    """A sentence about a choice that cannot be made."""
+    download_wanted = Signal(str)
+    """The user wants to fetch the model with this id."""
+    training_wanted = Signal(float)
+    """The user wants CFG-free weights of this guidance weight w trained."""
+
+    def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        content = QWidget()
+        self._column = QVBoxLayout(content)
+        self._column.setSpacing(2)
+        self._column.setContentsMargins(4, 0, 4, 6)
+        self._add_model_group()
+        self._add_voice_group()
+        self._add_text_group()
+        self.techniques = TechniqueList(state, colours)
+        self.techniques.problem.connect(self.problem)
+        self.techniques.training_wanted.connect(self.training_wanted)
+        self._column.addWidget(self.techniques)
+        self._add_sampler_group(colours)
+        self._column.addStretch(1)
+        self._scroll = Scrolled(content)
+        self._cost = QLabel()
+        self._cost.setWordWrap(True)
+        self._cost.setContentsMargins(8, 4, 8, 6)
+        self._cost.setAccessibleName("Estimated cost")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._scroll, 1)
+        layout.addWidget(self._cost)
+        for one in (self.techniques, self.sampler):
+            one.rebuilt.connect(self._order_tabs)
+        self._pending_text = QTimer(self, singleShot=True, interval=150)
+        self._pending_text.timeout.connect(self._take_over_text)
+        state.model_changed.connect(self._show_model)
+        state.selection_changed.connect(self._show_selection)
+        state.table_changed.connect(self._show_cost)
+        self._show_model()
+
+    # --- Building ---------------------------------------------------------------------------------------------------
+    def _group(self, title: str) -> QVBoxLayout:
+        group = QGroupBox(title)
+        layout = QVBoxLayout(group)
+        layout.setContentsMargins(8, 6, 8, 8)
+        layout.setSpacing(5)
+        self._column.addWidget(group)
+        return layout
+
+    def _add_model_group(self) -> None:
+        layout = self._group("Model")
+        self.model = _combo("Model")
+        for entry in catalogue.MODELS:
+            self.model.addItem(entry.title if entry.bundled else f"{entry.title} (own weights)", entry.id)
+            self.model.setItemData(self.model.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
+        self.model.activated.connect(self._choose_model)
+        self._model_note = _note()
+        self._folder = QPushButton("F&older…", toolTip="Load this model's official checkpoint from a folder")
+        self._folder.clicked.connect(self._ask_for_folder)
+        self._download = QPushButton("&Download…", toolTip="Fetch the official checkpoint, after showing its licence")
+        self._download.clicked.connect(lambda: self.download_wanted.emit(self.model.currentData()))
+        self._official = QWidget()
+        row = QHBoxLayout(self._official)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._folder)
+        row.addWidget(self._download)
+        layout.addWidget(self.model)
+        layout.addWidget(self._model_note)
+        layout.addWidget(self._official)
+
+    def _add_voice_group(self) -> None:
+        layout = self._group("Voice")
+        self.voice = _combo("Voice")
+        self.voice.activated.connect(self._choose_voice)
+        self._add_voice = QPushButton("O&wn…", checkable=True)
+        self._add_voice.setAccessibleName("Own recording")
+        row = QHBoxLayout()
+        row.addWidget(self.voice, 1)
+        row.addWidget(self._add_voice)
+        layout.addLayout(row)
+        self._voice_note = _note()
+        layout.addWidget(self._voice_note)
+        self._own = QWidget(visible=False)
+        form = QVBoxLayout(self._own)
+        form.setContentsMargins(0, 0, 0, 0)
+        self.recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
+        self.recording.setAccessibleName("Path of your own recording")
+        browse = QPushButton("&Browse…")
+        browse.clicked.connect(self._ask_for_recording)
+        row = QHBoxLayout()
+        row.addWidget(self.recording, 1)
+        row.addWidget(browse)
+        form.addLayout(row)
+        self.transcript = QLineEdit(placeholderText="What is said in it, word for word")
+        self.transcript.setAccessibleName("Transcript of your own recording")
+        form.addWidget(self.transcript)
+        self.use_recording = QPushButton("Use th&is recording")
+        self.use_recording.clicked.connect(self._use_recording)
+        form.addWidget(self.use_recording)
+        self._add_voice.toggled.connect(self._own.setVisible)
+        layout.addWidget(self._own)
+
+    def _add_text_group(self) -> None:
+        layout = self._group("Text")
+        self.text = QPlainTextEdit(tabChangesFocus=True)
+        self.text.setAccessibleName("Text to speak")
+        self.text.setPlaceholderText("Type any English sentence")
+        self.text.setFixedHeight(int(self.fontMetrics().lineSpacing() * 4.2))
+        self.text.textChanged.connect(lambda: self._pending_text.start())
+        self.sentences = _combo("Sentences to choose from")
+        self.sentences.addItem("Choose a sentence…")
+        for sentence in catalogue.sentences():
+            self.sentences.addItem(sentence, sentence)
+        self.sentences.activated.connect(self._choose_sentence)
+        layout.addWidget(self.text)
+        layout.addWidget(self.sentences)
+
+    def _add_sampler_group(self, colours: Colours) -> None:
+        layout = self._group("Sampler")
+        self.sampler = KnobControls("Sampler")
+        self.sampler.changed.connect(self._set_option)
+        layout.addWidget(self.sampler)
+        self._grid = StepGrid(colours)
+        layout.addWidget(self._grid)
+        self._notes = QLabel(wordWrap=True, visible=False)
+        self._notes.setProperty("look", "warning")
+        layout.addWidget(self._notes)
+        self.seed = QSpinBox(maximum=SEED_LIMIT, keyboardTracking=False)
+        self.seed.setAccessibleName("Seed of the noise")
+        self.seed.setToolTip("Baseline and accelerated takes start from the same noise: the seed is the same for both.")
+        self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.seed.valueChanged.connect(self._state.set_seed)
+        self.seed_lock = QCheckBox("&Lock")
+        self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
+        self.seed_lock.toggled.connect(self._state.set_seed_locked)
+        label = QLabel("Se&ed")
+        label.setBuddy(self.seed)
+        row = QHBoxLayout()
+        row.addWidget(label)
+        row.addWidget(self.seed, 1)
+        row.addWidget(self.seed_lock)
+        layout.addLayout(row)
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
+        bar = self._scroll.verticalScrollBar().sizeHint().width()
+        return QSize(self._scroll.widget().minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
+
+    @Slot()
+    def _order_tabs(self) -> None:
+        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
+        come_after(self.sentences, added)
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._grid.set_colours(colours)
+        self.techniques.set_colours(colours)
+
+    @Slot()
+    def _show_model(self) -> None:
+        entry, info = self._state.entry, self._state.info
+        self.model.setCurrentIndex(self.model.findData(entry.id))
+        self._official.setVisible(not entry.bundled)
+        self.transcript.setVisible(not entry.released_voices)
+        self._add_voice.setToolTip(OWN_RELEASED if entry.released_voices else OWN)
+        if info is None:
+            self._model_note.setText(f"{entry.summary}")
+        else:
+            self._model_note.setText(
+                f"{info.parameters / 1e6:.1f} M parameters · {info.layers} layers · {info.precision} · "
+                f"licence {info.licence}"
+            )
+            self._model_note.setToolTip(f"{info.checkpoint}\nSHA-256 {info.fingerprint}")
+        self.techniques.show_techniques()
+        self._show_selection()
+
+    @Slot()
+    def _show_selection(self) -> None:
+        state = self._state
+        ids = [one.id for one in state.voices]
+        if ids != [self.voice.itemData(index) for index in range(self.voice.count())]:
+            self.voice.clear()
+            for one in state.voices:
+                self.voice.addItem(one.title, one.id)
+        if state.voice is not None:
+            self.voice.setCurrentIndex(self.voice.findData(state.voice.id))
+            without = HEARD if state.entry.released_voices else "No transcript yet."
+            self._voice_note.setText(f"“{state.voice.transcript}”" if state.voice.transcript else without)
+        else:
+            self._voice_note.setText(state.why_no_voice())
+        if self.text.toPlainText() != state.text and not self._pending_text.isActive():
+            with QSignalBlocker(self.text):
+                self.text.setPlainText(state.text)
+        with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock):
+            self.seed.setValue(state.seed)
+            self.seed_lock.setChecked(state.seed_locked)
+        self.sampler.set_knobs(state.sampler_knobs, state.options, state.sampler_defaults)
+        if "guidance" in state.options:
+            self.sampler.set_reason("guidance", state.why_no_guidance())
+        if INSTRUCTION.name in state.options:
+            self.sampler.set_reason(INSTRUCTION.name, state.why_no_instruction())
+        self._grid.show_options(state.options)
+        self.techniques.show_selection()
+        self._show_cost()
+
+    @Slot()
+    def _show_cost(self) -> None:
+        state = self._state
+        self.techniques.show_reasons()
+        reason = state.why_no_guidance()
+        self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.notes)))))
+        self._notes.setVisible(bool(self._notes.text()))
+        set_look(self._notes, "warning" if state.notes else "muted")
+        if state.entry.family == LANGUAGE:
+            self._cost.setText(f"<b>Cost</b> {_token_cost(state)}")
+            return
+        ratio = state.predicted_ops_ratio
+        steps = state.options_in_force.get("steps")
+        evaluations = f"{steps} steps" if steps is not None else "the model's own number of steps"
+        if not state.setting.techniques:
+            text = f"<b>Cost</b> {evaluations}, every module computed; no technique engaged."
+        elif (problem := state.why_not_accelerate()) and state.ready and state.table is not None:
+            text = f"<b>Cost</b> {evaluations}. {problem}"
+        elif ratio is None:
+            counted = state.entry.family != FLOW or state.operations is not None
+            unknown = "once it has run" if counted else "after calibration and one baseline"
+            text = f"<b>Cost</b> {evaluations}; the saving is known {unknown}."
+        else:
+            text = (
+                f"<b>Cost</b> {evaluations}, <b>{ratio:.1%}</b> of the baseline's operations "
+                f"(allows {1 / ratio:.2g} × as fast)"
+            )
+            measured = state.take_a.measurements if state.take_a is not None else None
+            if measured is not None and measured.seconds and state.take_a.setting == state.baseline_setting:
+                floor = measured.backbone_seconds * ratio + measured.seconds - measured.backbone_seconds
+                text += f", about {floor:.2f} s against {measured.seconds:.2f} s"
+            text += "."
+        self._cost.setText(text)
+
+    # --- Changing ---------------------------------------------------------------------------------------------------
+    @Slot()
+    def _choose_model(self) -> None:
+        model = self.model.currentData()
+        if model == self._state.model_id and self._state.ready:
+            return
+        entry = catalogue.entry(model)
+        if entry.available:
+            self._state.load_model(model)
+        else:
+            self._official.setVisible(True)
+            self._model_note.setText(
+                f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
+                "Choose the folder that holds its checkpoint, or download it."
+            )
+
+    @Slot()
+    def _ask_for_folder(self) -> None:
+        dialog = QFileDialog(self, "Folder with the checkpoint")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        model = self.model.currentData()
+        dialog.fileSelected.connect(lambda folder: self._state.load_model(model, folder))
+        dialog.open()
+
+    @Slot()
+    def _choose_voice(self) -> None:
+        self._state.choose_voice(self.voice.currentData())
+
+    @Slot()
+    def _ask_for_recording(self) -> None:
+        dialog = QFileDialog(self, "Your recording", filter="Audio (*.wav *.flac *.ogg *.mp3);;All files (*)")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.recording.setText)
+        dialog.open()
+
+    @Slot()
+    def _use_recording(self) -> None:
+        path, transcript = self.recording.text().strip(), self.transcript.text().strip()
+        if not Path(path).is_file():
+            self.problem.emit(f"There is no recording at “{path}”; choose an audio file with Browse.")
+        elif not transcript and not self._state.entry.released_voices:
+            self.problem.emit("The transcript is missing: type the words that are spoken in the recording.")
+        elif reason := catalogue.voice_problem(Path(path), self._state.model_id, self._state.model_folder):
+            self.problem.emit(reason)
+        else:
+            self._state.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
+            self._add_voice.setChecked(False)
+
+    @Slot()
+    def _choose_sentence(self) -> None:
+        if self.sentences.currentData() is not None:
+            self.text.setPlainText(self.sentences.currentData())
+            self._take_over_text()
+
+    @Slot()
+    def _take_over_text(self) -> None:
+        self._pending_text.stop()
+        self._state.set_text(self.text.toPlainText())
+
+    def commit(self) -> None:
+        """Take over what is still being typed; called before a job starts."""
+        self._take_over_text()
+        for spin in self.findChildren(QSpinBox):
+            spin.interpretText()
+
+    def _set_option(self, name: str, value: object) -> None:
+        try:
+            self._state.set_option(name, value)
+        except PlainError as error:
+            self.problem.emit(str(error))
+            self._show_selection()
+
+
+def _token_cost(state: AppState) -> str:
+    """What a token costs as things are selected, as a sentence."""
+    layers, setting = state.info.layers if state.ready and state.info is not None else None, state.setting
+    if not setting.techniques:
+        return "one pass of the whole language model for each token; no technique engaged."
+    problem = state.why_not_accelerate() if layers is not None else ""
+    if problem:
+        return problem
+    kept, pruned = layers, setting.engaged(spade.NAME)
+    if pruned is not None:
+        kept = len(spade.parsed_layers(str(pruned.knobs["layers"]))) or int(pruned.knobs["depth"])
+    passes = f"a pass over {'all layers' if kept == layers else f'{kept} of {layers} layers'}"
+    if setting.engaged(speculative.NAME) is None:
+        return f"{passes} for each token."
+    return f"{passes} for each draft; Decoding shows how many tokens that brings."
+
+
+def _combo(name: str) -> QComboBox:
+    combo = QComboBox()
+    combo.setAccessibleName(name)
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    combo.setMinimumContentsLength(10)
+    return combo
+
+
+def _note() -> QLabel:
+    label = QLabel(wordWrap=True)
+    label.setProperty("look", "muted")
+    return label

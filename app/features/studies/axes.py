@@ -1,0 +1,169 @@
+"""What a study varies: a line for each option or knob, with its values typed, and whether the technique is left out."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.studies.forms import Varied, example
+from app.shell.tab_order import come_before
+from app.widgets.cross_button import cross_button
+from engine.models import catalogue
+from engine.setting.knobs import Knob
+from engine.techniques import TECHNIQUES, applying_to
+
+_MODEL = ""
+"""Stands for the model among the owners of knobs."""
+
+
+class _Line(QWidget):
+    """One line."""
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, model: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = ""
+        self.owner = QComboBox()
+        self.owner.setAccessibleName("Technique, or the model itself")
+        self.knob = QComboBox()
+        self.knob.setAccessibleName("What is varied")
+        self.values = QLineEdit(clearButtonEnabled=True)
+        self.values.setAccessibleName("Values")
+        self.without = QCheckBox("and without it")
+        self.without.setToolTip("Compare with the technique left out as well")
+        self.remove = cross_button("Remove the line", "Vary this no longer")
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        for column, one in enumerate((self.owner, self.knob, self.values, self.without, self.remove)):
+            grid.addWidget(one, 0, column)
+        for column, stretch in ((0, 3), (1, 3), (2, 4)):
+            grid.setColumnStretch(column, stretch)
+        for combo in (self.owner, self.knob):
+            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            combo.setMinimumContentsLength(10)
+        self.owner.currentIndexChanged.connect(self._change_owner)
+        self.knob.currentIndexChanged.connect(self._change_knob)
+        self.values.textChanged.connect(self.changed)
+        self.without.toggled.connect(self.changed)
+        self.remove.clicked.connect(self.removed)
+        self.offer(model)
+
+    def offer(self, model: str) -> None:
+        """Have what ``model`` and the techniques for its family can vary; what was chosen stays where it can."""
+        if model == self._model:
+            return
+        self._model, chosen = model, (self.owner.currentData(), self.knob.currentData())
+        entry = catalogue.entry(model)
+        with QSignalBlocker(self.owner):
+            self.owner.clear()
+            for one in applying_to(entry.family, entry.options):
+                self.owner.addItem(one.title, one.name)
+            self.owner.addItem(f"{entry.title} itself", _MODEL)
+            self.owner.setCurrentIndex(max(0, self.owner.findData(chosen[0])))
+        self._change_owner()
+        self.knob.setCurrentIndex(max(0, self.knob.findData(chosen[1])))
+
+    def choose(self, line: Varied) -> None:
+        """Fill the line in."""
+        self.owner.setCurrentIndex(max(0, self.owner.findData(line.technique)))
+        self.knob.setCurrentIndex(max(0, self.knob.findData(line.knob)))
+        self.values.setText(line.text)
+        self.values.setCursorPosition(0)
+        self.without.setChecked(line.without)
+
+    @property
+    def varied(self) -> Varied:
+        """What is filled in."""
+        owner = self.owner.currentData()
+        knob, without = self.knob.currentData(), self.without.isChecked() and owner != _MODEL
+        return Varied(owner, knob, self.values.text() if knob else "", without)
+
+    def _knobs(self) -> tuple[Knob, ...]:
+        owner = self.owner.currentData()
+        if owner == _MODEL:
+            return catalogue.entry(self._model).options
+        return next((one.knobs for one in TECHNIQUES if one.name == owner), ())
+
+    def _change_owner(self) -> None:
+        owner = self.owner.currentData()
+        with QSignalBlocker(self.knob):
+            self.knob.clear()
+            for one in self._knobs():
+                self.knob.addItem(" ".join(filter(None, (one.title, one.symbol))), one.name)
+            if owner != _MODEL:
+                self.knob.addItem("as it is by default", "")
+        self.without.setEnabled(owner != _MODEL)
+        self.owner.setToolTip(next((one.summary for one in TECHNIQUES if one.name == owner), "An option of the model"))
+        self._change_knob()
+
+    def _change_knob(self) -> None:
+        one = next((one for one in self._knobs() if one.name == self.knob.currentData()), None)
+        self.values.setEnabled(one is not None)
+        self.values.setPlaceholderText(example(one) if one is not None else "")
+        self.values.setToolTip(f"{one.meaning}\nFor example: {example(one)}" if one is not None else "")
+        self.knob.setToolTip(one.meaning if one is not None else "The technique with all its knobs at their defaults")
+        self.changed.emit()
+
+
+class AxesEditor(QWidget):
+    """All lines. Methods in, signals out."""
+
+    changed = Signal()
+
+    def __init__(self, model: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self.lines: list[_Line] = []
+        self._column = QVBoxLayout()
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.add_button = QPushButton("Vary &another")
+        self.add_button.setToolTip("Add an option of the model, or a technique's knob")
+        self.add_button.clicked.connect(lambda: self.add().owner.setFocus())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(self._column)
+        column.addWidget(self.add_button)
+
+    def add(self, varied: Varied | None = None) -> _Line:
+        """Add a line, filled in where ``varied`` is given."""
+        line = _Line(self._model)
+        if varied is not None:
+            line.choose(varied)
+        self.lines.append(line)
+        self._column.addWidget(line)
+        line.changed.connect(self.changed)
+        line.removed.connect(lambda: self._remove(line))
+        come_before(self.add_button, (line.owner, line.knob, line.values, line.without, line.remove))
+        self.changed.emit()
+        return line
+
+    def offer(self, model: str) -> None:
+        """Vary what ``model`` has."""
+        self._model = model
+        for line in self.lines:
+            line.offer(model)
+        self.changed.emit()
+
+    @property
+    def varied(self) -> tuple[Varied, ...]:
+        """What is filled in."""
+        return tuple(line.varied for line in self.lines)
+
+    def _remove(self, line: _Line) -> None:
+        place = self.lines.index(line)
+        self.lines.remove(line)
+        self._column.removeWidget(line)
+        line.hide()
+        line.deleteLater()
+        (self.lines[min(place, len(self.lines) - 1)].owner if self.lines else self.add_button).setFocus()
+        self.changed.emit()

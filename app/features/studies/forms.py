@@ -1,0 +1,340 @@
+"""What the user fills in to make a study, and the definition that it comes to. No widgets.
+
+Values are typed: ``4, 8, 12``; ``4..12`` is every whole number, ``0.1..0.5 by 0.1`` every tenth; a search draws from
+``0.1..0.5``, with ``log`` after it evenly over orders of magnitude.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from engine.errors import SettingError, StudyError
+from engine.measure.metrics import METRICS, NEITHER, Metric
+from engine.models import catalogue
+from engine.models.base import Voice
+from engine.setting.knobs import Choice, Knob, Number, Switch
+from engine.setting.setting import Setting
+from engine.studies.results import VERDICTS
+from engine.studies.space import ENGAGED, OFF, ON
+from engine.techniques import technique
+
+MOST_VALUES = 10_000
+"""Of one range."""
+KINDS = {
+    "at_most": "at most",
+    "at_least": "at least",
+    "above_baseline": "above the baseline, at most by",
+    "below_baseline": "below the baseline, at most by",
+}
+"""How a constraint bounds its metric, as a study's file has it and in words."""
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_DOTS = r"\s*(?:\.\.|…)\s*"
+_RANGE = re.compile(rf"({_NUMBER}){_DOTS}({_NUMBER})(?:\s*by\s*({_NUMBER}))?(\s*log)?")
+_YES, _NO = ("yes", "true", "on"), ("no", "false")
+
+
+@dataclass(frozen=True)
+class Varied:
+    """One line of the form: an option or knob and its values as they were typed."""
+
+    technique: str
+    """Its name, or ``""`` for an option of the model."""
+    knob: str
+    """``""`` for the mere presence of the technique."""
+    text: str = ""
+    without: bool = False
+    """Whether the technique is left out as well."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One constraint of a search."""
+
+    metric: str
+    kind: str
+    """One of :data:`KINDS`."""
+    bound: float
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What a search looks for."""
+
+    objectives: tuple[str, ...]
+    bounds: tuple[Bound, ...]
+    trials: int
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The layers of a model that can be left out."""
+
+    count: int
+    folder: str = ""
+    """Where this model's files lie, if not where the catalogue has them."""
+    variant: str = ""
+
+
+@dataclass(frozen=True)
+class StudyForm:
+    """Everything that is filled in."""
+
+    title: str
+    model: str
+    sentences: str
+    """``harvard``, ``demo``, or the path of a file with one sentence a line."""
+    count: int
+    """The first so many of them; 0 for all."""
+    voices: tuple[Voice, ...]
+    seeds: str
+    rounds: int
+    judges: tuple[str, ...]
+    options: Mapping[str, object]
+    """Of the model, where they differ from its own."""
+    varied: tuple[Varied, ...]
+    selected: Setting | None = None
+    """A setting that is compared besides."""
+    goals: Goals | None = None
+    """``None`` to try every combination."""
+    layers: Layers | None = None
+    """Those of the model, where each is left out once and nothing else is varied."""
+
+
+def definition(form: StudyForm) -> dict[str, object]:
+    """The study that ``form`` describes. Raises :class:`StudyError` that says which field is wrong."""
+    if not form.title.strip():
+        raise StudyError("The study needs a title.")
+    if not form.voices:
+        raise StudyError("Tick at least one voice.")
+    if not form.sentences:
+        raise StudyError("Choose a text file with one sentence a line.")
+    made: dict[str, object] = {"title": form.title.strip(), "model": form.model, "sentences": form.sentences}
+    if form.count:
+        made["count"] = form.count
+    made["voices"] = [_voice(one) for one in form.voices]
+    made["seeds"] = seeds_of(form.seeds)
+    if form.rounds > 1:
+        made["rounds"] = form.rounds
+    judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
+    if form.layers is not None:
+        # SPADE's importance is counted in word errors.
+        judges.append(VERDICTS["word_error_rate"][0])
+    if judges:
+        made["judges"] = list(dict.fromkeys(judges))
+    if form.options:
+        made["options"] = dict(form.options)
+    if form.layers is not None:
+        place = {"folder": form.layers.folder, "variant": form.layers.variant}
+        made |= {name: value for name, value in place.items() if value}
+        return made | {"leave_one_layer_out": True, "layers": form.layers.count}
+    axes = _axes(form)
+    if form.goals is not None:
+        made["search"] = _search(form.goals, axes)
+    elif axes:
+        made["grid"] = axes
+    if form.selected is not None:
+        made["setting"] = [_listed(form.selected)]
+    if not axes and form.goals is not None:
+        raise StudyError("Say what the search may change: add an option or a technique.")
+    if not axes and form.selected is None:
+        raise StudyError("Say what is to be compared: add an option or a technique.")
+    return made
+
+
+def seeds_of(text: str) -> list[int] | str:
+    """Seeds as they were typed; ``paper`` for the five of the DiTReducio paper's evaluation."""
+    if text.strip().casefold() == "paper":
+        return "paper"
+    try:
+        found = [seed for part in _parts(text) for seed in _whole_numbers(part)]
+    except (ValueError, InvalidOperation):
+        found = []
+    if not found or min(found) < 0:
+        raise StudyError(f"Seeds must be whole numbers from 0 (0, 1, 2 or 0..4) or “paper”, not “{text.strip()}”.")
+    return found
+
+
+def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str, object]:
+    """The values of ``knob`` that were typed; a table of low and high for the range of a search. Raises
+    :class:`StudyError`."""
+    parts = _parts(text)
+    if not parts:
+        raise StudyError(f"{knob.title} needs values: {example(knob)}.")
+    found: list[object] = []
+    for part in parts:
+        match = _RANGE.fullmatch(part) if isinstance(knob, Number) else None
+        if match is None:
+            found.append(_value(knob, part))
+        elif searching:
+            if len(parts) > 1:
+                raise StudyError(f"{knob.title}: a search takes either one range or single values, not both.")
+            return _drawn(knob, match)
+        else:
+            found += _expanded(knob, match)
+    if len(set(found)) < len(found):
+        raise StudyError(f"{knob.title} names a value twice.")
+    return found
+
+
+def example(knob: Knob) -> str:
+    """What may be typed for ``knob``."""
+    if isinstance(knob, Switch):
+        return "yes, no"
+    if isinstance(knob, Choice):
+        return ", ".join(knob.values)
+    if isinstance(knob, Number):
+        return f"{knob.default:g}, … or a range such as {knob.default:g}..{_further(knob):g}"
+    return "words"
+
+
+def needed_judges(goals: Goals) -> tuple[str, ...]:
+    """The judges whose figures a search needs."""
+    names = (*goals.objectives, *(one.metric for one in goals.bounds))
+    return tuple(dict.fromkeys(VERDICTS[name][0] for name in names if name in VERDICTS))
+
+
+def objectives() -> tuple[Metric, ...]:
+    """The metrics that a search can go for."""
+    return tuple(one for one in METRICS if one.better != NEITHER)
+
+
+def file_name(title: str) -> str:
+    """A file's name for a study called ``title``."""
+    return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
+
+
+# --- Parts ------------------------------------------------------------------------------------------------------------
+def _voice(voice: Voice) -> object:
+    if voice.id.startswith(catalogue.OWN_VOICE):
+        return {"audio": voice.audio, "transcript": voice.transcript}
+    return voice.id
+
+
+def _axes(form: StudyForm) -> dict[str, object]:
+    """The grid, or the space of a search."""
+    made: dict[str, object] = {}
+    seen = set()
+    options = {line.knob for line in form.varied if not line.technique}
+    for line in form.varied:
+        knob = _knob(form.model, line)
+        name = knob.title if knob else technique(line.technique).title
+        if (line.technique, line.knob) in seen:
+            raise StudyError(f"{name} is there twice; put all its values into one line.")
+        seen.add((line.technique, line.knob))
+        values = values_of(knob, line.text, form.goals is not None) if knob else [ON]
+        if not line.technique:
+            made[line.knob] = values
+            continue
+        found = {line.knob or ENGAGED: values}
+        if line.without and isinstance(values, list):
+            found = {line.knob or ENGAGED: [OFF, *values]}
+        elif line.without:
+            found[ENGAGED] = [OFF, ON]
+        if line.technique in options:
+            # An option has the technique's name: its knobs stand beside that by their whole names.
+            made |= {f"{line.technique}.{name}": one for name, one in found.items()}
+        else:
+            made[line.technique] = made.get(line.technique, {}) | found
+    return made
+
+
+def _knob(model: str, line: Varied) -> Knob | None:
+    if not line.knob:
+        return None
+    knobs = technique(line.technique).knobs if line.technique else catalogue.entry(model).options
+    return next(knob for knob in knobs if knob.name == line.knob)
+
+
+def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
+    if not goals.objectives:
+        raise StudyError("Say what the search is to make best.")
+    if len(set(goals.objectives)) < len(goals.objectives):
+        raise StudyError("The search goes for one thing twice; choose another second goal, or none.")
+    made: dict[str, object] = {"trials": goals.trials, "objectives": list(goals.objectives)}
+    if goals.seed:
+        made["seed"] = goals.seed
+    made["space"] = dict(space)
+    if goals.bounds:
+        made["constraint"] = [{"metric": one.metric, one.kind: one.bound} for one in goals.bounds]
+    return made
+
+
+def _listed(setting: Setting) -> dict[str, object]:
+    usual = catalogue.entry(setting.model).options_with()
+    options = {name: value for name, value in setting.options.items() if usual[name] != value}
+    techniques = {one.technique: dict(one.knobs) for one in setting.techniques}
+    made: dict[str, object] = {"name": "as in Setup"}
+    return made | ({"options": options} if options else {}) | {"techniques": techniques}
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+
+
+def _value(knob: Knob, text: str) -> object:
+    if isinstance(knob, Switch):
+        if text.casefold() not in (*_YES, *_NO):
+            raise StudyError(f"{knob.title} must be yes or no, not “{text}”.")
+        return text.casefold() in _YES
+    if isinstance(knob, Choice):
+        titles = dict(zip((one.casefold() for one in knob.titles), knob.values, strict=False))
+        return _checked(knob, titles.get(text.casefold(), text))
+    if not isinstance(knob, Number):
+        return _checked(knob, text)
+    try:
+        number = float(text)
+    except ValueError:
+        raise StudyError(f"{knob.title} must be numbers, such as {example(knob)}; “{text}” is none.") from None
+    return _checked(knob, number)
+
+
+def _checked(knob: Knob, value: object) -> object:
+    try:
+        return knob.check(value)
+    except SettingError as error:
+        raise StudyError(str(error)) from error
+
+
+def _drawn(knob: Number, match: re.Match) -> dict[str, object]:
+    low, high = (_checked(knob, float(match[index])) for index in (1, 2))
+    made: dict[str, object] = {"low": low, "high": high}
+    if match[3]:
+        made["step"] = int(float(match[3])) if knob.whole else float(match[3])
+    if match[4]:
+        made["log"] = True
+    return made
+
+
+def _expanded(knob: Number, match: re.Match) -> list[object]:
+    """Every value of a range: in whole numbers one by one, else by what was typed."""
+    if match[4]:
+        raise StudyError(f"{knob.title}: “log” is for searches; type the values that are to be tried.")
+    if not match[3] and not knob.whole:
+        raise StudyError(f"{knob.title}: say by how much, as in {match[1]}..{match[2]} by {knob.step:g}.")
+    # In decimals, so that a tenth is one.
+    low, high, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
+    if step <= 0 or high < low:
+        raise StudyError(f"{knob.title}: a range goes upwards, in steps above 0; “{match[0]}” does not.")
+    count = int((high - low) / step) + 1
+    if count > MOST_VALUES:
+        raise StudyError(f"{knob.title}: {count:,} values are more than anyone means; choose larger steps.")
+    return [_checked(knob, float(low + number * step)) for number in range(count)]
+
+
+def _whole_numbers(part: str) -> list[int]:
+    first, *ends = map(int, re.split(_DOTS, part))
+    if not ends:
+        return [first]
+    (last,) = ends
+    if not 0 <= last - first <= MOST_VALUES:
+        raise ValueError(part)
+    return list(range(first, last + 1))
+
+
+def _further(knob: Number) -> float:
+    """A value beyond the default, for an example."""
+    return min(knob.maximum, knob.default + 4 * knob.step)

@@ -1,0 +1,129 @@
+"""What a search looks for: goals, bounds that it keeps to, and how many settings it may try."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.studies.forms import KINDS, Bound, Goals, objectives
+from app.shell.tab_order import come_before
+from app.widgets.cross_button import cross_button
+from engine.measure.metrics import HIGHER, METRICS, NEITHER
+
+_USUAL = (Bound("word_error_rate", "above_baseline", 0.01), Bound("speaker_similarity", "below_baseline", 0.02))
+"""What "as good as the baseline" means where the judges are there; the issue of the trade-off's own example."""
+
+
+class _BoundLine(QWidget):
+    """One constraint."""
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, bound: Bound) -> None:
+        super().__init__()
+        self.metric = QComboBox()
+        self.metric.setAccessibleName("Figure that is bounded")
+        for one in METRICS:
+            if one.better != NEITHER:
+                self.metric.addItem(one.title, one.name)
+        self.metric.setCurrentIndex(self.metric.findData(bound.metric))
+        self.kind = QComboBox()
+        self.kind.setAccessibleName("How it is bounded")
+        for name, title in KINDS.items():
+            self.kind.addItem(title, name)
+        self.kind.setCurrentIndex(self.kind.findData(bound.kind))
+        self.bound = QDoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
+        self.bound.setLocale(QLocale.c())
+        self.bound.setAccessibleName("Bound")
+        self.bound.setToolTip("Shares are given as such: one point of word error rate is 0.01")
+        self.remove = cross_button("Remove the bound", "Keep to this no longer")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        for widget, stretch in ((self.metric, 3), (self.kind, 3), (self.bound, 2), (self.remove, 0)):
+            row.addWidget(widget, stretch)
+        self.metric.currentIndexChanged.connect(self.changed)
+        self.kind.currentIndexChanged.connect(self.changed)
+        self.bound.valueChanged.connect(self.changed)
+        self.remove.clicked.connect(self.removed)
+
+    @property
+    def filled_in(self) -> Bound:
+        return Bound(self.metric.currentData(), self.kind.currentData(), self.bound.value())
+
+
+class GoalsEditor(QWidget):
+    """Methods in, signals out."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.goals = [QComboBox(), QComboBox()]
+        self.goals[1].addItem("nothing else", "")
+        for combo, name in zip(self.goals, ("What is made best", "What is made best besides"), strict=True):
+            combo.setAccessibleName(name)
+            for one in objectives():
+                combo.addItem(f"{'highest' if one.better == HIGHER else 'lowest'} {one.title}", one.name)
+            combo.currentIndexChanged.connect(self.changed)
+        self.goals[0].setCurrentIndex(self.goals[0].findData("speed_up"))
+        self.goals[1].setToolTip("With two goals the answer is a front: settings that no other one beats in both")
+        self.trials = QSpinBox(minimum=1, maximum=10_000, value=40)
+        self.trials.setAccessibleName("Settings that may be tried")
+        self.trials.setToolTip("The search's budget; each one speaks all sentences")
+        self.trials.valueChanged.connect(self.changed)
+        self.bounds: list[_BoundLine] = []
+        self._column = QVBoxLayout()
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.add_button = QPushButton("Keep to another &bound")
+        self.add_button.clicked.connect(lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric.setFocus())
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        goals = QHBoxLayout()
+        for combo in self.goals:
+            goals.addWidget(combo, 1)
+        form.addRow("&Look for", goals)
+        form.labelForField(goals).setBuddy(self.goals[0])
+        form.addRow("whose", self._column)
+        form.addRow("", self.add_button)
+        form.addRow("Tr&ials", self.trials)
+
+    def add(self, bound: Bound) -> _BoundLine:
+        """Add a bound."""
+        line = _BoundLine(bound)
+        self.bounds.append(line)
+        self._column.addWidget(line)
+        come_before(self.add_button, (line.metric, line.kind, line.bound, line.remove))
+        line.changed.connect(self.changed)
+        line.removed.connect(lambda: self._remove(line))
+        self.changed.emit()
+        return line
+
+    def add_usual(self, judges: set[str]) -> None:
+        """As good as the baseline, by those of the usual ``judges`` that are there."""
+        for bound, judge in zip(_USUAL, ("words", "similarity"), strict=True):
+            if judge in judges:
+                self.add(bound)
+
+    @property
+    def filled_in(self) -> Goals:
+        """What is filled in."""
+        names = tuple(combo.currentData() for combo in self.goals if combo.currentData())
+        return Goals(names, tuple(line.filled_in for line in self.bounds), self.trials.value())
+
+    def _remove(self, line: _BoundLine) -> None:
+        self.bounds.remove(line)
+        self._column.removeWidget(line)
+        line.hide()
+        line.deleteLater()
+        self.add_button.setFocus()
+        self.changed.emit()

@@ -1,0 +1,410 @@
+"""The dialog that makes a study: what is compared, on what, judged by whom; every combination, or a search.
+
+It knows neither the engine nor who checks what is filled in: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.studies.axes import AxesEditor
+from app.features.studies.forms import Layers, StudyForm, Varied, definition, file_name
+from app.features.studies.goals import GoalsEditor
+from app.shell import file_dialogs
+from app.shell.theme import set_look
+from engine.errors import PlainError
+from engine.measure.evaluation.judges import JUDGES
+from engine.models import catalogue
+from engine.models.base import Voice
+from engine.setting.setting import Setting
+from engine.techniques import applying_to
+
+EVERY, SEARCH, LAYERS = "every", "search", "layers"
+"""How settings are chosen: every combination, by a search, or the model without each of its layers."""
+_LISTS = (("Harvard sentences", "harvard"), ("Demonstration sentences", "demo"))
+_OWN = "own"
+_TEXT = "Text (*.txt)"
+TOML = "Study (*.toml)"
+_PAUSE_MILLISECONDS = 250
+"""After the last key, before what is filled in is counted."""
+
+
+class StudyMaker(QDialog):
+    """Opened with ``open()``; never blocks the window. Filled in with what is selected in Setup."""
+
+    check_wanted = Signal(object)
+    """This definition is to be checked and counted; :meth:`show_verdict` takes the answer."""
+    save_wanted = Signal(object, object, bool)
+    """The user wants this definition written to this path, and the study run at once or not."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        own_voices: Sequence[Voice],
+        folder: Path,
+        no_search: str,
+        layers: Layers | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """``setting`` is what is selected in Setup; ``folder`` is where files are proposed; ``no_search`` says why
+        nothing can be searched for, as a sentence, or ``""``; ``layers`` are those of the model in ``setting``, if they
+        can be left out."""
+        super().__init__(parent)
+        self._setting, self._own, self._folder, self._no_search = setting, tuple(own_voices), folder, no_search
+        self._layers = layers
+        self.definition: dict[str, object] | None = None
+        """What is filled in, as far as it can be."""
+        self._proposed = ""
+        self._replaced: Path | None = None
+        """The file that the user agreed to replace."""
+        self.setWindowTitle("New study")
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
+        self._pause.timeout.connect(self.check)
+        self._build()
+        self._show_model()
+        self._title_changed()
+        self._fill_in()
+        self.title.setFocus()
+        self.title.selectAll()
+
+    # --- Building ----------------------------------------------------------------------------------------------------
+    def _build(self) -> None:
+        em = self.fontMetrics().height()
+        columns = QHBoxLayout()
+        columns.addLayout(self._build_material(), 2)
+        columns.addSpacing(em)
+        columns.addLayout(self._build_comparison(), 3)
+        self.path = QLineEdit()
+        self.path.setAccessibleName("File of the study")
+        browse = QPushButton("…")
+        browse.setAccessibleName("Choose the file of the study")
+        browse.clicked.connect(self._ask_where)
+        place = QHBoxLayout()
+        label = QLabel("&File")
+        label.setBuddy(self.path)
+        for widget, stretch in ((label, 0), (self.path, 1), (browse, 0)):
+            place.addWidget(widget, stretch)
+        self.verdict = QLabel(wordWrap=True)
+        self.verdict.setAccessibleName("What the study comes to")
+        self.verdict.setMinimumHeight(int(2.6 * em))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.save_button = buttons.addButton("&Save", QDialogButtonBox.ButtonRole.ActionRole)
+        self.start_button = buttons.addButton("Save a&nd start", QDialogButtonBox.ButtonRole.ActionRole)
+        self.start_button.setProperty("look", "primary")
+        self.save_button.clicked.connect(lambda: self._save(start=False))
+        self.start_button.clicked.connect(lambda: self._save(start=True))
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addLayout(columns, 1)
+        layout.addLayout(place)
+        layout.addWidget(self.verdict)
+        layout.addWidget(buttons)
+        for button in self.findChildren(QPushButton):
+            # Whoever presses Enter after typing values does not mean to start hours of work.
+            button.setAutoDefault(False)
+        self.resize(74 * em, 38 * em)
+        self.path.textChanged.connect(self._changed)
+
+    def _build_material(self) -> QFormLayout:
+        em = self.fontMetrics().height()
+        self.title = QLineEdit("My study")
+        self.title.textChanged.connect(self._title_changed)
+        self.model = QComboBox()
+        for one in catalogue.MODELS:
+            self.model.addItem(one.title, one.id)
+            item = self.model.model().item(self.model.count() - 1)
+            item.setEnabled(one.available)
+            item.setToolTip(one.summary if one.available else f"{one.title} is not on this machine yet.")
+        self.model.setCurrentIndex(self.model.findData(self._setting.model))
+        self.model.currentIndexChanged.connect(self._show_model)
+        self.sentences = QComboBox()
+        self.sentences.setAccessibleName("Sentences")
+        for title, name in _LISTS:
+            self.sentences.addItem(title, name)
+        self.sentences.addItem("A text file, one a line", _OWN)
+        self.sentences.currentIndexChanged.connect(self._show_sentences)
+        self.text_file = QLineEdit(placeholderText="sentences.txt")
+        self.text_file.setAccessibleName("Text file")
+        self.browse_text = QPushButton("…")
+        self.browse_text.setAccessibleName("Choose the text file")
+        self.browse_text.clicked.connect(self._ask_for_text)
+        self.count = QSpinBox(minimum=0, maximum=100_000, value=5, specialValueText="all of them", prefix="the first ")
+        self.count.setAccessibleName("How many sentences")
+        self.count.setKeyboardTracking(False)
+        own = QHBoxLayout()
+        own.addWidget(self.text_file, 1)
+        own.addWidget(self.browse_text)
+        self.voices = QListWidget()
+        self.voices.setAccessibleName("Voices")
+        self.voices.setMaximumHeight(5 * em)
+        self.seeds = QLineEdit("0")
+        self.seeds.setToolTip("For example 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
+        self.rounds = QSpinBox(minimum=1, maximum=100, value=1)
+        self.rounds.setToolTip("How often the speed of every take is measured, interleaved with the others")
+        self.judges: dict[str, QCheckBox] = {}
+        judges = QVBoxLayout()
+        for one in JUDGES:
+            box = QCheckBox(one.title)
+            reason = one.problem()
+            box.setEnabled(not reason)
+            box.setToolTip(reason or f"Adds {', '.join(one.metrics)}")
+            box.toggled.connect(self._changed)
+            judges.addWidget(box)
+            self.judges[one.name] = box
+        form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._own_row = own
+        self._form = form
+        for title, field, buddy in (
+            ("&Title", self.title, self.title),
+            ("&Model", self.model, self.model),
+            ("S&entences", self.sentences, self.sentences),
+            ("", own, None),
+            ("", self.count, None),
+            ("&Voices", self.voices, self.voices),
+            ("See&ds", self.seeds, self.seeds),
+            ("&Rounds", self.rounds, self.rounds),
+            ("&Judges", judges, self.judges[JUDGES[0].name]),
+        ):
+            form.addRow(title, field)
+            if buddy is not None:
+                form.labelForField(field).setBuddy(buddy)
+        for edit in (self.text_file, self.seeds):
+            edit.textChanged.connect(self._changed)
+        for spin in (self.count, self.rounds):
+            spin.valueChanged.connect(self._changed)
+        self.voices.itemChanged.connect(self._changed)
+        return form
+
+    def _build_comparison(self) -> QVBoxLayout:
+        self.kind = QComboBox()
+        self.kind.setAccessibleName("How settings are chosen")
+        self.kind.addItem("Try every combination", EVERY)
+        self.kind.addItem("Search for the best", SEARCH)
+        self.kind.addItem("Leave out each layer once", LAYERS)
+        self.kind.model().item(1).setEnabled(not self._no_search)
+        self.kind.setItemData(
+            1,
+            self._no_search or "Settings are proposed one after another, from what is known",
+            Qt.ItemDataRole.ToolTipRole,
+        )
+        self.kind.currentIndexChanged.connect(self._show_kind)
+        self.no_search = QLabel(self._no_search, wordWrap=True)
+        self.no_search.setProperty("look", "muted")
+        self.no_search.setVisible(bool(self._no_search))
+        self.goals = GoalsEditor()
+        self.goals.changed.connect(self._changed)
+        self.axes = AxesEditor(self._setting.model)
+        self.axes.changed.connect(self._changed)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 4, 0)
+        column.addWidget(self.axes)
+        column.addStretch(1)
+        self.without = QLabel(
+            "The model speaks with all of its layers, then without each of them. Once the study is finished, the word "
+            "error rates become the model's layer importance, which SPADE and the panel Layers use.",
+            wordWrap=True,
+            alignment=Qt.AlignmentFlag.AlignTop,
+        )
+        area = QScrollArea(widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        area.setMinimumWidth(42 * self.fontMetrics().height())
+        hint = QLabel(
+            "Values are typed: 4, 8, 12 or a range such as 4..12 or 0.1..0.5 by 0.1. A search draws from a range: "
+            "0.05..0.5, with log after it evenly over orders of magnitude. The baseline is always made as well.",
+            wordWrap=True,
+        )
+        hint.setProperty("look", "muted")
+        self.selected = QCheckBox("And the setting that is selected in Set&up")
+        self.selected.toggled.connect(self._changed)
+        self.options = QCheckBox("Sampler &options as in Setup")
+        self.options.toggled.connect(self._changed)
+        column = QVBoxLayout()
+        column.addWidget(self.kind)
+        column.addWidget(self.no_search)
+        column.addWidget(self.goals)
+        varied = QLabel("What is varied")
+        self._varying = varied, area, hint, self.selected
+        column.addWidget(varied)
+        column.addWidget(area, 1)
+        column.addWidget(hint)
+        column.addWidget(self.without, 1)
+        column.addWidget(self.selected)
+        column.addWidget(self.options)
+        return column
+
+    def _fill_in(self) -> None:
+        """Begin with something that can be started as it is."""
+        there = {name for name, box in self.judges.items() if box.isEnabled()}
+        self.judges["words"].setChecked("words" in there)
+        self.goals.add_usual(there)
+        names = [one.name for one in applying_to(self._entry.family, self._entry.options)]
+        steps = Varied("steps", "steps", "5, 7, 10")
+        self.axes.add(steps if "steps" in names else Varied(names[0], "") if names else None)
+        self._show_kind()
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def leave_out_layers(self, sentences: int) -> None:
+        """Fill in a study of the model without each of its layers, on so many sentences."""
+        self.kind.setCurrentIndex(self.kind.findData(LAYERS))
+        self.count.setValue(sentences)
+        self.title.setText(f"Word errors without each layer of {self._entry.title}")
+        self.title.selectAll()
+
+    def check(self) -> None:
+        """Have what is filled in checked now."""
+        self._pause.stop()
+        try:
+            self.definition = definition(self.form)
+        except PlainError as error:
+            self.definition = None
+            self.show_verdict(str(error), ok=False)
+            return
+        self.check_wanted.emit(self.definition)
+
+    def show_verdict(self, text: str, ok: bool) -> None:
+        """What the study comes to, or why it cannot be."""
+        self.verdict.setText(text)
+        set_look(self.verdict, "" if ok else "warning")
+        for button in (self.save_button, self.start_button):
+            button.setEnabled(ok)
+            button.setToolTip("" if ok else text)
+
+    @property
+    def form(self) -> StudyForm:
+        """What is filled in."""
+        chosen = self.sentences.currentData()
+        items = (self.voices.item(row) for row in range(self.voices.count()))
+        same_model = self.model.currentData() == self._setting.model
+        return StudyForm(
+            title=self.title.text(),
+            model=self.model.currentData(),
+            sentences=self.text_file.text().strip() if chosen == _OWN else chosen,
+            count=self.count.value(),
+            voices=tuple(
+                one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked
+            ),
+            seeds=self.seeds.text(),
+            rounds=self.rounds.value(),
+            judges=tuple(name for name, box in self.judges.items() if box.isChecked()),
+            options=self._changed_options if same_model and self.options.isChecked() else {},
+            varied=self.axes.varied,
+            selected=self._setting if same_model and self.selected.isChecked() else None,
+            goals=self.goals.filled_in if self.kind.currentData() == SEARCH else None,
+            layers=self._layers if self.kind.currentData() == LAYERS else None,
+        )
+
+    # --- Inside ------------------------------------------------------------------------------------------------------
+    @property
+    def _entry(self) -> catalogue.CatalogueEntry:
+        return catalogue.entry(self.model.currentData())
+
+    @property
+    def _changed_options(self) -> dict[str, object]:
+        usual = catalogue.entry(self._setting.model).options_with()
+        return {name: value for name, value in self._setting.options.items() if usual[name] != value}
+
+    def _changed(self) -> None:
+        self.save_button.setEnabled(False)
+        self.start_button.setEnabled(False)
+        self._pause.start()
+
+    def _title_changed(self) -> None:
+        proposal = str(self._folder / file_name(self.title.text()))
+        if self.path.text() in ("", self._proposed):
+            self.path.setText(proposal)
+        self._proposed = proposal
+        self._changed()
+
+    def _show_model(self) -> None:
+        model = self.model.currentData()
+        with QSignalBlocker(self.voices):
+            self.voices.clear()
+            own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model)]
+            for index, one in enumerate((*catalogue.voices(model), *own)):
+                item = QListWidgetItem(one.title, self.voices)
+                item.setFlags(
+                    Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
+                )
+                item.setData(Qt.ItemDataRole.UserRole, one)
+                item.setCheckState(Qt.CheckState.Unchecked if index else Qt.CheckState.Checked)
+        self.axes.offer(model)
+        same = model == self._setting.model
+        self.selected.setEnabled(same and bool(self._setting.techniques))
+        self.selected.setToolTip("" if same else "Setup has another model.")
+        self._show_whether_layers(same)
+        changed = ", ".join(f"{name} {value}" for name, value in self._changed_options.items())
+        self.options.setEnabled(same and bool(changed))
+        self.options.setChecked(same and bool(changed))
+        self.options.setToolTip(changed or "They are as they are by default.")
+        self._show_sentences()
+
+    def _show_whether_layers(self, same: bool) -> None:
+        """Offer to leave out layers where it is known how many the model has."""
+        index = self.kind.findData(LAYERS)
+        possible = same and self._layers is not None
+        self.kind.model().item(index).setEnabled(possible)
+        reason = "" if possible else "Load a speech language model first; its layers can be left out."
+        self.kind.setItemData(index, reason or "SPADE's layer importance by word errors", Qt.ItemDataRole.ToolTipRole)
+        if not possible and self.kind.currentIndex() == index:
+            self.kind.setCurrentIndex(self.kind.findData(EVERY))
+
+    def _show_sentences(self) -> None:
+        self._form.setRowVisible(self._own_row, self.sentences.currentData() == _OWN)
+        self._changed()
+
+    def _show_kind(self) -> None:
+        kind = self.kind.currentData()
+        self.goals.setVisible(kind == SEARCH)
+        self.without.setVisible(kind == LAYERS)
+        for one in self._varying:
+            one.setVisible(kind != LAYERS)
+        self._changed()
+
+    def _ask_for_text(self) -> None:
+        file_dialogs.ask_for_file(self, "Sentences", _TEXT, lambda path: self.text_file.setText(str(path)))
+
+    def _ask_where(self) -> None:
+        name = Path(self.path.text()).name or file_name(self.title.text())
+        file_dialogs.ask_where_to_write(self, "Write the study", TOML, name, self._choose_file)
+
+    def _choose_file(self, path: Path) -> None:
+        """The dialog has asked whether a file that is there may be replaced."""
+        self._replaced = path
+        self.path.setText(str(path))
+
+    def _save(self, start: bool) -> None:
+        path = Path(self.path.text().strip())
+        if self.definition is None:
+            return
+        if path.suffix != ".toml":
+            self.show_verdict("The study's file must end in .toml.", ok=False)
+        elif path.exists() and path != self._replaced:
+            self.show_verdict(f"{path} is there already; give another name, or choose it with … to replace it.", False)
+        else:
+            self.save_wanted.emit(self.definition, path, start)

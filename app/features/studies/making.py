@@ -1,0 +1,119 @@
+"""Making a study: the dialog that asks what it is of, what that comes to, and the file that it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from app.features.layers.model import layers_of
+from app.shell.background import Background
+from app.shell.notices import Notices
+from app.state.app_state import AppState
+from engine import files
+from engine.errors import PlainError
+from engine.studies.extras import why_no_search
+
+if TYPE_CHECKING:
+    from app.features.studies.maker import StudyMaker
+    from engine.studies.study import Study
+
+
+class StudyMaking(QObject):
+    """One dialog at a time."""
+
+    made = Signal(object, bool)
+    """A study's file was written: its :class:`~pathlib.Path`, and whether it shall be run."""
+
+    def __init__(
+        self,
+        window: QWidget,
+        state: AppState,
+        notices: Notices,
+        background: Background,
+        pace: Callable[[], Callable[[str], float | None]],
+        folder: Path,
+        parent: QObject,
+    ) -> None:
+        """``folder`` is where files are proposed; ``pace`` gives how fast models were, see
+        :mod:`engine.studies.estimating`."""
+        super().__init__(parent)
+        self._window = window
+        self._state = state
+        self._notices = notices
+        self._background = background
+        self._pace = pace
+        self._folder = folder
+        self.maker: StudyMaker | None = None
+        """The dialog, while it is open."""
+
+    @Slot(int)
+    def begin_with_layers(self, sentences: int) -> None:
+        """Ask about a study that leaves out each of the loaded model's layers once, on so many sentences."""
+        self.begin()
+        self.maker.leave_out_layers(sentences)
+        self.maker.check()
+
+    def begin(self) -> None:
+        """Ask what a new study is of."""
+        from app.features.studies.forms import Layers
+        from app.features.studies.maker import StudyMaker
+
+        state = self._state
+        count = layers_of(state.info) if state.ready else 0
+        layers = Layers(count, state.model_folder, state.model_variant) if count > 1 else None
+        maker = StudyMaker(state.setting, state.own_voices, self._folder, why_no_search(), layers, self._window)
+        maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        maker.check_wanted.connect(self._check)
+        maker.save_wanted.connect(self._keep)
+        self.maker = maker
+        maker.destroyed.connect(self._maker_gone)
+        maker.open()
+        maker.check()
+
+    @Slot()
+    def _maker_gone(self) -> None:
+        self.maker = None
+
+    @Slot(object)
+    def _check(self, given: dict) -> None:
+        """Say what a study comes to, or why it cannot be."""
+        from app.features.studies.study_summary import plan_words
+        from engine.studies import definition, estimating
+
+        maker = self.maker
+        pace, beside = self._pace(), Path(maker.path.text()).parent
+
+        def checked() -> tuple[Study, float | None]:
+            planned = definition.parse(given, "This study", beside)
+            return planned, estimating.seconds(planned, pace(planned.model))
+
+        def told(found: object) -> None:
+            if self.maker is not maker or maker.definition != given:
+                return
+            if isinstance(found, PlainError):
+                maker.show_verdict(str(found), ok=False)
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                maker.show_verdict(plan_words(*found), ok=True)
+
+        self._background.run(checked, told)
+
+    @Slot(object, object, bool)
+    def _keep(self, given: dict, path: Path, start: bool) -> None:
+        """Write a new study's file."""
+        from engine.studies.writing import to_toml
+
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_atomically(path, to_toml(given).encode())
+        except OSError as error:
+            self.maker.show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
+            return
+        self.maker.accept()
+        self._notices.note(f"Wrote {path}")
+        self.made.emit(path, start)

@@ -1,0 +1,439 @@
+"""Studies: which setting is the one to ship? Many settings on many sentences, run, paused, gone on with and reported.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QAction, QFontDatabase
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QTableWidget,
+    QTableWidgetItem,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.studies.study_summary import Look
+from app.features.studies.table import StudyTable, failures_text
+from app.shell.theme import Colours, set_look
+from app.widgets.invitation import Invited
+from engine.studies.study import duration
+
+HERE, CLUSTER = "here", "cluster"
+MOST_RECENT = 12
+"""Studies that were open before, of which the panel knows."""
+_INVITATION = (
+    "A study runs many settings on many sentences and says what each one costs and gains, with intervals.\n\nMake one "
+    "with New, or open one that is described in a file. What is finished is kept: after a pause, a crash or a restart "
+    "it goes on from there."
+)
+
+
+class StudiesPanel(QWidget):
+    """Above: which study, and running it. Below: its settings with their figures, what failed, what was found."""
+
+    study_chosen = Signal(object)
+    """The user wants to see the study in this folder."""
+    run_wanted = Signal(str, int)
+    """The user wants the study run: on the Ray cluster at this address (``""``: here), by so many workers (0: as many
+    as fit)."""
+    pause_wanted = Signal()
+    cancel_wanted = Signal()
+    aside_wanted = Signal()
+    """The user wants damaged results set aside."""
+    use_wanted = Signal(str)
+    """The user wants this setting in Setup."""
+    export_wanted = Signal(str)
+    """The user wants this setting as a profile."""
+    new_wanted = Signal()
+    open_wanted = Signal()
+    folder_wanted = Signal()
+    recent_wanted = Signal(str)
+    report_wanted = Signal()
+    reveal_wanted = Signal()
+    close_wanted = Signal()
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._look: Look | None = None
+        self._running: Path | None = None
+        self._pausing = False
+        self._said, self._tone = "", "muted"
+        self._now = ""
+        self._failed: list[tuple[str, str, str]] = []
+        self._reason = self._no_cluster = self._no_use = ""
+        self._build(colours)
+        self._show()
+
+    # --- Building ----------------------------------------------------------------------------------------------------
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.chooser = QComboBox()
+        self.chooser.setAccessibleName("Study")
+        self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
+        self.new_button = _button("Ne&w…", "Make a study: what is compared, on what, judged by whom", self.new_wanted)
+        self.open_button = _button("&Open…", "Open a study that a file describes (TOML or JSON)", self.open_wanted)
+        self.folder_button = _button("Fol&der…", "Open the results of a study", self.folder_wanted)
+        self.recent_button = QPushButton("Recen&t")
+        # Of the panel itself it would part the panel, which has a focus proxy, from what Tab goes through.
+        self.recent_menu = QMenu(self.recent_button)
+        # As many as there will ever be: actions that come and go leave wrappers behind that later ones are taken for.
+        self._recent = [QAction(self.recent_menu) for _ in range(MOST_RECENT)]
+        self.recent_menu.addActions(self._recent)
+        self.recent_menu.triggered.connect(lambda action: self.recent_wanted.emit(action.data()))
+        self.recent_button.setMenu(self.recent_menu)
+        top = QHBoxLayout()
+        top.addWidget(self.chooser, 1)
+        for one in (self.new_button, self.open_button, self.folder_button, self.recent_button):
+            top.addWidget(one)
+
+        self.run_button = QPushButton("Ru&n")
+        self.run_button.clicked.connect(self._want_run)
+        self.pause_button = _button("&Pause", "", self.pause_wanted)
+        self.cancel_button = _button("Ca&ncel", "Stop now; the takes under way are lost", self.cancel_wanted)
+        self.where = QComboBox()
+        self.where.setAccessibleName("Where it runs")
+        self.where.addItem("On this machine", HERE)
+        self.where.addItem("On a Ray cluster", CLUSTER)
+        self.where.currentIndexChanged.connect(lambda _: self._show())
+        self.address = QLineEdit("auto")
+        self.address.setAccessibleName("Address of the Ray cluster")
+        self.address.setToolTip("“auto”: the cluster that this machine belongs to; “local”: one of this machine alone")
+        self.address.setMaximumWidth(11 * em)
+        self.workers = QSpinBox(minimum=0, maximum=10_000, specialValueText="workers: all", prefix="workers: ")
+        self.workers.setAccessibleName("Workers on the cluster")
+        self.workers.setToolTip("How many models to load; all: one for each graphics card or core")
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName("Progress of the study")
+        self.aside_button = _button("Set &aside…", "Move the damaged results away and begin anew", self.aside_wanted)
+        run = QHBoxLayout()
+        for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
+            run.addWidget(one)
+        run.addWidget(self.aside_button)
+        run.addWidget(self.progress, 1)
+        self._filler = QWidget()
+        run.addWidget(self._filler, 1)
+        self._state = QLabel(wordWrap=True)
+        self._state.setAccessibleName("State of the study")
+        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+
+        self.table = StudyTable(colours)
+        self.table.current_changed.connect(lambda _: self._show_buttons())
+        self.failures = QTableWidget(0, 3)
+        self.failures.setAccessibleName("What could not be made")
+        self.failures.setHorizontalHeaderLabels(["Setting", "Sentence", "Why"])
+        self.failures.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.failures.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.failures.setTabKeyNavigation(False)
+        self.failures.setShowGrid(False)
+        self.failures.verticalHeader().hide()
+        header = self.failures.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        for column, width in enumerate((18, 18)):
+            self.failures.setColumnWidth(column, width * em)
+        self.found = _text("What was found")
+        self.file = _text("The study's file")
+        self.file.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Parts of the study")
+        for one in (self.table, self.failures, self.found, self.file):
+            self.tabs.addTab(one, "")
+        self.use_button = QPushButton("Use this settin&g")
+        self.use_button.clicked.connect(lambda: self.use_wanted.emit(self.table.current))
+        self.export_button = QPushButton("E&xport profile…")
+        self.export_button.clicked.connect(lambda: self.export_wanted.emit(self.table.current))
+        self.report_button = _button(
+            "Wr&ite report", "Write a page, two CSV tables and one for LaTeX; open the page", self.report_wanted
+        )
+        self.reveal_button = _button("Show fi&les", "Open the folder with the study's results", self.reveal_wanted)
+        self.close_button = _button("Close stud&y", "Show this study no longer; its files stay", self.close_wanted)
+        buttons = QHBoxLayout()
+        for one in (self.use_button, self.export_button):
+            buttons.addWidget(one)
+        buttons.addStretch(1)
+        for one in (self.report_button, self.reveal_button, self.close_button):
+            buttons.addWidget(one)
+
+        sheet = QWidget()
+        column = QVBoxLayout(sheet)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(run)
+        column.addWidget(self._state)
+        column.addWidget(self.tabs, 1)
+        column.addLayout(buttons)
+        outer = QVBoxLayout(self)
+        outer.addLayout(top)
+        self._pages = Invited(sheet, _INVITATION)
+        outer.addWidget(self._pages, 1)
+        self.setFocusProxy(self.new_button)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_studies(self, studies: Sequence[tuple[Path, str]], chosen: Path | None) -> None:
+        """The studies that are open, folder and title, of which ``chosen`` is shown."""
+        titles = Counter(title for _, title in studies)
+        places = [
+            (str(folder), title if titles[title] == 1 else f"{title} – {_short(str(folder))}")
+            for folder, title in studies
+        ]
+        box = self.chooser
+        with QSignalBlocker(box):
+            # Left alone where nothing changed: its list may be open.
+            if places != [(box.itemData(index), box.itemText(index)) for index in range(box.count())]:
+                box.clear()
+                for place, title in places:
+                    box.addItem(title, place)
+                    box.setItemData(box.count() - 1, place, Qt.ItemDataRole.ToolTipRole)
+            box.setCurrentIndex(box.findData(str(chosen)))
+        box.setEnabled(bool(studies))
+        if not studies:
+            self.show_look(None)
+
+    def show_recent(self, places: Sequence[str]) -> None:
+        """Files and folders that were open before."""
+        for index, action in enumerate(self._recent):
+            action.setVisible(index < len(places))
+            if index < len(places):
+                action.setText(_short(places[index]).replace("&", "&&"))  # One, in a menu.
+                action.setToolTip(places[index])
+                action.setData(places[index])
+        self.recent_button.setEnabled(bool(places))
+        self.recent_button.setToolTip("Studies that were open before" if places else "No study was open before.")
+
+    def show_look(self, look: Look | None) -> None:
+        """What there is to see of the chosen study."""
+        other = look is None or self._look is None or look.folder != self._look.folder
+        self._look = look
+        if other and (look is None or look.folder != self._running):
+            self._said = ""
+        self.table.show_look(look)
+        rows = failures_text(look) if look is not None else []
+        self._show_failures(rows)
+        found = "\n\n".join(look.findings) if look is not None else ""
+        for widget, text in (
+            (
+                self.found,
+                found or "Nothing yet: a search's answer and what judges made of reference speech stand here.",
+            ),
+            (self.file, look.definition if look is not None else ""),
+        ):
+            if widget.toPlainText() != text:
+                widget.setPlainText(text)
+        titles = ("Settings", f"Failures ({len(rows)})" if rows else "Failures", "Found", "File")
+        for index, title in enumerate(titles):
+            self.tabs.setTabText(index, title)
+        self._show()
+
+    def _show_failures(self, rows: list[tuple[str, str, str]]) -> None:
+        if rows == self._failed:
+            return
+        self._failed = rows
+        self.failures.setRowCount(len(rows))
+        for line, texts in enumerate(rows):
+            for column, text in enumerate(texts):
+                item = QTableWidgetItem(text)
+                item.setToolTip(text)
+                self.failures.setItem(line, column, item)
+
+    def set_reasons(self, run: str, use: str, cluster: str) -> None:
+        """Why the study cannot be run, its settings not be used, and no cluster be used, as sentences, or ``""``."""
+        self._reason, self._no_use, self._no_cluster = run, use, cluster
+        index = self.where.findData(CLUSTER)
+        self.where.model().item(index).setEnabled(not cluster)
+        self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)
+        self.where.setToolTip(cluster or "Takes of different machines are never put into one ratio")
+        if cluster:
+            self.where.setCurrentIndex(self.where.findData(HERE))
+        self._show()
+
+    def begin(self, folder: Path) -> None:
+        """The study in ``folder`` is being run."""
+        self._running, self._said, self._now = folder, "", ""
+        self.progress.setRange(0, 0)
+        self.progress.setFormat("")
+        self.set_pausing(False)
+        self._show()
+
+    def set_pausing(self, on: bool) -> None:
+        """The study ends once the takes under way are finished."""
+        self._pausing = on
+        self.pause_button.setText("&Pausing…" if on else "&Pause")
+        self.pause_button.setEnabled(self._running is not None and not on)
+        self._show_state()
+
+    def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
+        """How far the running study is."""
+        if self._running is None:
+            return
+        self.progress.setRange(0, max(1, total))
+        self.progress.setValue(done)
+        left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
+        self.progress.setFormat(f"{done:,} of {total:,}{left}")
+        _, _, now = text.partition(", now ")
+        self._now = f"Now: {now}" if now else self._now
+        self._show_state()
+
+    def end(self, said: str = "", failed: bool = False) -> None:
+        """The study came to its end, or stopped; ``said`` says how."""
+        self._running, self._said, self._tone = None, said, "warning" if failed else "muted"
+        self._show()
+
+    def say(self, text: str, tone: str = "muted") -> None:
+        """A sentence about the study that is shown."""
+        self._said, self._tone = text, tone
+        self._show_state()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.table.set_colours(colours)
+
+    @property
+    def look(self) -> Look | None:
+        """What is shown."""
+        return self._look
+
+    @property
+    def state(self) -> str:
+        """The sentence below the buttons."""
+        return self._state.text()
+
+    @property
+    def cluster(self) -> tuple[str, int]:
+        """Address of the cluster that is chosen, and workers; ``""`` for this machine."""
+        if self.where.currentData() == HERE:
+            return "", 0
+        return self.address.text().strip() or "auto", self.workers.value()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _want_run(self) -> None:
+        self.run_wanted.emit(*self.cluster)
+
+    def _show(self) -> None:
+        self._pages.show_content(self._look is not None)
+        if self._look is not None:
+            self._show_buttons()
+            self._show_state()
+
+    def _show_buttons(self) -> None:
+        look, running = self._look, self._running is not None
+        if look is None:
+            return
+        here = running and look.folder == self._running
+        finished = look.study is not None and not look.left and bool(look.made)
+        self.run_button.setText("Ru&n again" if finished else "R&esume" if look.results is not None else "Ru&n")
+        self.run_button.setVisible(not here)
+        self.run_button.setEnabled(not running and not self._reason)
+        self.run_button.setToolTip(
+            self._reason or ("What failed is tried again, what is new in the file is made" if finished else _what(look))
+        )
+        set_look(self.run_button, "" if finished or self._reason else "primary")
+        for one in (self.pause_button, self.cancel_button, self.progress):
+            one.setVisible(here)
+        self._filler.setVisible(not here)
+        self.pause_button.setEnabled(here and not self._pausing)
+        self.pause_button.setToolTip("Finish the takes under way, then stop; Resume goes on from there")
+        clustered = self.where.currentData() == CLUSTER
+        self.where.setVisible(not here)
+        self.address.setVisible(clustered and not here)
+        self.workers.setVisible(clustered and not here)
+        self.aside_button.setVisible(look.damaged and not here)
+        row = self.table.study.row(self.table.current)
+        reason = self._no_use or ("" if row is not None else "Choose a setting in the table first.")
+        for button, tip in (
+            (self.use_button, "Put this setting into Setup, with its strategy table where it has one"),
+            (self.export_button, "Put this setting into Setup and export it as a profile"),
+        ):
+            button.setEnabled(not reason)
+            button.setToolTip(reason or tip)
+        self.report_button.setEnabled(bool(look.made))
+        self.close_button.setEnabled(not here)
+        self.close_button.setToolTip(
+            "Wait for it to end, or cancel it" if here else "Show this study no longer; its files stay"
+        )
+
+    def _show_state(self) -> None:
+        look = self._look
+        if look is None:
+            return
+        here = self._running == look.folder
+        problem = "\n".join(filter(None, (look.folder_problem, "" if look.made else look.file_problem)))
+        if here:
+            text, tone = self._now or "Getting ready…", "muted"
+            if self._pausing:
+                text = f"Pausing once this is finished. {text}"
+        elif self._said:
+            text, tone = self._said, self._tone
+        elif problem:
+            text, tone = problem, "warning"
+        else:
+            text, tone = _what(look), "muted"
+            if self._reason and look.left and not look.file_problem:
+                text = f"{text} {self._reason}"
+        self._state.setText(text)
+        set_look(self._state, tone)
+
+
+def _what(look: Look) -> str:
+    """How far a study is, in sentences."""
+    about = "" if look.seconds is None else f", about {duration(look.seconds)}"
+    if look.study is None:
+        return f"{_takes(look.made)}. It cannot be run: {look.file_problem}"
+    unknown = "" if look.seconds is not None else "; how long they take is known once some are made"
+    if not look.made:
+        plan = f"{len(look.rows):,} settings, {_takes(look.left)}{about}{unknown}."
+        return f"{plan} {_left_out(look)}".strip()
+    if look.left:
+        failed = f" {len(look.failures)} could not be made and will be tried again." if look.failures else ""
+        return f"{_takes(look.made)} finished, {look.left:,} to be made{about}.{failed}"
+    return f"Finished: {_takes(look.made)}. {_left_out(look)}".strip()
+
+
+def _left_out(look: Look) -> str:
+    count = len(look.study.ruled_out)
+    if not count:
+        return ""
+    first = look.study.ruled_out[0][1]
+    return f"{count:,} combinations are left out, the first because: {first}"
+
+
+def _takes(count: int) -> str:
+    return f"{count:,} take{'' if count == 1 else 's'}"
+
+
+def _button(title: str, tip: str, wanted: Signal) -> QPushButton:
+    made = QPushButton(title)
+    made.setToolTip(tip)
+    made.clicked.connect(wanted)
+    return made
+
+
+def _text(name: str) -> QPlainTextEdit:
+    made = QPlainTextEdit(readOnly=True)
+    made.setAccessibleName(name)
+    made.setTabChangesFocus(True)
+    return made
+
+
+def _short(place: str) -> str:
+    """A path by its end."""
+    path = Path(place)
+    return f"{path.parent.name}/{path.name}"

@@ -1,0 +1,500 @@
+"""The studies desk: made, opened, run, paused and gone on with, searched, reported, and their settings used.
+
+What reads studies is imported on use: the window is to be there before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSettings, QTimer, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.features.listen.presenter import ListeningDesk
+from app.features.studies.making import StudyMaking
+from app.features.studies.memory import StudiesMemory
+from app.shell import file_dialogs
+from app.shell.actions import Actions
+from app.shell.background import Background
+from app.shell.docks import Docks
+from app.shell.notices import Notices
+from app.shell.theme import Theme
+from app.state.app_state import AppState
+from app.state.jobs import Job, Kind, Outcome
+from app.state.open_studies import OpenStudies
+from engine import files
+from engine.errors import PlainError, StudyError
+from engine.session.messages import Event, Progress, RunStudy, StudyBegun, StudyEnded, StudyTakeDone
+from engine.studies.extras import why_no_cluster, why_no_search
+
+if TYPE_CHECKING:
+    from app.features.studies.maker import StudyMaker
+    from app.features.studies.panel import StudiesPanel
+    from app.features.studies.study_summary import Look
+
+_KINDS = "Study (*.toml *.json)"
+_LOOK_MILLISECONDS = 1000
+"""A study that runs is looked at so often."""
+
+
+class StudiesDesk(QObject):
+    """Owns Studies."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        state: AppState,
+        listening: ListeningDesk,
+        actions: Actions,
+        docks: Docks,
+        notices: Notices,
+        theme: Theme,
+        settings: QSettings,
+        folder: Path,
+        opened: OpenStudies,
+    ) -> None:
+        """``folder`` is where files are proposed, ``settings`` keep what was open."""
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._listening = listening
+        self._actions = actions
+        self._docks = docks
+        self._notices = notices
+        self._theme = theme
+        self._memory = StudiesMemory(settings)
+        self._open = opened
+        self._files: dict[Path, Path] = {}
+        """What describes each open study, by its folder."""
+        self._looks: dict[Path, Look] = {}
+        self._chosen: Path | None = None
+        self._running: tuple[Job, Path] | None = None
+        self._ended: StudyEnded | None = None
+        self._background = Background("studies", self)
+        self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
+        self._soon.timeout.connect(self._touch_running)
+        self._making = StudyMaking(window, state, notices, self._background, self._pace, folder, self)
+        self._making.made.connect(self._made)
+        self.studies: StudiesPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
+        for action, do in (
+            (actions.new_study, self._making.begin),
+            (actions.open_study, self._ask_for_file),
+            (actions.open_study_folder, self._ask_for_folder),
+            (actions.run_study, lambda: self.run(*self.studies.cluster)),
+            (actions.pause_study, self.pause),
+            (actions.use_study_setting, lambda: self.use(self.studies.table.current)),
+            (actions.report_study, self.report),
+            (actions.close_study, self.close),
+        ):
+            actions.bind(action, do)
+        opened.changed.connect(self._follow_open)
+        opened.removed.connect(self._forget)
+        state.jobs.ended.connect(self._job_ended)
+
+    # --- As every desk -----------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        """As :class:`app.features.presenter.Desk` says."""
+        actions, there = self._actions, self.studies is not None
+        run, use = self.why_not_run(), self.why_not_use()
+        shown = self.look is not None
+        nothing = "" if shown else "Open or make a study first."
+        unmade = "" if shown and self.look.made else nothing or "Nothing has been made yet; run the study first."
+        for action, reason in (
+            (actions.new_study, ""),
+            (actions.open_study, ""),
+            (actions.open_study_folder, ""),
+            (actions.run_study, run),
+            (actions.pause_study, "" if self._running else "No study runs."),
+            (actions.use_study_setting, nothing or use),
+            (actions.report_study, unmade),
+            (actions.close_study, nothing or ("Wait for it to end, or cancel it." if self._is_running_here else "")),
+        ):
+            action.setEnabled(there and not reason)
+            action.setToolTip(reason or action.statusTip())
+        if there:
+            self.studies.set_reasons(run, use, why_no_cluster())
+
+    def shut_down(self) -> None:
+        """End the thread."""
+        self._soon.stop()
+        self._background.shut_down()
+
+    @property
+    def look(self) -> Look | None:
+        """What there is to see of the study that is shown."""
+        return self._looks.get(self._chosen) if self._chosen is not None else None
+
+    @property
+    def _is_running_here(self) -> bool:
+        return self._running is not None and self._running[1] == self._chosen
+
+    def why_not_run(self) -> str:
+        """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
+        seen = self.look
+        if seen is None:
+            return "Open or make a study first."
+        if seen.folder_problem:
+            return seen.folder_problem
+        if seen.study is None and (seen.file.exists() or seen.results is None):
+            return seen.file_problem
+        if seen.study is not None:
+            if seen.study.search is not None and why_no_search():
+                return why_no_search()
+            from engine.measure.evaluation.judges import judge_named
+
+            problems = [judge_named(name).problem() for name in seen.study.judges]
+            if any(problems):
+                return next(filter(None, problems))
+        if self._state.jobs.busy:
+            return "Wait for the running job, or press Esc to cancel it."
+        return ""
+
+    def why_not_use(self) -> str:
+        """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
+        seen, state = self.look, self._state
+        if seen is None or not seen.model or seen.model == state.model_id:
+            return ""
+        return f"The study is of {seen.model}; load that model first (it is in the Model list)."
+
+    # --- Opening -----------------------------------------------------------------------------------------------------
+    def open(self, place: Path) -> None:
+        """Show the study that the file ``place`` describes, or whose results are in the folder ``place``."""
+        self._begin_opening(place, in_front=True, remembered=True)
+
+    def _begin_opening(self, place: Path, in_front: bool, remembered: bool) -> None:
+        """``in_front``: whether it is shown in place of another one; ``remembered``: whether it is news that it is
+        open."""
+        from app.features.studies.study_summary import look_at
+
+        place = Path(place).expanduser().resolve()
+        self._background.run(
+            lambda: look_at(place, self._pace()), lambda found: self._opened(place, found, in_front, remembered)
+        )
+
+    def _opened(self, place: Path, found: Look | BaseException, in_front: bool, remembered: bool) -> None:
+        if isinstance(found, PlainError):
+            self._notices.warn(str(found))
+            return
+        if isinstance(found, BaseException):
+            raise found
+        if found.study is None and found.results is None and not found.folder_problem:
+            self._notices.warn(found.file_problem)
+            return
+        self._files[found.folder] = found.file
+        self._looks[found.folder] = found
+        if in_front or self._chosen is None:
+            self._chosen = found.folder
+        if remembered:
+            self._memory.remember(place)
+            self._save()
+        self._open.add(found.folder)
+        self._show()
+        if in_front:
+            self._docks.go_to("studies")
+            if found.folder_problem:
+                self._tell_damage(found)
+
+    @Slot(object)
+    def _follow_open(self, folder: Path) -> None:
+        """A study was opened elsewhere, or has more takes."""
+        if folder not in self._files:
+            self._begin_opening(folder, in_front=False, remembered=True)
+
+    @Slot(object)
+    def _forget(self, folder: Path) -> None:
+        self._files.pop(folder, None)
+        self._looks.pop(folder, None)
+        if self._chosen == folder:
+            self._chosen = next(reversed(self._files), None)
+        self._save()
+        self._show()
+
+    def close(self) -> None:
+        """Show the study no longer."""
+        if self._is_running_here:
+            raise StudyError("The study is running; wait for it to end, or cancel it.")
+        if self._chosen is not None:
+            self._open.remove(self._chosen)
+
+    @Slot(object)
+    def choose(self, folder: Path | None) -> None:
+        """Show this one of the open studies, as it is now."""
+        if folder in self._files:
+            self._chosen = folder
+            self._save()
+            self._show()
+            self._look_again(folder)
+
+    def _look_again(self, folder: Path) -> None:
+        from app.features.studies.study_summary import look
+
+        file = self._files.get(folder)
+        if file is not None:
+            self._background.run(lambda: look(folder, file, self._pace()), lambda found: self._seen(folder, found))
+
+    def _seen(self, folder: Path, found: Look | BaseException) -> None:
+        if isinstance(found, BaseException):
+            raise found
+        if folder in self._files:
+            self._looks[folder] = found
+            self._show()
+
+    def _save(self) -> None:
+        self._memory.save(self._files, self._chosen)
+
+    def _pace(self) -> Callable[[str], float | None]:
+        """How fast models were in the takes that are kept, and in those of the studies that are open."""
+        from engine.studies import estimating
+
+        library, looks = self._listening.library, tuple(self._looks.values())
+
+        def pace(model: str) -> float | None:
+            takes = []
+            with suppress(PlainError):
+                takes += [(one.setting, one.text, one.measurements) for one in library.summaries()]
+            for seen in looks:
+                if seen.model == model and seen.made:
+                    with suppress(PlainError):
+                        takes += estimating.studied(seen.folder)
+            return estimating.pace(model, takes)
+
+        return pace
+
+    # --- Running -----------------------------------------------------------------------------------------------------
+    def run(self, ray: str = "", workers: int = 0) -> None:
+        """Do what is left of the study that is shown, on the Ray cluster at ``ray`` if given. Raises
+        :class:`PlainError` when it cannot be done."""
+        reason = self.why_not_run()
+        if reason:
+            raise StudyError(reason)
+        seen = self.look
+        if not seen.file.exists():
+            self._write_again(seen)
+        folder, file = seen.folder, seen.file
+        self._ended = None
+        job = self._state.jobs.start(
+            Kind.STUDY, lambda number: RunStudy(number, str(file), str(folder), ray, workers or None)
+        )
+        self._running = job, folder
+        self.studies.begin(folder)
+        self.refresh()
+
+    def _write_again(self, seen: Look) -> None:
+        """The study's file is gone: write it as the folder remembers it."""
+        try:
+            files.write_atomically(seen.file, seen.definition.encode())
+        except OSError as error:
+            raise StudyError(
+                f"The file that describes the study is gone, and {seen.file} could not be written: "
+                f"{files.reason(error)}."
+            ) from error
+        self._notices.note(f"{seen.file} was gone and was written again from the study's own copy")
+
+    def pause(self) -> None:
+        """End the running study once the takes under way are finished."""
+        if self._running is not None:
+            self._state.jobs.pause(self._running[0])
+            self.studies.set_pausing(True)
+
+    def follow(self, event: Event) -> None:
+        """Show what a study is at; see :mod:`engine.session.messages`."""
+        if self._running is None or event.job != self._running[0].number:
+            return
+        if isinstance(event, StudyBegun):
+            self._open.touch(self._running[1])
+            self._look_again(self._running[1])
+        elif isinstance(event, StudyTakeDone) and not self._soon.isActive():
+            self._soon.start()
+        elif isinstance(event, StudyEnded):
+            self._ended = event
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far the running study is."""
+        if self._running is not None and event.job == self._running[0].number and self.studies is not None:
+            self.studies.show_progress(event.done, event.total, event.seconds_left, event.text)
+
+    @Slot()
+    def _touch_running(self) -> None:
+        if self._running is not None:
+            self._open.touch(self._running[1])
+            self._look_again(self._running[1])
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if self._running is None or job != self._running[0]:
+            return
+        folder = self._running[1]
+        self._running = None
+        self._soon.stop()
+        said = sentence
+        if outcome is Outcome.CANCELLED:
+            said = "Cancelled. Finished takes are kept; Resume goes on from there."
+        elif outcome is Outcome.FINISHED and self._ended is not None:
+            made = f"{self._ended.made:,} take{'' if self._ended.made == 1 else 's'} made"
+            how = f"Paused, {made}. Resume goes on from there." if self._ended.paused else f"Finished: {made}."
+            said = " ".join([how, *self._ended.log])
+        self.studies.end(said, failed=outcome is Outcome.FAILED)
+        self._open.touch(folder)
+        self._look_again(folder)
+
+    # --- Making ------------------------------------------------------------------------------------------------------
+    @property
+    def maker(self) -> StudyMaker | None:
+        """The dialog that makes a study, while it is open."""
+        return self._making.maker
+
+    @Slot(int)
+    def new_of_layers(self, sentences: int) -> None:
+        """Ask about a study of the loaded model without each of its layers, on so many sentences."""
+        self._making.begin_with_layers(sentences)
+
+    @Slot(object, bool)
+    def _made(self, path: Path, start: bool) -> None:
+        """Show a study whose file was just written, and run it if wanted."""
+        self.open(path)
+        if start:
+            # Opening is done in the thread; what is asked for after it comes after it.
+            self._background.run(lambda: None, lambda _: self._start(path))
+
+    def _start(self, path: Path) -> None:
+        from engine.studies.study import results_folder
+
+        if self._chosen == results_folder(path.expanduser().resolve()):
+            self._actions.attempt(lambda: self.run(*self.studies.cluster))
+
+    # --- What was found ----------------------------------------------------------------------------------------------
+    def use(self, key: str) -> None:
+        """Put a setting of the study that is shown into Setup, with its strategy table. Raises :class:`PlainError`."""
+        from engine.studies.store import Store
+
+        seen, state = self.look, self._state
+        row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
+        if row is None:
+            raise StudyError("Choose a setting in the study's table first.")
+        state.adopt_setting(row.setting)
+        table = None
+        if row.finished and row.setting.engaged("ditreducio"):
+            with Store(seen.folder, read_only=True) as store:
+                table = store.tables().get(key)
+        if table is not None and table.belonging == state.belonging():
+            state.replace_table(table, "use a study's strategy table")
+        self._notices.say(
+            f"Setup has “{row.title}” now: Ctrl+Return speaks with it, Ctrl+E exports it as a profile.", "info"
+        )
+
+    def export(self, key: str) -> None:
+        """Put a setting into Setup and ask where its profile goes. Raises :class:`PlainError`."""
+        self.use(key)
+        action = self._actions.export_profile
+        if not action.isEnabled():
+            raise StudyError(action.toolTip())
+        action.trigger()
+
+    def report(self) -> None:
+        """Write the report of the study that is shown, and open it."""
+        from engine.studies.report import write_report
+        from engine.studies.results import read
+
+        seen = self.look
+        if seen is None:
+            raise StudyError("Open or make a study first.")
+        place = seen.folder / "report"
+
+        def make() -> Path:
+            try:
+                place.mkdir(exist_ok=True)
+            except OSError as error:
+                raise StudyError(f"{place} could not be made: {files.reason(error)}.") from error
+            return write_report(read(seen.folder), place)[0]
+
+        self.studies.say("Writing the report…")
+        self._background.run(make, self._reported)
+
+    def _reported(self, page: Path | BaseException) -> None:
+        self.studies.say("")
+        if isinstance(page, PlainError):
+            self._notices.warn(str(page))
+        elif isinstance(page, BaseException):
+            raise page
+        else:
+            self._notices.note(f"Wrote {page}")
+            self._notices.say(f"Wrote {page}; the tables for other programs (CSV, LaTeX) lie beside it.", "info")
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
+
+    # --- Damage ------------------------------------------------------------------------------------------------------
+    def _tell_damage(self, seen: Look) -> None:
+        if seen.damaged:
+            self._notices.ask(seen.folder_problem, ("Set it aside",), lambda _: self.set_aside())
+        else:
+            self._notices.warn(seen.folder_problem)
+
+    def set_aside(self) -> None:
+        """Move damaged results away, so that the study can be run anew."""
+        from engine.studies.store import Store
+
+        seen = self.look
+        if seen is None or not seen.damaged:
+            return
+        try:
+            backup = Store.set_aside(seen.folder)
+        except PlainError as error:
+            self._notices.warn(str(error))
+            return
+        self._notices.note(f"Set the damaged study aside: {backup}")
+        self._notices.say(f"What was there is in {backup}, audio included. Run makes the study anew.", "info")
+        self._open.touch(seen.folder)
+        self._look_again(seen.folder)
+
+    # --- The panel ---------------------------------------------------------------------------------------------------
+    def _build_studies(self) -> QWidget:
+        from app.features.studies.panel import StudiesPanel
+
+        self.studies = panel = StudiesPanel(self._theme.colours)
+        attempt, actions = self._actions.attempt, self._actions
+        panel.study_chosen.connect(self.choose)
+        panel.run_wanted.connect(lambda ray, workers: attempt(lambda: self.run(ray, workers)))
+        panel.pause_wanted.connect(lambda: attempt(self.pause))
+        panel.cancel_wanted.connect(actions.cancel.trigger)
+        panel.aside_wanted.connect(lambda: attempt(self.set_aside))
+        panel.use_wanted.connect(lambda key: attempt(lambda: self.use(key)))
+        panel.export_wanted.connect(lambda key: attempt(lambda: self.export(key)))
+        panel.new_wanted.connect(actions.new_study.trigger)
+        panel.open_wanted.connect(actions.open_study.trigger)
+        panel.folder_wanted.connect(actions.open_study_folder.trigger)
+        panel.recent_wanted.connect(lambda place: self.open(Path(place)))
+        panel.report_wanted.connect(lambda: attempt(self.report))
+        panel.reveal_wanted.connect(self._reveal)
+        panel.close_wanted.connect(lambda: attempt(self.close))
+        # As they were shown last. Nothing is saved meanwhile: what is not open again yet would be forgotten by a crash.
+        for place in self._memory.places():
+            self._begin_opening(place, in_front=False, remembered=False)
+        self._show()
+        return panel
+
+    def _show(self) -> None:
+        if self.studies is None:
+            return
+        listed = [(folder, self._looks[folder].title) for folder in self._files if folder in self._looks]
+        self.studies.show_studies(listed, self._chosen)
+        self.studies.show_recent(self._memory.recent)
+        self.studies.show_look(self.look)
+        self.refresh()
+
+    def _ask_for_file(self) -> None:
+        file_dialogs.ask_for_file(self._window, "Open a study", _KINDS, self.open)
+
+    def _ask_for_folder(self) -> None:
+        file_dialogs.ask_for_folder(self._window, "Open the results of a study", self.open)
+
+    @Slot()
+    def _reveal(self) -> None:
+        seen = self.look
+        if seen is not None:
+            place = seen.folder if seen.folder.exists() else seen.file.parent
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(place)))

@@ -1,0 +1,276 @@
+"""What there is to see of a study: what its file plans, what its folder holds, and what is wrong with either.
+
+Reading takes longer than the window may stand still: :func:`look` is for a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.errors import PlainError, StudyError
+from engine.measure.estimates import Estimate
+from engine.setting.setting import Setting
+from engine.studies import definition, estimating
+from engine.studies import results as found
+from engine.studies.report import written
+from engine.studies.results import Results
+from engine.studies.search import answer
+from engine.studies.store import DATABASE, RULED_OUT, StudyDamaged
+from engine.studies.study import BASELINE, SEARCH, Study, duration, results_folder
+from engine.studies.wording import REFERENCE, answer_lines, described, reference_lines, search_in, setting_title
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting of a study."""
+
+    key: str
+    title: str
+    setting: Setting | None
+    """``None`` for reference speech, which is no setting."""
+    baseline: bool
+    finished: int
+    total: int | None
+    """``None`` for a setting that the study's file no longer asks for."""
+    figures: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
+    problem: str = ""
+    """Why it cannot be run, or ``""``."""
+    answer: bool = False
+    """Whether the search chose it."""
+
+
+@dataclass(frozen=True)
+class FailedTake:
+    """One take that could not be made, or all of a setting's."""
+
+    setting: str
+    text: str
+    voice: str
+    seed: int | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """What there is to see of one study."""
+
+    folder: Path
+    file: Path
+    """What describes it; it need not be there any more."""
+    study: Study | None = field(default=None, repr=False)
+    """As its file says now."""
+    results: Results | None = field(default=None, repr=False)
+    """As far as it has been run."""
+    file_problem: str = ""
+    """Why it cannot be run, as a sentence, or ``""``."""
+    folder_problem: str = ""
+    """Why its results cannot be read or added to, as a sentence, or ``""``."""
+    damaged: bool = False
+    """Whether its results are damaged, and can be set aside."""
+    rows: tuple[Row, ...] = field(default=(), repr=False)
+    """All settings: those in the folder, then those that the file adds."""
+    failures: tuple[FailedTake, ...] = field(default=(), repr=False)
+    """What could not be made, settings as a whole first."""
+    findings: tuple[str, ...] = ()
+    """What the search and the judges found, in sentences."""
+    left: int = 0
+    """Takes to be made, those of a search included."""
+    seconds: float | None = None
+    """What is left will take about so long; ``None`` where nobody can tell."""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        known = self.study or self.results
+        return known.title if known is not None and known.title else self.folder.stem
+
+    @property
+    def model(self) -> str:
+        """The id of its model, or ``""``."""
+        known = self.study or self.results
+        return known.model if known is not None else ""
+
+    @property
+    def made(self) -> int:
+        """Finished takes."""
+        return sum(one.finished for one in self.rows)
+
+    @property
+    def reference(self) -> Row | None:
+        """What the judges make of the reference speech, to stand beside the settings; ``None`` without any."""
+        references = self.results.references if self.results is not None else {}
+        return Row("", REFERENCE, None, False, 0, None, references) if references else None
+
+    @property
+    def definition(self) -> str:
+        """The study's file as text, or what the folder remembers of it."""
+        known = self.study.definition if self.study else self.results.definition if self.results else {}
+        return written(known, self.file.name) if known else ""
+
+
+def look(folder: Path, file: Path, pace: Callable[[str], float | None] = lambda model: None) -> Look:
+    """What there is to see of the study that ``file`` describes and whose results are in ``folder``.
+
+    ``pace`` gives the seconds that a model takes for a character of text; see :mod:`engine.studies.estimating`.
+    """
+    study, file_problem = _planned(file)
+    results, folder_problem, damaged = _found(folder)
+    rows = _rows(study, results)
+    left = _left(study, results, rows)
+    return Look(
+        folder,
+        file,
+        study,
+        results,
+        file_problem,
+        folder_problem,
+        damaged,
+        rows,
+        _failures(study, results) if results is not None else (),
+        _findings(results) if results is not None else (),
+        left,
+        _seconds(study, results, rows, left, pace),
+    )
+
+
+def look_at(place: Path, pace: Callable[[str], float | None]) -> Look:
+    """What there is to see of the study that the file ``place`` describes, or whose results are in the folder
+    ``place``. Raises :class:`StudyError` for a folder without any."""
+    if not place.is_dir():
+        return look(results_folder(place), place, pace)
+    if not (place / DATABASE).exists():
+        raise StudyError(f"There is no study in {place}; choose another folder.")
+    return look(place, _file_of(place), pace)
+
+
+def plan_words(study: Study, seconds: float | None) -> str:
+    """What a study comes to, in sentences."""
+    searched = study.search.trials if study.search else 0
+    parts = [
+        (len(study.candidates) + searched, "setting"),
+        (len({one.text for one in study.utterances}), "sentence"),
+        (len({one.voice.id for one in study.utterances}), "voice"),
+        (len(study.seeds), "seed"),
+        (study.rounds, "round"),
+    ]
+    product = " × ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in parts)
+    words = f"{study.takes:,} takes: {product}."
+    if study.ruled_out:
+        words += f" {len(study.ruled_out):,} combinations are left out, the first because: {study.ruled_out[0][1]}"
+    if seconds is None:
+        return f"{words} Make one take with this model, and it is known about how long they take."
+    return (
+        f"{words} About {duration(seconds)}, as takes without techniques took so far; calibrating and judging come on "
+        "top, techniques take less."
+    )
+
+
+def _file_of(folder: Path) -> Path:
+    """The file that describes the study in ``folder``, as the folder remembers it, or where it should be."""
+    usual = folder.with_suffix(".toml")
+    try:
+        known = found.read(folder).file
+    except PlainError:
+        # What is wrong with it is said where it is shown.
+        return usual
+    return Path(known) if known else usual
+
+
+def _planned(file: Path) -> tuple[Study | None, str]:
+    try:
+        return definition.read(file), ""
+    except PlainError as error:
+        return None, str(error)
+
+
+def _found(folder: Path) -> tuple[Results | None, str, bool]:
+    """Results, what is wrong with them, and whether they are damaged."""
+    if not (folder / DATABASE).exists():
+        return None, "", False
+    try:
+        results = found.read(folder)
+    except StudyDamaged as error:
+        return None, str(error), True
+    except PlainError as error:
+        return None, str(error), False
+    if not results.damage:
+        return results, "", False
+    problem = (
+        f"{folder / DATABASE} is damaged and can only be read ({results.damage}). Set it aside to run the study anew; "
+        "what is in it stays there."
+    )
+    return results, problem, True
+
+
+def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:
+    planned = {one.key: one for one in study.candidates} if study else {}
+    each = study.takes_each if study else 0
+    searches = study is not None and study.search is not None
+    search = search_in(results) if results else None
+    chosen = {one.setting for one in answer(search, results.trials).trials} if search else set()
+    rows = [
+        Row(
+            one.key,
+            setting_title(one),
+            one.setting,
+            one.origin == BASELINE,
+            one.finished,
+            each if one.key in planned or (searches and one.origin == SEARCH) else None,
+            one.figures,
+            one.problem,
+            one.key in chosen,
+        )
+        for one in (results.settings if results else ())
+    ]
+    there = {one.key for one in rows}
+    for key, one in planned.items():
+        if key not in there:
+            title = one.name if one.name and one.origin != BASELINE else described(one.setting)
+            rows.append(Row(key, title, one.setting, one.origin == BASELINE, 0, each))
+    return tuple(rows)
+
+
+def _left(study: Study | None, results: Results | None, rows: tuple[Row, ...]) -> int:
+    if study is None:
+        return 0
+    known = sum(max(0, one.total - one.finished) for one in rows if one.total is not None and not one.problem)
+    if study.search is None:
+        return known
+    begun = sum(one.state != RULED_OUT for one in results.trials) if results else 0
+    return known + max(0, study.search.trials - begun) * study.takes_each
+
+
+def _failures(study: Study | None, results: Results) -> tuple[FailedTake, ...]:
+    said = {one.key: (one.text, one.voice.id) for one in study.utterances} if study else {}
+    titles = {one.key: setting_title(one) for one in results.settings}
+    whole = [FailedTake(titles[one.key], "", "", None, one.problem) for one in results.settings if one.problem]
+    takes = [
+        FailedTake(
+            titles.get(one.cell.setting, one.cell.setting),
+            *((one.text, one.voice) if one.text else said.get(one.cell.utterance, ("", ""))),
+            one.cell.seed,
+            one.sentence,
+        )
+        for one in results.failed
+    ]
+    return (*whole, *takes)
+
+
+def _findings(results: Results) -> tuple[str, ...]:
+    search = search_in(results)
+    return (*(answer_lines(search, results) if search else ()), *reference_lines(results))
+
+
+def _seconds(
+    study: Study | None,
+    results: Results | None,
+    rows: tuple[Row, ...],
+    left: int,
+    pace: Callable[[str], float | None],
+) -> float | None:
+    made = sum(one.finished for one in rows)
+    if study is None:
+        return None
+    return results.busy_seconds / made * left if made else estimating.seconds(study, pace(study.model))

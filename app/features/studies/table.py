@@ -1,0 +1,256 @@
+"""The table of a study: a row for each setting, a column for each figure with its interval, filled in while it runs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFont
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from app.features.studies.study_summary import Look, Row
+from app.listening.wording import counted
+from app.shell.theme import Colours
+from engine.measure.estimates import Estimate
+from engine.measure.metrics import LOWER, Metric
+from engine.studies.wording import figure_text, shown
+
+Index = QModelIndex | QPersistentModelIndex
+SORT_ROLE = Qt.ItemDataRole.UserRole
+KEY_ROLE = Qt.ItemDataRole.UserRole + 1
+_MARK, _SETTING, _TAKES = range(3)
+_REFERENCE = "What the same judges make of the reference speech: below that, they can tell no two settings apart"
+_FIXED = (
+    ("", "★ the search's answer, ! cannot be run"),
+    ("Setting", "What is compared; the baseline is without techniques"),
+    ("Takes", "Finished takes of those that the study asks for"),
+)
+
+
+class StudyModel(QAbstractTableModel):
+    """The rows of one study."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._rows: tuple[Row, ...] = ()
+        self._metrics: tuple[Metric, ...] = ()
+        self._over = ""
+        """What intervals are over, in the singular."""
+
+    def show_look(self, look: Look | None) -> None:
+        """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
+        rows = look.rows if look is not None else ()
+        metrics = ()
+        if look is not None and look.results is not None:
+            metrics = shown(look.results)
+            heard = {one.text for takes in look.results.heard.values() for one in takes}
+            self._over = "sentence" if len(heard) != 1 else "voice-seed pair"
+            rows = (*rows, look.reference) if look.reference is not None else rows
+        same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
+        if same:
+            # A take changes a row or two: only these are drawn and sorted anew.
+            changed = [line for line, pair in enumerate(zip(self._rows, rows, strict=True)) if pair[0] != pair[1]]
+            self._rows = rows
+            for line in changed:
+                self.dataChanged.emit(self.index(line, 0), self.index(line, self.columnCount() - 1))
+            return
+        self.beginResetModel()
+        self._rows, self._metrics = rows, metrics
+        self.endResetModel()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        if self._rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, self.columnCount() - 1))
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What is shown of every setting, in the order of the columns."""
+        return self._metrics
+
+    def row(self, key: str) -> Row | None:
+        """The setting called ``key``."""
+        return next((one for one in self._rows if one.key == key and one.setting is not None), None)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(_FIXED) + len(self._metrics)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        row, column = self._rows[index.row()], index.column()
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self._text(row, column)
+            case Qt.ItemDataRole.ToolTipRole:
+                return self._explanation(row, column)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _alignment(column)
+            case Qt.ItemDataRole.FontRole if row.answer:
+                font = QFont()
+                font.setBold(True)
+                return font
+            case Qt.ItemDataRole.ForegroundRole if row.problem or row.total is None:
+                return QBrush(QColor(self._colours.warning if row.problem else self._colours.muted))
+            case _ if role == SORT_ROLE:
+                return self._order(row, column, index.row())
+            case _ if role == KEY_ROLE:
+                return row.key
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        fixed = section < len(_FIXED)
+        one = None if fixed else self._metrics[section - len(_FIXED)]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return _FIXED[section][0] if fixed else one.label
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return _FIXED[section][1] if fixed else one.definition
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    # --- Cells --------------------------------------------------------------------------------------------------------
+    def _figure(self, row: Row, column: int) -> Estimate | None:
+        return row.figures.get(self._metrics[column - len(_FIXED)].name)
+
+    def _text(self, row: Row, column: int) -> str:
+        if column == _MARK:
+            return "★" if row.answer else "!" if row.problem else ""
+        if column == _SETTING:
+            return row.title
+        if column == _TAKES:
+            takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
+            return takes if row.setting is not None else ""
+        return _with_minus(figure_text(self._figure(row, column)))
+
+    def _explanation(self, row: Row, column: int) -> str:
+        if column >= len(_FIXED):
+            one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
+            if figure is None:
+                return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
+            interval = f"95 % interval {figure.low:.4g} to {figure.high:.4g}, " if figure.spreads else ""
+            value, interval = (_with_minus(text) for text in (f"{figure.value:.4g}", interval))
+            what = "take" if row.setting is not None else "recording"
+            from_what = f"n = {counted(figure.n, what)} of {counted(figure.clusters, self._over)}"
+            from_what += f", {figure.over}" if figure.over else ""
+            return f"{one.title} {value}, {interval}{from_what}.\n{one.definition}"
+        if row.setting is None:
+            return _REFERENCE
+        if row.problem:
+            return row.problem
+        if row.total is None:
+            return "The study's file no longer asks for this setting; what was made of it is kept."
+        return "What the search chose" if row.answer else row.title
+
+    def _order(self, row: Row, column: int, place: int) -> object:
+        if column == _MARK:
+            return (not row.answer) + 0.0
+        if column == _SETTING:
+            return float(place)
+        if column == _TAKES:
+            return float(row.finished)
+        one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
+        # What was not measured comes last when the best is first.
+        worst = float("inf") if one.better == LOWER else float("-inf")
+        return worst if figure is None else float(figure.value)
+
+
+class StudyTable(QTableView):
+    """Shows a :class:`StudyModel`; the setting that is current stays so while figures come in."""
+
+    current_changed = Signal(str)
+    """The key of the setting that is current now, or ``""``."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.study = StudyModel(colours, self)
+        self._sorted = QSortFilterProxyModel(self)
+        self._sorted.setSortRole(SORT_ROLE)
+        self._sorted.setSourceModel(self.study)
+        self.setModel(self._sorted)
+        self.setAccessibleName("Settings of the study")
+        self.setAlternatingRowColors(True)
+        self.setShowGrid(False)
+        self.setSortingEnabled(True)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
+        self.horizontalHeader().setHighlightSections(False)
+        self.horizontalHeader().setMinimumSectionSize(2 * self.fontMetrics().height())
+        self.sortByColumn(_SETTING, Qt.SortOrder.AscendingOrder)
+        self._fit()
+        self.selectionModel().currentRowChanged.connect(lambda *_: self.current_changed.emit(self.current))
+
+    @property
+    def current(self) -> str:
+        """The key of the current setting, or ``""``."""
+        index = self.currentIndex()
+        return index.data(KEY_ROLE) if index.isValid() else ""
+
+    def show_look(self, look: Look | None) -> None:
+        """Show a study, or nothing."""
+        kept, columns = self.current, self.study.columnCount()
+        self.study.show_look(look)
+        if self.study.columnCount() != columns:
+            self._fit()
+        if kept and not self.current:
+            self.choose(kept)
+
+    def choose(self, key: str) -> None:
+        """Make the setting called ``key`` current."""
+        for line in range(self._sorted.rowCount()):
+            index = self._sorted.index(line, _MARK)
+            if index.data(KEY_ROLE) == key:
+                self.setCurrentIndex(index)
+                self.scrollTo(index)
+                return
+
+    def texts(self) -> list[list[str]]:
+        """What every row shows, in the order shown."""
+        columns = range(self._sorted.columnCount())
+        return [
+            [str(self._sorted.index(line, column).data()) for column in columns]
+            for line in range(self._sorted.rowCount())
+        ]
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.study.set_colours(colours)
+
+    def _fit(self) -> None:
+        unit = self.fontMetrics().horizontalAdvance("0")
+        self.setColumnWidth(_MARK, 3 * unit)
+        self.setColumnWidth(_SETTING, 40 * unit)
+        self.setColumnWidth(_TAKES, 9 * unit)
+        for column, one in enumerate(self.study.metrics, start=len(_FIXED)):
+            self.setColumnWidth(column, max(22, len(one.label) + 4) * unit)
+
+
+def failures_text(look: Look) -> list[tuple[str, str, str]]:
+    """Setting, sentence and reason of every failure, for a list."""
+    return [
+        (
+            one.setting,
+            one.text if one.seed is None else f"“{one.text}” ({one.voice}, seed {one.seed})",
+            one.why,
+        )
+        for one in look.failures
+    ]
+
+
+def _with_minus(text: str) -> str:
+    """Figures with a minus in place of the hyphen."""
+    return text.replace("-", "−")
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    left = column in (_MARK, _SETTING)
+    return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter

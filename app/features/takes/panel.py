@@ -1,0 +1,340 @@
+"""Takes: what have I tried? History with figures, settings difference, star, re-run with a change, delete, export."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Collection
+from pathlib import Path
+
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QItemSelectionRange,
+    Qt,
+    QUrl,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPushButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from app.features.takes.wav import write_wav
+from app.shell.theme import Colours
+from app.state.comparison import differences
+from engine.errors import PlainError
+from engine.setting.library import Library, TakeSummary
+from engine.setting.take import Take
+from engine.techniques import wording
+
+
+class TakesPanel(QWidget):
+    """The history of takes, newest first."""
+
+    a_chosen = Signal(object)
+    """A :class:`Take` shall be A."""
+    b_chosen = Signal(object)
+    """A :class:`Take` shall be B."""
+    rerun_wanted = Signal(object)
+    """What made a take, a :class:`TakeSummary`, shall be loaded into Setup."""
+    changed = Signal()
+    """Takes have come or gone, or the library is another one."""
+    problem = Signal(str)
+    """A sentence about what could not be done."""
+
+    def __init__(self, library: Library, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._colours = colours
+        self._a: Take | None = None
+        self._b: Take | None = None
+        self._model = TakesModel(self)
+        self._model.changed.connect(self.changed)
+        self._remembered: frozenset[str] = frozenset()
+
+        self.search = QLineEdit(placeholderText="Filter by label, text, technique or voice", clearButtonEnabled=True)
+        self.search.setAccessibleName("Filter takes")
+        self._starred = QCheckBox("Starred onl&y")
+        self.search.textChanged.connect(self._apply_filter)
+        self._starred.toggled.connect(self._apply_filter)
+
+        self.table = QTableView(alternatingRowColors=True, sortingEnabled=True, showGrid=False)
+        self.table.setAccessibleName("Takes")
+        self.table.setModel(self._model)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.table.setTabKeyNavigation(False)
+        self.table.setWordWrap(False)
+        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.table.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
+        self.table.sortByColumn(len(COLUMNS) - 1, Qt.SortOrder.DescendingOrder)
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.table.selectionModel().selectionChanged.connect(self._enable)
+        unit = self.fontMetrics().horizontalAdvance("0")
+        for number, column in enumerate(COLUMNS):
+            self.table.setColumnWidth(number, column.width * unit)
+        self.table.horizontalHeader().setMinimumSectionSize(3 * unit)
+
+        buttons = QHBoxLayout()
+        self._actions: list[tuple[QAction, bool, bool]] = []
+        for title, tip, shortcut, slot, single, sounding in (
+            ("Set &A", "Compare with the selected take as A", "A", self.set_a, True, True),
+            ("Set &B", "Compare with the selected take as B", "B", self.set_b, True, True),
+            ("S&tar", "Star the selected takes, or take the star away", "S", self.star, False, True),
+            (
+                "Re-ru&n…",
+                "Load everything that made this take into Setup, to run it again with a change",
+                "R",
+                self.rerun,
+                True,
+                False,
+            ),
+            ("Save &WAV…", "Write the selected take's audio", "W", self._ask_where_to_save, True, True),
+            ("Revea&l", "Open the folder with the take's audio", "V", self._reveal, True, True),
+            ("&Delete…", "Delete the selected takes and their audio", "Del", self.delete, False, False),
+        ):
+            action = QAction(title, self.table)
+            action.setToolTip(f"{tip} ({shortcut})")
+            action.setShortcut(shortcut)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.triggered.connect(slot)
+            self.table.addAction(action)
+            self._actions.append((action, single, sounding))
+            button = QPushButton(title)
+            button.setToolTip(action.toolTip())
+            button.clicked.connect(action.trigger)
+            action.enabledChanged.connect(button.setEnabled)
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        self._difference = QLabel(wordWrap=True)
+        self._difference.setTextFormat(Qt.TextFormat.RichText)
+        self._difference.setAccessibleName("Difference of the selected take to A")
+        top = QHBoxLayout()
+        top.addWidget(self.search, 1)
+        top.addWidget(self._starred)
+        layout = QVBoxLayout(self)
+        layout.addLayout(top)
+        layout.addWidget(self.table, 1)
+        layout.addWidget(self._difference)
+        layout.addLayout(buttons)
+        self._model.modelAboutToBeReset.connect(self._remember_selection)
+        self._model.modelReset.connect(self._restore_selection)
+        self.reload()
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self._show_difference()
+
+    def set_library(self, library: Library) -> None:
+        """Show the takes of another library."""
+        self._library = library
+        self.reload()
+
+    @Slot()
+    def reload(self) -> None:
+        """Read the history again."""
+        try:
+            self._model.set_takes(list(self._library.summaries()))
+        except PlainError as error:
+            self.problem.emit(str(error))
+        self._enable()
+
+    def add(self, take: TakeSummary) -> None:
+        """Show a take that was just kept."""
+        self._model.add(take)
+
+    def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
+        """Mark which takes are A and B."""
+        self._a, self._b = take_a, take_b
+        sides: dict[str, str] = {}
+        for take, side in ((take_a, "A"), (take_b, "B")):
+            if take is not None:
+                sides[take.id] = f"{sides[take.id]}/{side}" if take.id in sides else side
+        self._model.set_sides(sides)
+        self._show_difference()
+
+    def selected(self) -> list[TakeSummary]:
+        """The selected takes, in the order shown."""
+        return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
+
+    def _selected_rows(self) -> list[int]:
+        """In order. Rows are selected whole, so their ranges tell them, sooner than the selection model does."""
+        ranges = self.table.selectionModel().selection()
+        return sorted({row for one in ranges for row in range(one.top(), one.bottom() + 1)})
+
+    def select(self, takes: Collection[str]) -> None:
+        """Select these takes, by their ids, as far as the filter shows them; the first comes into view."""
+        rows = self._model.rows_of(takes)
+        chosen = QItemSelection()
+        for _, run in itertools.groupby(enumerate(rows), lambda one: one[1] - one[0]):
+            together = [row for _, row in run]
+            chosen.append(
+                QItemSelectionRange(
+                    self._model.index(together[0], 0), self._model.index(together[-1], len(COLUMNS) - 1)
+                )
+            )
+        self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if rows:
+            self.table.scrollTo(self._model.index(rows[0], 0))
+
+    @Slot()
+    def _remember_selection(self) -> None:
+        self._remembered = frozenset(one.id for one in self.selected())
+
+    @Slot()
+    def _restore_selection(self) -> None:
+        """What was selected and is still shown stays so, wherever it went."""
+        if self._remembered:
+            self.select(self._remembered)
+        self._enable()
+
+    @Slot()
+    def _apply_filter(self) -> None:
+        self._model.show_only(self.search.text(), self._starred.isChecked())
+
+    @Slot()
+    def _enable(self) -> None:
+        count = len(self._selected_rows())
+        failed = bool(self._model.failed) and any(isinstance(one, FailedTake) for one in self.selected())
+        for action, single, sounding in self._actions:
+            action.setEnabled((count == 1 if single else count > 0) and not (sounding and failed))
+        self._show_difference()
+
+    def _show_difference(self) -> None:
+        selected = self.selected() if len(self._selected_rows()) == 1 else []
+        if selected and isinstance(selected[0], FailedTake):
+            reason = html.escape(selected[0].reason)
+            self._difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
+            return
+        if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
+            self._difference.setText(
+                f'<span style="color:{self._colours.muted}">'
+                + ("Select one take to see what sets it apart from A." if self._a else "No take is A yet.")
+                + "</span>"
+            )
+            return
+        take = selected[0]
+        parts = []
+        for one in differences(self._a, take):
+            colour = self._colours.text if one.technique else self._colours.warning
+            shown = [value if len(value) <= 24 else f"{value[:22]}…" for value in (one.left, one.right)]
+            parts.append(f'<span style="color:{colour}"><b>{wording(one)}</b> {shown[0]} → {shown[1]}</span>')
+        self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
+
+    # --- What the buttons do ----------------------------------------------------------------------------------------
+    def _load_selected(self) -> Take | None:
+        selected = self.selected()
+        if len(selected) != 1:
+            self.problem.emit("Select one take in the Takes panel first.")
+            return None
+        if isinstance(selected[0], FailedTake):
+            self.problem.emit(f"This take failed and has no audio. {selected[0].reason}")
+            return None
+        try:
+            return self._library.load(selected[0].id)
+        except PlainError as error:
+            self.problem.emit(str(error))
+            return None
+
+    @Slot()
+    def set_a(self) -> None:
+        """Compare with the selected take as A."""
+        take = self._load_selected()
+        if take is not None:
+            self.a_chosen.emit(take)
+
+    @Slot()
+    def set_b(self) -> None:
+        """Compare with the selected take as B."""
+        take = self._load_selected()
+        if take is not None:
+            self.b_chosen.emit(take)
+
+    @Slot()
+    def rerun(self) -> None:
+        """Load everything that made the selected take into Setup."""
+        selected = self.selected()
+        if len(selected) == 1:
+            self.rerun_wanted.emit(selected[0])
+
+    @Slot()
+    def star(self) -> None:
+        """Star the selected takes; when all of them are starred, take the stars away."""
+        selected = self.selected()
+        on = not all(take.starred for take in selected)
+        try:
+            for take in selected:
+                self._library.star(take.id, on)
+        except PlainError as error:
+            self.problem.emit(str(error))
+        self.reload()
+
+    @Slot()
+    def delete(self) -> None:
+        """Ask, then delete the selected takes."""
+        selected = self.selected()
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle("Delete takes")
+        box.setText("Delete this take?" if len(selected) == 1 else f"Delete {len(selected)} takes?")
+        box.setInformativeText("Their audio files are deleted too. This cannot be undone.")
+        box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
+        box.button(QMessageBox.StandardButton.Yes).setText("Delete")
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.accepted.connect(lambda: self._delete(selected))
+        box.open()
+
+    def _delete(self, takes: list[TakeSummary]) -> None:
+        try:
+            for one in takes:
+                if isinstance(one, FailedTake):
+                    self._model.forget(one)
+                else:
+                    self._library.delete(one.id)
+        except PlainError as error:
+            self.problem.emit(str(error))
+        self.reload()
+
+    @Slot()
+    def _ask_where_to_save(self) -> None:
+        take = self._load_selected()
+        if take is None:
+            return
+        dialog = QFileDialog(self, "Save the take", filter="WAV (*.wav)")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("wav")
+        dialog.selectFile(f"{take.label or 'take'}.wav".replace("/", "-"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self._save(take, Path(path)))
+        dialog.open()
+
+    def _save(self, take: Take, path: Path) -> None:
+        try:
+            write_wav(path, take.samples, take.sample_rate)
+        except PlainError as error:
+            self.problem.emit(str(error))
+
+    @Slot()
+    def _reveal(self) -> None:
+        selected = self.selected()
+        if selected:
+            folder = self._library.audio_path(selected[0].id).parent
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

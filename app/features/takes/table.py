@@ -1,0 +1,264 @@
+"""The table of takes: its columns and its rows, filtered and sorted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QWidget
+
+from app.state.comparison import STREAMING_MEANING, streaming_text, technique_text
+from engine.measure.metrics import metric
+from engine.session.messages import Synthesise
+from engine.setting.library import TakeSummary
+from engine.setting.take import Measurements
+
+Index = QModelIndex | QPersistentModelIndex
+NOT_MEASURED = "–"
+
+
+@dataclass(frozen=True)
+class FailedTake(TakeSummary):
+    """A take that came to nothing: without audio and figures, and in no library."""
+
+    reason: str = ""
+    """Why, as a sentence."""
+
+    @classmethod
+    def of(cls, command: Synthesise, reason: str) -> FailedTake:
+        """What ``command`` should have become."""
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        label = f"Failed: {command.label or 'take'}"
+        voice, setting = command.voice.id, command.setting
+        return cls(uuid.uuid4().hex, created, command.text, voice, setting, 1, 0, Measurements(), label, reason=reason)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its title, what the title means, what it shows and what it sorts by."""
+
+    title: str
+    meaning: str
+    text: Callable[[TakeSummary], str]
+    key: Callable[[TakeSummary], object]
+    numeric: bool = False
+    width: int = 9
+    """In digits."""
+
+    @property
+    def alignment(self) -> Qt.AlignmentFlag:
+        """Of the values and of the title above them."""
+        side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def _created(take: TakeSummary) -> str:
+    return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
+    """A column of the metric called ``name``, as :mod:`engine.measure.metrics` defines it; what was not measured sorts
+    as the greatest."""
+    one = metric(name)
+    absent = " There is none without a baseline of the same words, timing and noise." if one.relative else ""
+
+    def value(take: TakeSummary) -> float | None:
+        if isinstance(take, FailedTake):
+            return None
+        return one.of(take.measurements, take.metrics, take.log_mel_distance)
+
+    def text(take: TakeSummary) -> str:
+        found = value(take)
+        return NOT_MEASURED if found is None else form.format(found).replace("-", "−")
+
+    def key(take: TakeSummary) -> float:
+        found = value(take)
+        return float("inf") if found is None else found
+
+    meaning = f"{one.label}. {one.definition}{absent}"
+    return Column(title or one.title, meaning, text, key, True, width)
+
+
+def _streaming_level(take: TakeSummary) -> float:
+    level = take.measurements.streaming_difference
+    return float("-inf") if level is None else level
+
+
+def _streaming(take: TakeSummary) -> str:
+    return NOT_MEASURED if isinstance(take, FailedTake) else streaming_text(take.measurements)
+
+
+def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int) -> Column:
+    return Column(title, meaning, of, lambda take: of(take).casefold(), width=width)
+
+
+COLUMNS = (
+    Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred, width=4),
+    Column("A/B", "Whether it is compared as A or B", lambda take: "", lambda take: "", width=6),
+    _text("Label", "What it is", lambda take: take.label or "take", 22),
+    _text("Technique", "What accelerated it", lambda take: technique_text(take.setting), 19),
+    _figure("real_time_factor", "{:.3f}", width=8),
+    _figure("first_audio_seconds", "{:.2f} s"),
+    _figure("ops_ratio", "{:.0%}", "Ops", 8),
+    _figure("log_mel_distance", "{:.3f}", "Distance", 10),
+    _figure("mel_cepstral_distortion", "{:.2f} dB", "MCD"),
+    _figure("pitch_error", "{:.2f} st", "F0"),
+    _figure("voicing_error", "{:.1%}", "Voicing"),
+    _figure("timbre_distance", "{:.2f} dB", "Timbre"),
+    _figure("loudness", "{:.1f} LUFS", width=12),
+    _figure("clipping", "{:.2%}"),
+    _figure("silence", "{:.0%}"),
+    _figure("audio_seconds", "{:.2f} s"),
+    _text("Text", "What is said", lambda take: take.text, 30),
+    _figure("text_seconds", "{:.3f} s", "Front end", 10),
+    _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),
+    _figure("decoder_seconds", "{:.2f} s", "Decoder", 10),
+    _figure("pause_seconds", "{:.2f} s", "Waits"),
+    _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
+    Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),
+    _text("Machine", "Where all this was measured", lambda take: take.machine or NOT_MEASURED, 30),
+    Column("Created", "When it was made", _created, lambda take: take.created, width=20),
+)
+_SIDE = 1
+TAKE_ROLE = Qt.ItemDataRole.UserRole
+
+
+class TakesModel(QAbstractTableModel):
+    """The library's takes as rows, filtered and sorted. Holds summaries only: audio is read when a take is listened to.
+
+    It filters and sorts lists by itself. A proxy model would ask Python for every value of every comparison, which
+    takes a second for ten thousand takes.
+    """
+
+    changed = Signal()
+    """Takes have come or gone; not only what is shown of them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._takes: list[TakeSummary] = []
+        """All of them, newest first."""
+        self._failed: list[FailedTake] = []
+        self._shown: list[TakeSummary] = []
+        self._sides: dict[str, str] = {}
+        self._words: tuple[str, ...] = ()
+        self._starred = False
+        self._sorted_by, self._descending = len(COLUMNS) - 1, True
+        self._described: dict[str, str] = {}
+        """What the filter looks through, by id."""
+
+    # --- What there is ------------------------------------------------------------------------------------------------
+    def set_takes(self, takes: list[TakeSummary]) -> None:
+        """Show ``takes``, and those that failed."""
+        self._takes = sorted([*self._failed, *takes], key=lambda one: one.created, reverse=True)
+        self._described = {}
+        self._arrange()
+        self.changed.emit()
+
+    def add(self, take: TakeSummary) -> None:
+        """Show one more take, the newest."""
+        self._takes.insert(0, take)
+        if isinstance(take, FailedTake):
+            self._failed.append(take)
+        if self._wanted(take):
+            arranged = self._arranged()
+            row = arranged.index(take)
+            self.beginInsertRows(QModelIndex(), row, row)
+            self._shown = arranged
+            self.endInsertRows()
+        self.changed.emit()
+
+    @property
+    def failed(self) -> tuple[FailedTake, ...]:
+        """Takes that came to nothing since the window was opened."""
+        return tuple(self._failed)
+
+    def forget(self, take: FailedTake) -> None:
+        """Show a take that failed no longer from the next :meth:`set_takes` on."""
+        self._failed.remove(take)
+
+    def rows_of(self, takes: Collection[str]) -> list[int]:
+        """The rows of these takes, by their ids, as far as they are shown, in order."""
+        return [row for row, one in enumerate(self._shown) if one.id in takes]
+
+    def set_sides(self, sides: dict[str, str]) -> None:
+        """Mark takes, by id, as A or B."""
+        self._sides = sides
+        if self._sorted_by == _SIDE:
+            self._arrange()
+        elif self._shown:
+            self.dataChanged.emit(self.index(0, _SIDE), self.index(len(self._shown) - 1, _SIDE))
+
+    # --- Which of them are shown, and in which order ------------------------------------------------------------------
+    def show_only(self, words: str, starred: bool) -> None:
+        """Show the takes whose label, text, technique or voice contain every one of ``words``; only those with a star,
+        if ``starred``."""
+        self._words, self._starred = tuple(words.casefold().split()), starred
+        self._arrange()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self._sorted_by, self._descending = column, order is Qt.SortOrder.DescendingOrder
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self.beginResetModel()
+        self._shown = self._arranged()
+        self.endResetModel()
+
+    def _arranged(self) -> list[TakeSummary]:
+        wanted = [one for one in self._takes if self._wanted(one)] if self._words or self._starred else self._takes
+        return sorted(wanted, key=self._key, reverse=self._descending)
+
+    def _key(self, take: TakeSummary) -> object:
+        return self._sides.get(take.id, "") if self._sorted_by == _SIDE else COLUMNS[self._sorted_by].key(take)
+
+    def _wanted(self, take: TakeSummary) -> bool:
+        if self._starred and not take.starred:
+            return False
+        if not self._words:
+            return True
+        described = self._described.get(take.id)
+        if described is None:
+            described = f"{take.label} {take.text} {take.voice} {technique_text(take.setting)}".casefold()
+            self._described[take.id] = described
+        return all(word in described for word in self._words)
+
+    # --- As every model -----------------------------------------------------------------------------------------------
+    def rowCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(self._shown)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        take, column = self._shown[index.row()], COLUMNS[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self._sides.get(take.id, "") if index.column() == _SIDE else column.text(take)
+            case Qt.ItemDataRole.ToolTipRole if isinstance(take, FailedTake):
+                return take.reason
+            case Qt.ItemDataRole.ToolTipRole:
+                return f"{column.text(take)}\n{column.meaning}" if column.text(take) else column.meaning
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return column.alignment
+            case Qt.ItemDataRole.FontRole if index.column() == _SIDE:
+                font = QFont()
+                font.setBold(True)
+                return font
+            case _ if role == TAKE_ROLE:
+                return take
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section].title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return COLUMNS[section].meaning
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return COLUMNS[section].alignment
+        return None

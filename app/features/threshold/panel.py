@@ -1,0 +1,394 @@
+"""Threshold: where does δ cut? The measured errors, a δ to drag through them, and what would then be skipped.
+
+The panel knows neither the application's state nor the engine: methods in, signals out. Keys in the plots: left and
+right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home returns to the calibrated δ,
+Ctrl+C copies the data behind the plots as tab-separated text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtGui import QBrush, QColor, QGuiApplication
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.strategy.grid import action_colours
+from app.features.threshold.plot import ErrorPlot
+from app.shell.theme import Colours, set_look
+from engine.models.base import OperationCounts
+from engine.setting.knobs import Number
+from engine.techniques.ditreducio import TECHNIQUE, UNITS
+from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
+from engine.techniques.ditreducio.table import Action
+
+DECIMALS = 3
+"""Moving δ rounds it to this many decimals, so that what is read is what is meant."""
+SHARE_POINTS = 61
+"""Thresholds at which the curve of the skipped share is computed; each is a table derived in about a millisecond."""
+BINS = 48
+_KNOB: Number = next(one for one in TECHNIQUE.knobs if one.name == "threshold")
+_COALESCE_MILLISECONDS = 15
+
+
+class ThresholdPanel(QWidget):
+    """Histogram of the measured errors, share of skipped cells over δ, and whether the table at δ is exact."""
+
+    threshold_changed = Signal(float)
+    """The user moved δ. Coalesced while dragging."""
+    table_derived = Signal(object, bool)
+    """The :class:`StrategyTable` at the δ that the user moved to, and whether it is exact."""
+    calibration_wanted = Signal(float)
+    """The user wants a calibration at this δ."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._record: CalibrationRecord | None = None
+        self._derivation: Derivation | None = None
+        self._operations: OperationCounts | None = None
+        self._threshold = float(_KNOB.default)
+        self._metric = "mae"
+        self._errors = {Action.TS: np.empty(0), Action.BS: np.empty(0)}
+        self._edges = np.empty(0)
+        self._counts = {Action.TS: np.empty(0), Action.BS: np.empty(0)}
+        self._curve = (np.empty(0), np.empty(0))
+        self._busy = False
+        self._reason = ""
+        self._pending: float | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_COALESCE_MILLISECONDS)
+        self._timer.timeout.connect(self._move)
+        self._build()
+        self.set_colours(colours)
+        self._draw()
+        self._show()
+
+    def _build(self) -> None:
+        self.verdict = QLabel()
+        self.verdict.setWordWrap(True)
+        self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.verdict.setMinimumHeight(self.fontMetrics().height() * 2 + 4)
+        self.calibrate_button = QPushButton()
+        self.calibrate_button.setToolTip("Measure every layer and step again at this δ, so that the table is exact")
+        self.calibrate_button.clicked.connect(lambda: self.calibration_wanted.emit(self._threshold))
+
+        self.histogram = ErrorPlot("Histogram of the measured errors", "Trials")
+        self.share = ErrorPlot("Share of skipped cells over δ", "Skip, %")
+        self.share.setXLink(self.histogram)
+        self.histogram.hideAxis("bottom")
+        self.share.setYRange(0, 100, padding=0.12)
+        self._bars = {}
+        for action in (Action.TS, Action.BS):
+            self._bars[action] = pg.BarGraphItem(x0=[], x1=[], y0=[], height=[])
+            self.histogram.addItem(self._bars[action])
+        self._share_curve = pg.PlotCurveItem()
+        self._point = pg.ScatterPlotItem(size=9)
+        self.share.addItem(self._share_curve)
+        self.share.addItem(self._point)
+        for plot in (self.histogram, self.share):
+            plot.moved_to.connect(self._drag)
+            plot.steps_wanted.connect(self._step)
+            plot.home_wanted.connect(self._return)
+            plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
+        self.legend = QLabel()
+        self.legend.setAccessibleName("Legend")
+
+        self.spin_box = QDoubleSpinBox()
+        self.spin_box.setDecimals(DECIMALS)
+        self.spin_box.setRange(_KNOB.minimum, _KNOB.maximum)
+        self.spin_box.setSingleStep(_KNOB.step)
+        self.spin_box.setValue(self._threshold)
+        self.spin_box.setKeyboardTracking(False)
+        self.spin_box.setAccessibleName("Threshold δ")
+        self.spin_box.valueChanged.connect(self._move_to)
+        label = QLabel("&Threshold δ")
+        label.setBuddy(self.spin_box)
+        self.return_button = QPushButton("Calibrated δ")
+        self.return_button.setToolTip("Go back to the threshold that the calibration was run at (Home)")
+        self.return_button.clicked.connect(self._return)
+        self.log_box = QCheckBox("Logarithmic")
+        self.log_box.setToolTip("Logarithmic axis of errors")
+        self.log_box.toggled.connect(self._change_axis)
+
+        self._figures: dict[str, QLabel] = {}
+        figures = QGridLayout()
+        figures.setHorizontalSpacing(self.fontMetrics().height())
+        figures.setVerticalSpacing(0)
+        for column, name in enumerate(("Skipped", "Operations", "Allows up to")):
+            head, value = QLabel(name), QLabel("–")
+            head.setProperty("look", "muted")
+            value.setProperty("look", "title")
+            for row, one in enumerate((head, value)):
+                one.setAlignment(Qt.AlignmentFlag.AlignRight)
+                figures.addWidget(one, row, column)
+            self._figures[name] = value
+
+        top = QHBoxLayout()
+        top.addWidget(self.verdict, 1)
+        top.addWidget(self.calibrate_button, 0, Qt.AlignmentFlag.AlignTop)
+        bottom = QHBoxLayout()
+        for one in (label, self.spin_box, self.return_button, self.log_box):
+            bottom.addWidget(one)
+        bottom.addStretch(1)
+        bottom.addLayout(figures)
+        layout = QVBoxLayout(self)
+        layout.addLayout(top)
+        layout.addWidget(self.legend)
+        layout.addWidget(self.histogram, 3)
+        layout.addWidget(self.share, 2)
+        layout.addLayout(bottom)
+        self.setFocusProxy(self.histogram)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    @property
+    def threshold(self) -> float:
+        """δ as shown."""
+        return self._threshold
+
+    @property
+    def derivation(self) -> Derivation | None:
+        """The table at δ and whether it is exact; ``None`` without a record."""
+        return self._derivation
+
+    def set_record(self, record: CalibrationRecord | None) -> None:
+        """Show what a calibration measured. δ stays where it is; see :meth:`set_threshold`."""
+        if record is self._record:
+            return
+        self._record = record
+        if record is not None:
+            self._metric = str(record.knobs["metric"])
+        for action in self._errors:
+            errors = np.empty(0) if record is None else record.normalised_errors(action).ravel()
+            self._errors[action] = errors[~np.isnan(errors)]
+        self._derive()
+        self._draw()
+        self._show()
+
+    def set_threshold(self, threshold: float) -> None:
+        """Put δ here without emitting anything."""
+        self._pending = None
+        if threshold == self._threshold:
+            return
+        self._threshold = threshold
+        self._derive()
+        self._show()
+
+    def set_metric(self, metric: str) -> None:
+        """Error metric to name the unit of while there is no record."""
+        if self._record is None and metric != self._metric:
+            self._metric = metric
+            self._label()
+
+    def set_reason(self, reason: str) -> None:
+        """Why nothing can be measured of the model, as a sentence, or ``""``."""
+        self._reason = reason
+        self._show()
+
+    def set_operations(self, operations: OperationCounts | None) -> None:
+        """What an evaluation of the backbone costs, to predict the ops ratio."""
+        self._operations = operations
+        self._show()
+
+    def set_busy(self, busy: bool) -> None:
+        """Whether a job runs, so that a calibration cannot be asked for."""
+        self._busy = busy
+        self._show()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        fills = action_colours(colours)
+        for plot in (self.histogram, self.share):
+            plot.set_colours(colours)
+        self._bars[Action.TS].setOpts(brush=QColor(fills[Action.TS][0]), pen=pg.mkPen(colours.base))
+        hatched = QBrush(QColor(fills[Action.BS][0]), Qt.BrushStyle.Dense3Pattern)
+        self._bars[Action.BS].setOpts(brush=hatched, pen=pg.mkPen(fills[Action.BS][0]))
+        self._share_curve.setPen(pg.mkPen(colours.accent, width=2))
+        self._point.setPen(pg.mkPen(colours.base, width=2))
+        self._point.setBrush(QColor(colours.danger))
+        self.legend.setText(
+            f"<span style='color:{fills[Action.TS][0]}'>■</span> temporal skip tried &nbsp; "
+            f"<span style='color:{fills[Action.BS][0]}'>▒</span> branch skip tried, on top &nbsp; "
+            f"<span style='color:{colours.danger}'>┃</span> δ: what is left of it is skipped &nbsp; "
+            f"<span style='color:{colours.good}'>▒</span> δ for which the table is exact"
+        )
+        self._label()
+
+    def as_text(self) -> str:
+        """The data behind both plots as tab-separated text."""
+        lines = [f"from\tto\ttemporal skip trials\tbranch skip trials\t({UNITS[self._metric]})"]
+        for index in range(len(self._edges) - 1):
+            counts = "\t".join(str(int(self._counts[action][index])) for action in self._counts)
+            lines.append(f"{self._edges[index]:.6g}\t{self._edges[index + 1]:.6g}\t{counts}")
+        lines += ["", "threshold\tskipped share"]
+        if self._record is not None:
+            thresholds = np.arange(_KNOB.minimum, _KNOB.maximum + _KNOB.step / 2, _KNOB.step)
+            lines += [f"{one:.{DECIMALS}f}\t{self._share(one):.4f}" for one in thresholds]
+        return "\n".join(lines)
+
+    def _share(self, threshold: float) -> float:
+        return self._record.derive(float(threshold)).table.skipped_share
+
+    # --- Moving δ ----------------------------------------------------------------------------------------------------
+    def _drag(self, position: float) -> None:
+        # Repainting per mouse event would lag behind the mouse; the latest position wins.
+        self._pending = float(10**position if self.log_box.isChecked() else position)
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _move(self) -> None:
+        if self._pending is not None:
+            self._move_to(self._pending)
+
+    def _step(self, steps: int) -> None:
+        self._move_to(self._threshold + steps * _KNOB.step)
+
+    def _return(self) -> None:
+        if self._record is not None:
+            self._move_to(self._record.threshold)
+
+    def _move_to(self, threshold: float) -> None:
+        self._pending = None
+        threshold = round(min(max(threshold, _KNOB.minimum), _KNOB.maximum), DECIMALS)
+        if threshold == self._threshold:
+            self._place()
+            return
+        self._threshold = threshold
+        self._derive()
+        self._show()
+        self.threshold_changed.emit(threshold)
+        if self._derivation is not None:
+            self.table_derived.emit(self._derivation.table, self._derivation.exact)
+
+    def _derive(self) -> None:
+        self._derivation = None if self._record is None else self._record.derive(self._threshold)
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _axis(self, value: np.ndarray | float) -> np.ndarray | float:
+        return np.log10(np.maximum(value, 10.0**-DECIMALS)) if self.log_box.isChecked() else value
+
+    def _change_axis(self, logarithmic: bool) -> None:
+        # The axis holds logarithms; a tick at 1, 2 and 5 of each decade leaves room for its label.
+        decades = range(-DECIMALS, 3)
+        ticks = [(np.log10(one * 10.0**ten), f"{one * 10.0**ten:g}") for ten in decades for one in (1, 2, 5)]
+        self.share.getAxis("bottom").setTicks([ticks] if logarithmic else None)
+        self._draw()
+        self._show()
+
+    def _label(self) -> None:
+        text = f"Error ÷ (l/L) of layer l of L, {UNITS[self._metric]}"
+        self.share.setLabel("bottom", text, color=self._colours.muted)
+        self.spin_box.setToolTip(f"{_KNOB.meaning} Unit: {UNITS[self._metric]}.")
+
+    def _draw(self) -> None:
+        """Everything that depends on the record and the axis, not on δ."""
+        every = np.concatenate(list(self._errors.values()))
+        calibrated = self._threshold if self._record is None else self._record.threshold
+        if every.size:
+            most = max(float(np.percentile(every, 97)), 2.2 * calibrated)
+            least = max(float(every.min()), 10.0**-DECIMALS)
+        else:
+            most, least = 2.2 * max(calibrated, _KNOB.step), 10.0**-DECIMALS
+        ends = (np.log10(least), np.log10(max(most, 2 * least))) if self.log_box.isChecked() else (0.0, most)
+        axis_edges = np.linspace(*ends, BINS + 1)
+        below = np.zeros(BINS)
+        for action, errors in self._errors.items():
+            self._counts[action], _ = np.histogram(self._axis(errors), axis_edges)
+            some = self._counts[action] > 0
+            self._bars[action].setOpts(
+                x0=axis_edges[:-1][some], x1=axis_edges[1:][some], y0=below[some], height=self._counts[action][some]
+            )
+            below = below + self._counts[action]
+        self._edges = 10**axis_edges if self.log_box.isChecked() else axis_edges
+        self.histogram.setYRange(0, max(1.0, float(below.max())), padding=0.1)
+        self.histogram.setXRange(*ends, padding=0.01)
+
+        if self._record is None:
+            self._share_curve.setData([], [])
+        else:
+            axis = np.unique([*np.linspace(*ends, SHARE_POINTS), float(self._axis(self._record.threshold))])
+            thresholds = 10**axis if self.log_box.isChecked() else axis
+            self._share_curve.setData(axis, [100 * self._share(one) for one in thresholds])
+        for plot in (self.histogram, self.share):
+            plot.interval.setVisible(self._record is not None)
+            if self._record is not None:
+                low, high = self._record.exact_interval
+                plot.interval.setRegion((self._axis(low), self._axis(min(high, 2 * max(most, _KNOB.maximum)))))
+
+    def _place(self) -> None:
+        """Put line, point and spin box where δ is."""
+        for plot in (self.histogram, self.share):
+            plot.line.setValue(self._axis(self._threshold))
+        with QSignalBlocker(self.spin_box):
+            self.spin_box.setValue(self._threshold)
+        if self._derivation is not None:
+            self._point.setData([self._axis(self._threshold)], [100 * self._derivation.table.skipped_share])
+        else:
+            self._point.setData([], [])
+
+    def _show(self) -> None:
+        """Everything that depends on δ."""
+        self._place()
+        figures = self._figures
+        for label in figures.values():
+            label.setText("–")
+        derivation, operations = self._derivation, self._operations
+        if derivation is not None:
+            figures["Skipped"].setText(f"{derivation.table.skipped_share:.1%}")
+            if operations is not None and operations.layers == derivation.table.layers:
+                ratio = derivation.table.ops_ratio(operations)
+                figures["Operations"].setText(f"{ratio:.1%}")
+                figures["Allows up to"].setText(f"{1 / ratio:.2f}×" if ratio else "–")
+        self._say_verdict()
+        exact = derivation is not None and derivation.exact
+        self.calibrate_button.setText(f"Calibrate at δ = {self._threshold:g}")
+        self.calibrate_button.setVisible(not exact)
+        self.calibrate_button.setEnabled(not self._busy)
+        set_look(self.calibrate_button, "" if derivation is None else "primary")
+        self.return_button.setEnabled(self._record is not None and self._record.threshold != self._threshold)
+        said = f"δ is {self._threshold:g}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
+        for plot in (self.histogram, self.share):
+            plot.setAccessibleDescription(said)
+        for name, label in figures.items():
+            label.setAccessibleName(f"{name}: {label.text()}")
+
+    def _say_verdict(self) -> None:
+        derivation = self._derivation
+        if derivation is None:
+            yet = "Nothing is measured yet: calibrate once, then drag δ and see what would be skipped."
+            self.verdict.setText(self._reason or yet)
+            set_look(self.verdict, "muted")
+            return
+        if derivation.exact:
+            low, high = self._record.exact_interval
+            until = f"to {high:.4g}" if np.isfinite(high) else "upwards"
+            self.verdict.setText(
+                f"✓ Exact: a calibration at δ = {self._threshold:g} gives this very table "
+                f"(as for every δ from {low:.4g} {until})."
+            )
+            set_look(self.verdict, "good")
+            return
+        first = derivation.differs_at
+        text = (
+            f"△ Predicted: needs a calibration at this δ. From layer {first.layer + 1}, step {first.step + 1} on it "
+            "decides otherwise than the measured calibration did."
+        )
+        if derivation.unmeasured:
+            text += (
+                f" Branch skipping was not measured for {derivation.unmeasured} of the cells that are then computed."
+            )
+        self.verdict.setText(text)
+        set_look(self.verdict, "warning")

@@ -1,0 +1,154 @@
+"""What can be chosen as an axis of the trade-off view, the values of points on it, and why a point has none. Free of
+Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from app.features.tradeoff.points import LISTENING, PUBLISHED, TAKE, Point
+from engine.measure.estimates import Estimate
+from engine.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
+from engine.studies.results import VERDICTS
+
+RATIOS_ALREADY = ("speed_up", "ops_ratio")
+"""Metrics that are ratios to the baseline by themselves."""
+TIMES = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "peak_memory")
+"""Metrics that only takes of one machine can be compared by."""
+_BY_EAR = " (listening test)"
+"""How titles of listening scores end."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis."""
+
+    name: str
+    title: str
+    definition: str
+    better: str
+    """``LOWER``, ``HIGHER`` or ``NEITHER``, as metrics have it."""
+    unit: str = ""
+    relative: bool = False
+    """Whether it is measured beside the baseline, whose own value says nothing."""
+    studied: bool = False
+    """Whether only studies have it."""
+
+    @property
+    def listened(self) -> bool:
+        """Whether it comes from listening tests."""
+        return self.name.startswith(LISTENING)
+
+    def label(self, ratios: bool) -> str:
+        """What stands beside the axis."""
+        if ratios and self.takes_ratios:
+            return f"{self.title} ÷ baseline’s"
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def takes_ratios(self) -> bool:
+        """Whether a value over the baseline's means something that the value does not say by itself."""
+        return not self.relative and self.name not in RATIOS_ALREADY and self.better != NEITHER
+
+    def is_ratio(self, ratios: bool) -> bool:
+        """Whether published results, which are ratios to their own baselines, have a place on it."""
+        return self.name in RATIOS_ALREADY or (ratios and self.takes_ratios)
+
+    def figure(self, point: Point, ratios: bool) -> Estimate | None:
+        """Where ``point`` is, with its interval. A ratio's interval is the point's own over the baseline's value."""
+        found = point.figures.get(self.name)
+        if point.published:
+            return found if self.is_ratio(ratios) else None
+        if found is None or not (ratios and self.takes_ratios):
+            return found
+        other = point.against.get(self.name)
+        if other is None or other.value <= 0.0:
+            return None
+        low, high = found.low / other.value, found.high / other.value
+        return Estimate(found.value / other.value, low, high, found.n, found.clusters)
+
+    def floor(self, point: Point, ratios: bool) -> Estimate | None:
+        """What the judge of ``point`` makes of the reference speech, where that has a place on it."""
+        return None if ratios and self.takes_ratios else point.floors.get(self.name)
+
+    def why_not(self, point: Point, ratios: bool) -> str:
+        """Why ``point`` has no place on it: the end of a sentence that begins with "not shown:"."""
+        if point.kind == PUBLISHED:
+            return f"no paper gives {self.title} as a ratio to a baseline"
+        found = point.figures.get(self.name)
+        if found is not None and not (ratios and self.takes_ratios):
+            return f"{self.title} is not a number"
+        if found is not None:
+            other = point.against.get(self.name)
+            if other is None:
+                return f"no baseline with {self.title} to divide by"
+            return f"{self.title} of the baseline is 0, and nothing can be divided by that"
+        if self.listened:
+            return f"no listening test gave the setting {self.title.removesuffix(_BY_EAR)}"
+        if point.kind == TAKE:
+            if self.studied:
+                return f"only studies measure {self.title}"
+            return f"{self.title} was not measured: there is no baseline from the same noise beside the take"
+        if not point.finished:
+            return "no take is finished yet"
+        if self.name in VERDICTS:
+            return f"{self.title} was not judged in the study; put its judge into the study’s file"
+        return f"{self.title} could not be measured for this model"
+
+
+_METHODS = {
+    "mushra": ("MUSHRA", "Mean rating, 0 to 100, of the lab's listeners who passed post-screening.", HIGHER, "of 100"),
+    "abx": (
+        "ABX, right answers",
+        "Share of right answers against the unaccelerated output; 0.5 where no difference is heard.",
+        LOWER,
+        "",
+    ),
+    "ccr": ("CMOS", "How much better than the unaccelerated output, -3 to 3, by the lab's listeners.", HIGHER, ""),
+    "preference": ("Preference", "How much preferred to the unaccelerated output, -1 to 1.", HIGHER, ""),
+}
+AXES: tuple[Axis, ...] = (
+    *(Axis(one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None) for one in METRICS),
+    *(
+        Axis(LISTENING + method, title + _BY_EAR, definition, better, unit)
+        for method, (title, definition, better, unit) in _METHODS.items()
+    ),
+)
+
+
+def axis(name: str) -> Axis:
+    """The axis called ``name``; raises :class:`StopIteration` where there is none."""
+    return next(one for one in AXES if one.name == name)
+
+
+def values(points: Sequence[Point], one: Axis, ratios: bool) -> np.ndarray:
+    """(points, 3): value, low and high end of the interval; NaN where a point has no place."""
+    found = np.full((len(points), 3), np.nan)
+    for place, point in enumerate(points):
+        figure = one.figure(point, ratios)
+        if figure is not None and isfinite(figure.value):
+            found[place] = figure.value, figure.low, figure.high
+    return found
+
+
+def said(value: float, unit: str = "") -> str:
+    """A value in words."""
+    text = f"{value:.3g}".replace("-", "−")
+    return f"{text} {unit}" if unit else text
+
+
+def figure_text(one: Axis, figure: Estimate, ratio: bool = False) -> str:
+    """A figure with its unit, interval and what it is from, for example ``2.05 times (1.98 to 2.12; n = 4)``."""
+    unit = "" if ratio and one.takes_ratios else one.unit
+    text = said(figure.value, unit)
+    if not figure.n:
+        return f"{text} (published, no interval)"
+    over = f", {figure.over}" if figure.over else ""
+    if figure.n == 1:
+        return f"{text} (one take{over})"
+    if not figure.spreads:
+        return f"{text} (n = {figure.n}{over})"
+    return f"{text} (95 %: {said(figure.low)} to {said(figure.high)}; n = {figure.n})"

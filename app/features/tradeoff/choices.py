@@ -1,0 +1,197 @@
+"""The two lines above the trade-off plot: along which axes and how points are shown, and which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QWidget,
+)
+
+from app.features.tradeoff.axes import Axis, axis
+from app.features.tradeoff.scene import Filter, Look
+from engine.measure.metrics import HIGHER, NEITHER
+
+_ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}
+
+
+class LookLine(QWidget):
+    """A :class:`Look` to choose."""
+
+    chosen = Signal()
+    """The user chose another: see :attr:`look`."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.own_axes = False
+        """Whether the user chose axes, rather than none yet."""
+        self.x_choice = _choice("Figure across", self._axes_chosen)
+        self.y_choice = _choice("Figure upwards", self._axes_chosen)
+        self.log_x_box = self._box("log", "A logarithmic axis across, for figures above 0", False)
+        self.log_x_box.setAccessibleName("Logarithmic across")
+        self.log_y_box = self._box("log", "A logarithmic axis upwards, for figures above 0", False)
+        self.log_y_box.setAccessibleName("Logarithmic upwards")
+        self.dominated_box = self._box("&Dominated", "Also points that another one beats in both figures", True)
+        self.intervals_box = self._box("&Intervals", "95 % bootstrap intervals, of several sentences", True)
+        self.ratios_box = self._box("Ra&tios", "Figures divided by those of each point’s own baseline", False)
+        self.published_box = self._box(
+            "&Published", "What the five papers publish, as ratios to their own baselines", False
+        )
+        self.boxes: Mapping[str, QCheckBox] = {
+            "dominated": self.dominated_box,
+            "intervals": self.intervals_box,
+            "ratios": self.ratios_box,
+            "published": self.published_box,
+            "log_x": self.log_x_box,
+            "log_y": self.log_y_box,
+        }
+        """By the field of a look that each is."""
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        for title, choice, box in (("Across", self.x_choice, self.log_x_box), ("up", self.y_choice, self.log_y_box)):
+            row.addWidget(QLabel(title))
+            row.addWidget(choice, 3)
+            row.addWidget(box)
+            row.addSpacing(6)
+        for box in (self.dominated_box, self.intervals_box, self.ratios_box, self.published_box):
+            row.addWidget(box)
+
+    def _box(self, title: str, tip: str, on: bool) -> QCheckBox:
+        box = QCheckBox(title, checked=on)
+        box.setToolTip(tip)
+        box.toggled.connect(self.chosen)
+        return box
+
+    @property
+    def look(self) -> Look:
+        """What is chosen."""
+        on = {name: box.isChecked() for name, box in self.boxes.items()}
+        return Look(self.x_choice.currentData(), self.y_choice.currentData(), **on)
+
+    def show_look(self, look: Look, known: Sequence[Axis]) -> None:
+        """Show ``look`` as what is chosen, and offer the ``known`` axes."""
+        for combo, name in ((self.x_choice, look.x), (self.y_choice, look.y)):
+            offered = known if any(one.name == name for one in known) else (axis(name), *known)
+            with QSignalBlocker(combo):
+                combo.clear()
+                for one in offered:
+                    combo.addItem(_axis_title(one), one.name)
+                    combo.setItemData(combo.count() - 1, one.definition, Qt.ItemDataRole.ToolTipRole)
+                combo.setCurrentIndex(combo.findData(name))
+                combo.setToolTip(_explained(axis(name)))
+        for name, box in self.boxes.items():
+            with QSignalBlocker(box):
+                box.setChecked(getattr(look, name))
+
+    def _axes_chosen(self) -> None:
+        self.own_axes = True
+        for combo in (self.x_choice, self.y_choice):
+            combo.setToolTip(_explained(axis(combo.currentData())))
+        self.chosen.emit()
+
+
+class FilterLine(QWidget):
+    """What a :class:`Filter` leaves out by origin, model, voice and words; techniques are the legend's."""
+
+    chosen = Signal()
+    """The user chose something else: see :meth:`applied_to`."""
+    clear_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.combos = {name: _choice(title, self.chosen) for name, title in _ALL.items()}
+        for combo in self.combos.values():
+            combo.currentTextChanged.connect(combo.setToolTip)
+        self.search = QLineEdit(placeholderText="Filter by words", clearButtonEnabled=True)
+        self.search.setAccessibleName("Filter points by words")
+        self.search.setToolTip("Points whose title, model, voice or text contain every word")
+        self.search.setMinimumWidth(6 * self.fontMetrics().height())
+        self.search.textChanged.connect(self.chosen)
+        self.clear_button = QPushButton("C&lear")
+        self.clear_button.setToolTip("Show all points again")
+        self.clear_button.clicked.connect(self.clear_wanted)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        for combo in self.combos.values():
+            row.addWidget(combo, 2)
+        row.addWidget(self.search, 3)
+        row.addWidget(self.clear_button)
+
+    def applied_to(self, chosen: Filter) -> Filter:
+        """``chosen`` with what is chosen here."""
+        wanted = {name: combo.currentData() or "" for name, combo in self.combos.items()}
+        return replace(chosen, **wanted, words=self.search.text())
+
+    def show_filter(self, chosen: Filter, there: Mapping[str, Sequence[str]]) -> Filter:
+        """Show ``chosen``, and offer what is there by the same names. Gives ``chosen`` without what is gone."""
+        chosen = replace(chosen, **{name: "" for name, known in there.items() if getattr(chosen, name) not in known})
+        if self.search.text() != chosen.words:
+            with QSignalBlocker(self.search):
+                self.search.setText(chosen.words)
+        for name, combo in self.combos.items():
+            with QSignalBlocker(combo):
+                combo.clear()
+                combo.addItem(_ALL[name], "")
+                for one in there[name]:
+                    combo.addItem(one.rpartition("/")[2] if name == "voice" else one, one)
+                combo.setCurrentIndex(combo.findData(getattr(chosen, name)))
+                combo.setToolTip(combo.currentText())
+        return chosen
+
+
+class Choice(QComboBox):
+    """Words that it has no room for end in an ellipsis."""
+
+    @property
+    def shown(self) -> str:
+        """What is chosen, as far as it is shown."""
+        return self._elided(self._option())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        option = self._option()
+        option.currentText = self._elided(option)
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def _option(self) -> QStyleOptionComboBox:
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return option
+
+    def _elided(self, option: QStyleOptionComboBox) -> str:
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        # Styles leave a pixel or two beside the words.
+        return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - 4)
+
+
+def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> Choice:
+    combo = Choice()
+    combo.setAccessibleName(name)
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    combo.setMinimumContentsLength(6)
+    combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    combo.activated.connect(slot)
+    return combo
+
+
+def _axis_title(one: Axis) -> str:
+    return one.label(False) + ("" if one.better == NEITHER else " ↑" if one.better == HIGHER else " ↓")
+
+
+def _explained(one: Axis) -> str:
+    return f"{_axis_title(one)}\n{one.definition}"

@@ -1,0 +1,170 @@
+"""What is known of the point that is looked at: its figures, its settings difference, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.tradeoff.points import STUDY, TAKE, Point, Sound
+from app.features.tradeoff.scene import Scene
+from app.features.tradeoff.words import Reference, difference_html, figures_html, origin, plain
+from app.shell.theme import Colours
+
+_NOTHING = (
+    "Click a point to hear it and to see its figures here. Left and Right walk along the front, a rectangle "
+    "selects what is in it."
+)
+
+
+class TradeoffDetails(QWidget):
+    """One point, or a selection of several."""
+
+    hear_wanted = Signal()
+    side_wanted = Signal(str)
+    """The point shall be ``"A"`` or ``"B"``."""
+    keep_wanted = Signal()
+    """The point's take shall be brought into the library."""
+    use_wanted = Signal()
+    """The point's setting shall be loaded into Setup."""
+    only_wanted = Signal(bool)
+    """Only the selected points shall be shown, or all again."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._point: Point | None = None
+        self._spoken: tuple[str, str, int] | None = None
+        self._title = QLabel(wordWrap=True)
+        self._title.setProperty("look", "title")
+        self._text = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text.setAccessibleName("The chosen point")
+        area = QScrollArea(widgetResizable=True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(self._text)
+        area.setAccessibleName("The chosen point")
+        self.sentence = QComboBox()
+        self.sentence.setAccessibleName("Which sentence is heard")
+        self.sentence.setToolTip("Which sentence is heard, compared and kept")
+        self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.sentence.setMinimumContentsLength(8)
+        self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.sentence.activated.connect(self._choose_sentence)
+        self.hear_button = self._button("H&ear", self.hear_wanted.emit)
+        self.a_button = self._button("Set &A", lambda: self.side_wanted.emit("A"))
+        self.b_button = self._button("Set &B", lambda: self.side_wanted.emit("B"))
+        self.keep_button = self._button("Into Ta&kes", self.keep_wanted.emit)
+        self.use_button = self._button("Use i&n Setup", self.use_wanted.emit)
+        self.only_button = self._button("Show onl&y these", lambda: self.only_wanted.emit(self.only_button.isChecked()))
+        self.only_button.setCheckable(True)
+        top = QHBoxLayout()
+        for one in (self.hear_button, self.a_button, self.b_button):
+            top.addWidget(one)
+        grid = QGridLayout()
+        grid.addLayout(top, 0, 0, 1, 2)
+        grid.addWidget(self.keep_button, 1, 0)
+        grid.addWidget(self.use_button, 1, 1)
+        grid.addWidget(self.only_button, 2, 0, 1, 2)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._title)
+        column.addWidget(area, 1)
+        column.addWidget(self.sentence)
+        column.addLayout(grid)
+        self.setMinimumWidth(15 * self.fontMetrics().height())
+
+    @staticmethod
+    def _button(title: str, do: Callable[[], object]) -> QPushButton:
+        button = QPushButton(title)
+        button.clicked.connect(do)
+        return button
+
+    @property
+    def sound(self) -> Sound | None:
+        """Which of the point's takes is heard, compared and kept."""
+        if self._point is None or not self._point.sounds:
+            return None
+        return next((one for one in self._point.sounds if one.spoken == self._spoken), self._point.sounds[0])
+
+    @property
+    def text(self) -> str:
+        """What it says, as rich text."""
+        return self._text.text()
+
+    def _choose_sentence(self, row: int) -> None:
+        self._spoken = self.sentence.itemData(row)
+
+    def show_point(self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool) -> None:
+        """Show ``point`` beside ``other``; ``count`` points are selected, and are the ``only`` ones shown or not."""
+        self._point = point
+        colours = self._colours
+        if point is None:
+            self._title.setText(f"{count} points selected" if count else "No point chosen")
+            self._text.setText(f'<span style="color:{colours.muted}">{_NOTHING}</span>')
+            self._text.setAccessibleDescription(_NOTHING)
+        else:
+            self._title.setText(point.title)
+            parts = [
+                f'<span style="color:{colours.muted}">{escape(origin(point))}</span>',
+                difference_html(point, other, colours) if other is not None else "",
+                figures_html(point, shown.look, colours),
+            ]
+            lines = point.remarks if point.kind != TAKE else ()
+            parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]
+            self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
+            self._text.setAccessibleDescription(plain(point, shown))
+        self._show_sentences()
+        self.only_button.setVisible(only or count > 1)
+        with QSignalBlocker(self.only_button):
+            self.only_button.setChecked(only)
+        self.only_button.setText("Show all a&gain" if only else f"Show onl&y these {count}")
+
+    def _show_sentences(self) -> None:
+        sounds = self._point.sounds if self._point is not None else ()
+        with QSignalBlocker(self.sentence):
+            self.sentence.clear()
+            for one in sounds:
+                seed = f", seed {one.seed}" if len({each.seed for each in sounds}) > 1 else ""
+                self.sentence.addItem(f"{one.voice.rpartition('/')[2]}{seed}: “{one.text}”", one.spoken)
+            chosen = self.sound
+            if chosen is not None:
+                self.sentence.setCurrentIndex(sounds.index(chosen))
+        self.sentence.setVisible(len(sounds) > 1)
+
+    def set_reasons(self, hear: str, keep: str, use: str) -> None:
+        """Why the point cannot be heard or compared, brought into the library, or loaded into Setup, as sentences, or
+        ``""``."""
+        silent = "Choose a point first." if self._point is None else ""
+        if self._point is not None and self._point.published:
+            silent = "A published result has no audio here."
+        elif self._point is not None and not self._point.sounds:
+            silent = "No take of this setting is finished."
+        tips = (
+            (self.hear_button, silent or hear, "Play the point’s take; again: stop (Enter or Space in the plot)"),
+            (self.a_button, silent, "Compare with the point’s take as A (A in the plot)"),
+            (self.b_button, silent, "Compare with the point’s take as B (B in the plot)"),
+            (self.keep_button, silent or keep, "Keep a copy of the study’s take among the takes"),
+            (self.use_button, silent or use, "Load the point’s setting into Setup, with its strategy table"),
+        )
+        for button, reason, tip in tips:
+            button.setEnabled(not reason)
+            button.setToolTip(reason or tip)
+        self.keep_button.setVisible(self._point is None or self._point.kind == STUDY)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme; the point is shown anew by whoever has it."""
+        self._colours = colours

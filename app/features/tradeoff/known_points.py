@@ -1,0 +1,119 @@
+"""What the trade-off view knows: the points of takes and of open studies, which of them belong to a take or to a
+setting, and the strategy table that each was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.features.listen.presenter import ListeningDesk
+from app.state.app_state import AppState
+from app.state.selection import DITREDUCIO
+from engine.setting.take import Take
+from engine.techniques.ditreducio.table import StrategyTable
+
+if TYPE_CHECKING:
+    from app.features.tradeoff.points import Point, Sound
+    from app.features.tradeoff.reading import ReadStudy
+
+_MARKED = 8
+"""So many points of the setting in Setup are marked at most: those of studies, then the newest takes."""
+
+
+class KnownPoints:
+    """Everything that was read, by take and by setting."""
+
+    def __init__(self, state: AppState, listening: ListeningDesk) -> None:
+        self._state, self._listening = state, listening
+        self._takes: tuple[Point, ...] = ()
+        self.taken: frozenset[str] = frozenset()
+        """Ids of the library's takes."""
+        self.studies: dict[Path, ReadStudy] = {}
+        """By their folders."""
+        self.of_take: dict[str, list[str]] = {}
+        """The keys of the points that each take belongs to, by its id."""
+        self._of_setting: dict[tuple[str, str], list[str]] = {}
+        """The keys of the points of each setting: by what studies know it as, and the fingerprint of its strategy
+        table; those of studies first."""
+
+    def take_in(self, takes: tuple[Point, ...]) -> None:
+        """The library's takes are these."""
+        self._takes, self.taken = takes, frozenset(one.key for one in takes)
+
+    def arranged(self, folders: Iterable[Path]) -> tuple[Point, ...]:
+        """The points of the studies in ``folders``, as far as these were read, then those of the library's takes; they
+        are found by take and by setting from now on."""
+        read = [self.studies[folder] for folder in folders if folder in self.studies]
+        points = (*(point for one in read for point in one.points), *self._takes)
+        self.of_take, self._of_setting = {}, {}
+        for point in points:
+            # A study calibrates by itself, so its points stand for settings that have no table yet, too.
+            for artefact in {self._artefact(point), "" if point.folder is not None else self._artefact(point)}:
+                self._of_setting.setdefault((point.candidate, artefact), []).append(point.key)
+            for sound in point.sounds:
+                self.of_take.setdefault(sound.take, []).append(point.key)
+        return points
+
+    # --- Finding ------------------------------------------------------------------------------------------------------
+    @property
+    def setup(self) -> tuple[str, str]:
+        """What the setting in Setup is known as: by studies, and the fingerprint of its strategy table."""
+        setting = self._state.setting
+        engaged = setting.engaged(DITREDUCIO)
+        return setting.bare.fingerprint, engaged.artefact if engaged is not None else ""
+
+    def of_setup(self) -> list[str]:
+        """The keys of the points of the setting that is in Setup, its strategy table included: of studies, and the
+        newest takes."""
+        return self._of_setting.get(self.setup, [])[:_MARKED] if self._state.info is not None else []
+
+    def of_takes(self, takes: Collection[str], shown: Collection[str]) -> set[str]:
+        """The keys of the points of these takes: their own where they are among ``shown``; of those that have none
+        there, those of studies with the same settings."""
+        own = {take for take in takes if take in shown}
+        settings = {one.candidate for one in self._takes if one.key in takes and one.key not in own}
+        known = [key for (setting, _), keys in self._of_setting.items() if setting in settings for key in keys]
+        return own | (set(known) - self.taken)
+
+    def takes_of(self, points: Iterable[Point]) -> set[str]:
+        """Ids of the library's takes that these points are, and of those made with the settings of studies' points."""
+        points = [one for one in points if not one.published]
+        settings = {one.candidate for one in points if one.folder is not None}
+        own = {one.key for one in points if one.folder is None}
+        return own | {one.key for one in self._takes if one.candidate in settings} if settings else own
+
+    # --- Strategy tables ----------------------------------------------------------------------------------------------
+    def table_of(self, point: Point) -> StrategyTable | None:
+        """The strategy table that a point's takes were made with, where it is known."""
+        if point.setting is None or not point.sounds:
+            return None
+        if point.folder is not None:
+            return self.studies[point.folder].table(point.sounds[0].take)
+        engaged = point.setting.engaged(DITREDUCIO)
+        return None if engaged is None else self._known_table(engaged.artefact, engaged.knobs.get("threshold"))
+
+    def _known_table(self, fingerprint: str, threshold: object) -> StrategyTable | None:
+        """By its fingerprint: the one in use, one of a calibration, or one of a study."""
+        state = self._state
+        tables = [state.table, *(table for read in self.studies.values() for table in read.tables.values())]
+        for record in state.calibrations.records:
+            tables.append(record.table)
+            if threshold is not None:
+                tables.append(record.derive(float(threshold)).table)
+        return next((one for one in tables if one is not None and one.fingerprint == fingerprint), None)
+
+    def _artefact(self, point: Point) -> str:
+        """The fingerprint of the strategy table that a point's takes were made with, or ``""``."""
+        if point.folder is not None:
+            table = self.table_of(point)
+            return "" if table is None else table.fingerprint
+        engaged = point.setting.engaged(DITREDUCIO)
+        return "" if engaged is None else engaged.artefact
+
+    # --- Takes --------------------------------------------------------------------------------------------------------
+    def take_of(self, point: Point, sound: Sound) -> Take:
+        """One of a point's takes, whole. Raises :class:`PlainError` when it cannot be read."""
+        if point.folder is None:
+            return self._listening.library.load(sound.take)
+        return self.studies[point.folder].load(sound.take)

@@ -1,0 +1,122 @@
+"""Which techniques the trade-off view shows, and what they look like: a button each that shows or hides its points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+from app.features.tradeoff.points import STUDY, TAKE, in_order, technique_title
+from app.features.tradeoff.scene import BASELINE
+from app.features.tradeoff.styles import Looks, paint_glyph
+from app.shell.theme import Colours
+from app.widgets.flow_layout import Flow
+from engine.techniques import TECHNIQUES
+
+_KINDS = "filled: settings of studies · hollow: single takes"
+
+
+class TradeoffLegend(Flow):
+    """A click shows or hides the points that engage a technique; with Ctrl, all others."""
+
+    hidden_changed = Signal(object)
+    """The techniques, by name, whose points are hidden: a frozenset."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self._colours = colours
+        self.buttons: dict[str, QPushButton] = {}
+        for name in (BASELINE, *in_order(one.name for one in TECHNIQUES)):
+            self._add(name)
+        self._kinds = QLabel(_KINDS)
+        self._kinds.setProperty("look", "muted")
+        self.add(self._kinds)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The techniques whose points are hidden."""
+        return frozenset(name for name, button in self.buttons.items() if not button.isChecked())
+
+    @property
+    def offered(self) -> dict[str, QPushButton]:
+        """The buttons that are shown."""
+        return {name: button for name, button in self.buttons.items() if not button.isHidden()}
+
+    def show_techniques(self, counts: Mapping[str, int], looks: Looks, mixed: bool) -> None:
+        """Offer these techniques, by name, with how many points engage each; what was hidden stays so. ``mixed``: there
+        are takes as well as settings of studies."""
+        for name in counts:
+            if name not in self.buttons:  # Of another version.
+                self._add(name)
+        side = round(1.1 * self.fontMetrics().height())
+        for name, button in self.buttons.items():
+            button.setVisible(name in counts)
+            if name not in counts:
+                continue
+            title = technique_title(name) if name else "Baseline"
+            button.setText(f"{title} {counts[name]}")
+            button.setIcon(self._icon(name, looks, side))
+            button.setIconSize(QSize(side, side))
+            button.setAccessibleName(f"{title}: {counts[name]} points")
+            engage = f"engage {title}" if name else "engage no technique"
+            button.setToolTip(
+                f"Show or hide the points that {engage}. With Ctrl: hide all other techniques. "
+                "A point of two techniques has both colours"
+            )
+        self._kinds.setVisible(mixed)
+        self.set_colours(looks.colours)
+        self.arrange()
+
+    def _add(self, name: str) -> None:
+        """A button stays for good and is hidden while it is not needed."""
+        button = QPushButton(checkable=True, checked=True)
+        button.setAccessibleName(technique_title(name) if name else "Baseline")
+        button.clicked.connect(lambda _=False: self._clicked(name))
+        self.buttons[name] = button
+        self.add(button)
+
+    def _icon(self, name: str, looks: Looks, side: int) -> QIcon:
+        ratio = self.devicePixelRatioF()
+        made = QIcon()
+        glyph = looks.glyph((name,) if name != BASELINE else (), STUDY)
+        for kind, state in ((STUDY, QIcon.State.On), (TAKE, QIcon.State.Off)):
+            drawn = QPixmap(round(side * ratio), round(side * ratio))
+            drawn.setDevicePixelRatio(ratio)
+            drawn.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(drawn)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            if state is QIcon.State.Off:
+                painter.setOpacity(0.45)
+            one = type(glyph)(glyph.colours, glyph.shape, kind)
+            paint_glyph(painter, QPointF(side / 2, side / 2), 0.36 * side, one, looks.colours)
+            painter.end()
+            made.addPixmap(drawn, QIcon.Mode.Normal, state)
+        return made
+
+    def _clicked(self, name: str) -> None:
+        if QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.show_only(name)
+        else:
+            self.hidden_changed.emit(self.hidden)
+
+    def show_only(self, name: str) -> None:
+        """Hide all techniques but one."""
+        for other, button in self.buttons.items():
+            button.setChecked(other == name)
+        self.hidden_changed.emit(self.hidden)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        style = (
+            f"QPushButton {{ padding: 0.1em 0.45em; border: 1px solid transparent; background: transparent;"
+            f" color: {colours.disabled}; text-decoration: line-through; }}"
+            f"QPushButton:checked {{ background: transparent; color: {colours.text}; text-decoration: none;"
+            f" border: 1px solid {colours.border}; }}"
+            f"QPushButton:hover {{ border-color: {colours.accent}; }}"
+            f"QPushButton:focus {{ border: 1px solid {colours.accent}; outline: none; }}"
+        )
+        if self.styleSheet() != style:
+            self.setStyleSheet(style)

@@ -1,0 +1,417 @@
+"""Trade-off: which setting should I take? Every take and every setting of studies, speed against quality.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtGui import QAction, QShowEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.tradeoff import sheet as tradeoff_sheet
+from app.features.tradeoff.choices import FilterLine, LookLine
+from app.features.tradeoff.details import TradeoffDetails
+from app.features.tradeoff.legend import TradeoffLegend
+from app.features.tradeoff.memory import recalled, remembered
+from app.features.tradeoff.plot import TradeoffPlot
+from app.features.tradeoff.points import STUDY, Point
+from app.features.tradeoff.scene import Filter, Look, Pool, Scene, scene
+from app.features.tradeoff.styles import Looks
+from app.features.tradeoff.words import Reference, counts, reference_of, remarks
+from app.shell.theme import Colours, set_look
+
+_INVITATION = (
+    "There is nothing to weigh up yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
+    "or open the folder of one: each take and each setting becomes a point, speed against quality."
+)
+_READING = "Reading takes and studies…"
+_ORIGINS = ("source", "model", "voice")
+
+
+class TradeoffPanel(QWidget):
+    """Above: axes, what is shown of them, filters, techniques. Then the plot beside what is known of one point."""
+
+    shown = Signal()
+    """The panel can be seen from now on."""
+    scene_changed = Signal()
+    """Other points are shown, or the same ones otherwise."""
+    chosen = Signal(object)
+    """The user looks at another :class:`Point`, or at none."""
+    selection_changed = Signal(object)
+    """The user selected other points: a tuple of them."""
+    hear_wanted = Signal(object, object)
+    """A sound of a :class:`Point` shall be heard: the point, and the :class:`app.features.tradeoff.points.Sound`."""
+    side_wanted = Signal(str, object, object)
+    """A sound of a point shall be ``"A"`` or ``"B"``."""
+    keep_wanted = Signal(object, object)
+    """A sound of a study's point shall be brought into the library."""
+    use_wanted = Signal(object, object)
+    """A point's setting shall be loaded into Setup."""
+    open_wanted = Signal()
+    """The user wants to open a study."""
+    export_wanted = Signal(str)
+    """The user wants what is shown as a file with this ending."""
+
+    def __init__(self, colours: Colours, published: Sequence[Point] = (), parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._published = tuple(published)
+        self._pool = Pool((), self._published)
+        self._filter, self._look = Filter(), Look()
+        self._looks = Looks((), colours)
+        self._awaited: dict[str, str] = {}
+        """Origins that were filtered by when the application ended, of which there is no point yet."""
+        self._read = False
+        self._a: Reference | None = None
+        self._a_key = ""
+        self._reasons = ("", "", "")
+        self._build(colours)
+        self.set_colours(colours)
+
+    # --- Building ----------------------------------------------------------------------------------------------------
+    def _build(self, colours: Colours) -> None:
+        self.look_line, self.filter_line = LookLine(), FilterLine()
+        self.look_line.chosen.connect(self._choose_look)
+        self.filter_line.chosen.connect(self._choose_filter)
+        self.filter_line.clear_wanted.connect(self.clear_filter)
+        self.open_button = QPushButton("&Open study…")
+        self.open_button.setToolTip("Open the folder of a study that was run before")
+        self.open_button.clicked.connect(self.open_wanted)
+        self.export_button = QPushButton("E&xport")
+        menu = QMenu(self.export_button)
+        for ending in tradeoff_sheet.ENDINGS:
+            action = QAction(f"{ending.upper()}…", menu)
+            menu.addAction(action)
+            action.triggered.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
+        self.export_button.setMenu(menu)
+        self.export_button.setToolTip("Write what is shown as SVG, PNG or CSV")
+        second = QHBoxLayout()
+        second.addWidget(self.filter_line, 1)
+        for button in (self.open_button, self.export_button):
+            second.addWidget(button)
+
+        self.legend = TradeoffLegend(colours)
+        self.legend.hidden_changed.connect(self._choose_filter)
+        self.plot = TradeoffPlot(colours)
+        self.details = TradeoffDetails(colours)
+        self._connect_plot()
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.plot)
+        split.addWidget(self.details)
+        em = self.fontMetrics().height()
+        split.setSizes([42 * em, 20 * em])
+        split.setStretchFactor(0, 1)
+        split.setStretchFactor(1, 0)
+        self._counts, self._remarks = QLabel(), QLabel()
+        self._counts.setAccessibleName("What is shown")
+        self._counts.setProperty("look", "muted")
+        self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.everything_button = QPushButton("Show everything", visible=False)
+        self.everything_button.setToolTip("Show all of both axes again (0 in the plot, or a double click there)")
+        self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
+        self.everything_button.clicked.connect(self._show_everything)
+        foot = QHBoxLayout()
+        # The plot shall not change its size when the button comes.
+        foot.addStrut(self.everything_button.sizeHint().height())
+        foot.addWidget(self._counts)
+        foot.addWidget(self.everything_button)
+        foot.addWidget(self._remarks, 1)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.look_line)
+        column.addLayout(second)
+        column.addWidget(self.legend)
+        column.addWidget(split, 1)
+        column.addLayout(foot)
+
+        self._invitation = QLabel(wordWrap=True)
+        self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._invitation.setProperty("look", "muted")
+        self._invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.invited_button = QPushButton("&Open study…")
+        self.invited_button.setToolTip(self.open_button.toolTip())
+        self.invited_button.clicked.connect(self.open_wanted)
+        empty = QWidget()
+        middle = QVBoxLayout(empty)
+        middle.addStretch(1)
+        middle.addWidget(self._invitation)
+        middle.addWidget(self.invited_button, 0, Qt.AlignmentFlag.AlignHCenter)
+        middle.addStretch(1)
+        outer = QVBoxLayout(self)
+        self._stack = QStackedLayout()
+        outer.addLayout(self._stack)
+        for page in (empty, body):
+            self._stack.addWidget(page)
+        self._show_page()
+
+    def _connect_plot(self) -> None:
+        plot, details = self.plot, self.details
+        plot.chosen.connect(self._point_chosen)
+        plot.selection_changed.connect(self._selection_changed)
+        plot.section_changed.connect(self._show_counts)
+        plot.hear_wanted.connect(self.hear)
+        plot.side_wanted.connect(self.set_side)
+        details.hear_wanted.connect(self.hear)
+        details.side_wanted.connect(self.set_side)
+        details.keep_wanted.connect(lambda: self._ask(self.keep_wanted))
+        details.use_wanted.connect(lambda: self._ask(self.use_wanted))
+        details.only_wanted.connect(self._show_only_selected)
+        plot.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        for button in (
+            details.hear_button,
+            details.a_button,
+            details.b_button,
+            details.keep_button,
+            details.use_button,
+        ):
+            action = QAction(button.text().replace("&", ""), plot)
+            action.triggered.connect(button.click)
+            plot.addAction(action)
+        everything = QAction("Show everything", plot)
+        everything.triggered.connect(plot.show_everything)
+        plot.addAction(everything)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_points(self, points: Sequence[Point]) -> None:
+        """Show other points, or the same ones with other figures."""
+        self._read = True
+        self._pool = Pool(points, self._published)
+        if not self.look_line.own_axes:
+            studies = any(one.kind == STUDY for one in points)
+            self._look = replace(self._look, x="speed_up" if studies else "real_time_factor")
+        self._take_what_was_awaited()
+        self._fill_choices()
+        self._show()
+
+    def set_a(self, reference: Reference | None, key: str) -> None:
+        """What is compared as A, and the key of its point."""
+        if (reference, key) != (self._a, self._a_key):
+            self._a, self._a_key = reference, key
+            self._show_point()
+
+    def set_marks(self, marks: Mapping[str, str]) -> None:
+        """What points are besides, in a letter or a word, by their keys."""
+        self.plot.set_marks(marks)
+
+    def set_reasons(self, hear: str, keep: str, use: str) -> None:
+        """Why nothing can be heard, kept or loaded into Setup now, as sentences, or ``""``."""
+        self._reasons = hear, keep, use
+        self.details.set_reasons(*self._reasons)
+
+    def choose(self, key: str) -> None:
+        """Look at a point; nobody is told. Nothing happens where it is not shown."""
+        if key in self.plot.scene.index:
+            self.plot.choose(key)
+            self._show_point()
+
+    def select(self, keys: Collection[str]) -> None:
+        """Select points; nobody is told. A single one is looked at as well."""
+        there = [key for key in keys if key in self.plot.scene.index]
+        if len(there) == 1:
+            self.choose(there[0])
+        elif there:
+            self.plot.select(there)
+            self._show_point()
+
+    def set_look(self, look: Look) -> None:
+        """Show points otherwise."""
+        self._look, self.look_line.own_axes = look, True
+        self._fill_choices()
+        self._show()
+
+    def set_filter(self, chosen: Filter) -> None:
+        """Show other points."""
+        self._filter, self._awaited = chosen, {}
+        self._show_hidden()
+        self._fill_choices()
+        self._show()
+
+    def _show_hidden(self) -> None:
+        for name, button in self.legend.buttons.items():
+            button.setChecked(name not in self._filter.hidden)
+
+    @property
+    def remembered(self) -> str:
+        """What is shown and how, in words that :meth:`recall` understands."""
+        return remembered(self._look, self.look_line.own_axes, replace(self._filter, **self._awaited))
+
+    def recall(self, text: str) -> None:
+        """Show what :attr:`remembered` was, each part as soon as there are points of it."""
+        self._look, self.look_line.own_axes, chosen = recalled(text)
+        self._awaited = {name: value for name in _ORIGINS if (value := getattr(chosen, name))}
+        self._filter = replace(chosen, **dict.fromkeys(_ORIGINS, ""))
+        self._show_hidden()
+        self._fill_choices()
+        self._show()
+
+    def _take_what_was_awaited(self) -> None:
+        there = self._origins
+        found = {name: value for name, value in self._awaited.items() if value in there[name]}
+        self._filter = replace(self._filter, **found)
+        self._awaited = {name: value for name, value in self._awaited.items() if name not in found}
+
+    def clear_filter(self) -> None:
+        """Show all points."""
+        self.set_filter(Filter())
+
+    def write(self, path: Path) -> None:
+        """Write what is shown, the section included; see :func:`app.features.tradeoff.sheet.write`."""
+        tradeoff_sheet.write(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.details.set_colours(colours)
+        self._show()
+
+    @property
+    def scene(self) -> Scene:
+        """What is shown."""
+        return self.plot.scene
+
+    @property
+    def pool(self) -> Pool:
+        """All points that there are."""
+        return self._pool
+
+    @property
+    def look(self) -> Look:
+        """How it is shown."""
+        return self._look
+
+    @property
+    def filter(self) -> Filter:
+        """Which points are wanted."""
+        return self._filter
+
+    @property
+    def remarks(self) -> str:
+        """The sentences beneath the plot."""
+        return self._remarks.text()
+
+    @property
+    def counts(self) -> str:
+        """What is shown, in a line."""
+        return self._counts.text()
+
+    @property
+    def invitation(self) -> str:
+        """What is said where there is nothing to show; ``""`` where there is."""
+        return "" if self._stack.currentIndex() else self._invitation.text()
+
+    # --- What the user asks for --------------------------------------------------------------------------------------
+    def hear(self) -> None:
+        """Ask that the point be heard."""
+        self._ask(self.hear_wanted)
+
+    def set_side(self, side: str) -> None:
+        """Ask that the point be compared as ``"A"`` or ``"B"``."""
+        point, sound = self.plot.current, self.details.sound
+        if point is not None and sound is not None:
+            self.side_wanted.emit(side, point, sound)
+
+    def _ask(self, signal: SignalInstance) -> None:
+        point, sound = self.plot.current, self.details.sound
+        if point is not None and sound is not None:
+            signal.emit(point, sound)
+
+    def _choose_look(self) -> None:
+        self._look = self.look_line.look
+        self._show()
+
+    def _choose_filter(self) -> None:
+        self._filter = replace(self.filter_line.applied_to(self._filter), hidden=self.legend.hidden)
+        self._awaited = {}
+        self._show()
+
+    def _show_only_selected(self, only: bool) -> None:
+        keys = frozenset(one.key for one in self.plot.selected) if only else None
+        self._filter = replace(self._filter, only=keys)
+        self._show()
+
+    def _point_chosen(self) -> None:
+        self._show_point()
+        self.chosen.emit(self.plot.current)
+
+    def _selection_changed(self) -> None:
+        self._show_point()
+        self.selection_changed.emit(self.plot.selected)
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
+
+    @property
+    def _origins(self) -> dict[str, tuple[str, ...]]:
+        """What points are from, by the fields of a filter."""
+        return {"source": self._pool.sources, "model": self._pool.models, "voice": self._pool.voices}
+
+    def _fill_choices(self) -> None:
+        self.look_line.show_look(self._look, self._pool.axes)
+        self._filter = self.filter_line.show_filter(self._filter, self._origins)
+        self._looks = Looks(self._pool.techniques, self._colours)
+        mixed = len({one.kind for one in self._pool.points if not one.published}) > 1
+        self.legend.show_techniques(self._pool.counts, self._looks, mixed)
+
+    def _show(self) -> None:
+        if self._looks.colours != self._colours:
+            self._fill_choices()
+        found = scene(self._pool, self._filter, self._look)
+        self.plot.show_scene(found, self._looks)
+        said = remarks(found)
+        if not found.points and self._pool.own.any() and not found.missing:
+            said = ("The filter leaves no point; press Clear to show all again.", *said)
+        self._show_counts()
+        self._remarks.setText("  ".join(said))
+        self._remarks.setToolTip("\n".join(said))
+        self._remarks.setAccessibleName(self._remarks.text())
+        set_look(self._remarks, "warning" if said else "muted")
+        self.filter_line.clear_button.setEnabled(self._filter.filters)
+        self.export_button.setEnabled(bool(found.points))
+        self._show_page()
+        self._show_point()
+        self.scene_changed.emit()
+
+    def _show_counts(self) -> None:
+        zoomed = self.plot.zoomed
+        self._counts.setText(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""))
+        self.everything_button.setVisible(zoomed)
+
+    def _show_everything(self) -> None:
+        self.plot.setFocus()
+        self.plot.show_everything()
+
+    def _show_page(self) -> None:
+        there = bool(self._pool.own.any())
+        self._stack.setCurrentIndex(int(there))
+        self._invitation.setText(_INVITATION if self._read else _READING)
+        self._invitation.setAccessibleName(self._invitation.text())
+        self.invited_button.setVisible(self._read)
+        self.setFocusProxy(self.plot if there else self.invited_button)
+
+    def _show_point(self) -> None:
+        point = self.plot.current
+        other = None
+        if point is not None and not point.published:
+            other = self._a if self._a is not None and point.key != self._a_key else reference_of(point)
+        count = len(self.plot.selected)
+        self.details.show_point(self.scene, point, count, other, self._filter.only is not None)
+        self.details.set_reasons(*self._reasons)

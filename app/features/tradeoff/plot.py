@@ -1,0 +1,493 @@
+"""The trade-off view's plot: points by two figures, their front, and what is chosen among them.
+
+Mouse: a click chooses a point and lets it be heard, Ctrl adds points to the selection, a rectangle selects what is in
+it. The wheel zooms, beside an axis that axis alone; the middle button moves the section, or a drag beside an axis; a
+double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and End go
+to its ends; Enter or Space lets the point be heard, A and B compare it; plus, minus and 0 zoom, and the arrows with
+Ctrl move the section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.features.tradeoff.painting import EVERYTHING, Painting, Sections
+from app.features.tradeoff.points import Point
+from app.features.tradeoff.scene import Scene
+from app.features.tradeoff.sections import axes_at, moved, with_point, zoomed
+from app.features.tradeoff.styles import Looks
+from app.features.tradeoff.words import plain, tip
+from app.shell.theme import Colours
+
+_HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
+_SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
+_NEARER = (Qt.Key.Key_Plus, Qt.Key.Key_Equal)
+_SHIFTS = {
+    Qt.Key.Key_Left: (-1.0, 0.0),
+    Qt.Key.Key_Right: (1.0, 0.0),
+    Qt.Key.Key_Up: (0.0, 1.0),
+    Qt.Key.Key_Down: (0.0, -1.0),
+}
+"""With Ctrl."""
+_DRAG = 4.0
+"""Pixels from which on a press is a rectangle."""
+_ZOOM = 1.5
+_WHEEL_ZOOM = 1.2
+"""For one notch."""
+_SHIFT = 0.2
+"""Of the section's length."""
+
+
+class TradeoffPlot(QWidget):
+    """Methods in, signals out."""
+
+    chosen = Signal()
+    """The user chose another point, or none: see :attr:`current`."""
+    selection_changed = Signal()
+    """The user selected other points: see :attr:`selected`."""
+    hear_wanted = Signal()
+    """The current point shall be heard."""
+    side_wanted = Signal(str)
+    """The current point shall be ``"A"`` or ``"B"``."""
+    section_changed = Signal()
+    """Another section is shown, or everything: see :attr:`sections`."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._looks = Looks((), colours)
+        self._scene = Scene()
+        self._painting: Painting | None = None
+        self._ground: QPixmap | None = None
+        self._current = ""
+        self._selected: frozenset[str] = frozenset()
+        self._marks: dict[str, str] = {}
+        self._hovered: int | None = None
+        self._pressed: QPointF | None = None
+        self._band: QRectF | None = None
+        self._adding = False
+        self._sections: Sections = EVERYTHING
+        self._moved_from: QPointF | None = None
+        self._moves = (False, False)
+        """Which axes a drag from there moves."""
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName("Trade-off plot")
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_scene(self, shown: Scene, looks: Looks) -> None:
+        """Show other points, or the same ones otherwise. What is chosen stays so where it is still there."""
+        before, after = (_axes_of(one) for one in (self._scene, shown))
+        self._sections = tuple(
+            section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
+        )
+        self._scene, self._looks, self._colours = shown, looks, looks.colours
+        self._hovered = None
+        if self._current not in shown.index:
+            self._current = ""
+        self._selected &= shown.index.keys()
+        self._draw_anew()
+        self._describe()
+
+    def set_marks(self, marks: Mapping[str, str]) -> None:
+        """What points are besides, in a letter or a word, by their keys."""
+        if dict(marks) != self._marks:
+            self._marks = dict(marks)
+            self.update()
+
+    def choose(self, key: str) -> None:
+        """Make the point called ``key`` the current one, and the only selected; nobody is told."""
+        self._current = key if key in self._scene.index else ""
+        self._bring_into_view()
+        self.select({key} if self._current else ())
+        self._describe()
+
+    def select(self, keys: Collection[str]) -> None:
+        """Select these of the points that are shown; nobody is told."""
+        selected = frozenset(keys) & self._scene.index.keys()
+        if selected != self._selected:
+            self._selected, self._ground = selected, None
+            self.update()
+
+    @property
+    def scene(self) -> Scene:
+        """What is shown."""
+        return self._scene
+
+    @property
+    def current(self) -> Point | None:
+        """The point that is looked at."""
+        place = self._scene.index.get(self._current)
+        return None if place is None else self._scene.points[place]
+
+    @property
+    def selected(self) -> tuple[Point, ...]:
+        """The selected points, from left to right."""
+        return tuple(
+            self._scene.points[place] for place in self._scene.across if self._scene.points[place].key in self._selected
+        )
+
+    @property
+    def painting(self) -> Painting:
+        """Where everything is."""
+        if self._painting is None:
+            self._painting = Painting(self._scene, self._looks, self.font(), QRectF(self.rect()), self._sections)
+        return self._painting
+
+    @property
+    def sections(self) -> Sections:
+        """Which part of the axes is shown."""
+        return self._sections
+
+    @property
+    def zoomed(self) -> bool:
+        """Whether it is not everything."""
+        return self._sections != EVERYTHING
+
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(36 * em, 22 * em)
+
+    def minimumSizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(16 * em, 9 * em)
+
+    # --- Painting ----------------------------------------------------------------------------------------------------
+    def _draw_anew(self) -> None:
+        self._painting = self._ground = None
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._draw_anew()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._draw_anew()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        ratio = self.devicePixelRatioF()
+        if self._ground is None or self._ground.devicePixelRatio() != ratio:
+            self._ground = self._drawn(ratio)
+        painter = QPainter(self)
+        painter.drawPixmap(0, 0, self._ground)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(self.font())
+        index, painting, colours = self._scene.index, self.painting, self._colours
+        if self._hovered is not None:
+            painter.setPen(QPen(QColor(colours.muted), 1.2))
+            painter.drawEllipse(painting.place(self._hovered), painting.radius + 3, painting.radius + 3)
+        several = len(self._selected) > 1
+        ringed = [index[key] for key in self._selected] if several else []
+        painting.paint_chosen(painter, colours, index.get(self._current), ringed, self.hasFocus())
+        painting.paint_marks(painter, colours, {index[key]: mark for key, mark in self._marks.items() if key in index})
+        if self._band is not None:
+            fill = QColor(colours.accent)
+            painter.setPen(QPen(fill, 1))
+            fill.setAlpha(40)
+            painter.fillRect(self._band, fill)
+            painter.drawRect(self._band)
+        if self.hasFocus():
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(colours.accent), 2))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
+
+    def _drawn(self, ratio: float) -> QPixmap:
+        """All that stays while the pointer moves."""
+        ground = QPixmap((QRectF(self.rect()).size() * ratio).toSize())
+        ground.setDevicePixelRatio(ratio)
+        painter = QPainter(ground)
+        index = self._scene.index
+        bright = frozenset(index[key] for key in self._selected) if len(self._selected) > 1 else None
+        self.painting.paint(painter, self._colours, bright, ratio)
+        painter.end()
+        return ground
+
+    # --- Sections ----------------------------------------------------------------------------------------------------
+    def zoom(self, factor: float, place: QPointF | None = None) -> None:
+        """Show ``factor`` times as much of the axes; what is at ``place`` stays there, without one the current point,
+        or the middle."""
+        if place is None:
+            at, painting = self._scene.index.get(self._current), self.painting
+            place = painting.area.center() if at is None or not painting.inside[at] else painting.place(at)
+        self._show_sections(zoomed(self.painting, factor, place))
+
+    def zoom_in(self) -> None:
+        """By one step."""
+        self.zoom(1 / _ZOOM)
+
+    def zoom_out(self) -> None:
+        """By one step."""
+        self.zoom(_ZOOM)
+
+    def move_section(self, across: float, up: float) -> None:
+        """Show what lies so much of the section's lengths further on."""
+        self._show_sections(moved(self.painting, across, up))
+
+    def show_everything(self) -> None:
+        """Show all of both axes."""
+        self._show_sections(EVERYTHING)
+
+    @property
+    def in_view(self) -> int:
+        """How many own points lie in the section that is shown."""
+        pairs = zip(self._scene.points, self.painting.inside.tolist(), strict=True)
+        return sum(inside and not point.published for point, inside in pairs)
+
+    def _show_sections(self, sections: Sections) -> None:
+        if sections == self._sections:
+            return
+        self._sections, self._hovered = sections, None
+        self._draw_anew()
+        self._describe()
+        self.section_changed.emit()
+
+    def _bring_into_view(self) -> None:
+        """Move the section to the current point if it lies beyond."""
+        at = self._scene.index.get(self._current)
+        if at is not None and not self.painting.inside[at]:
+            self._show_sections(with_point(self.painting, at))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        notches = event.angleDelta().y() / 120
+        if notches and self._scene.points:
+            self.zoom(_WHEEL_ZOOM**-notches, event.position())
+        event.accept()
+
+    # --- Choosing ----------------------------------------------------------------------------------------------------
+    def _describe(self) -> None:
+        point = self.current
+        several = f" {len(self._selected)} points are selected." if len(self._selected) > 1 else ""
+        words = plain(point, self._scene) if point is not None else f"{len(self._scene.points)} points."
+        section = "" if not self.zoomed else f" {self.in_view} of {self._scene.own} points are in view."
+        self.setAccessibleDescription(words + several + section)
+        self.update()
+
+    def _go_to(self, index: int | None, keep: bool = False) -> None:
+        """Make a point the current one; ``keep`` what is selected besides."""
+        self._current = "" if index is None else self._scene.points[index].key
+        alone = frozenset({self._current} if self._current else ())
+        selected = self._selected | alone if keep else alone
+        if selected != self._selected:
+            bright_before, self._selected = len(self._selected) > 1, selected
+            if bright_before or len(selected) > 1:
+                self._ground = None
+            self.selection_changed.emit()
+        self._bring_into_view()
+        self._describe()
+        self.chosen.emit()
+
+    def walk(self, by: int, all_points: bool = False) -> None:
+        """Go ``by`` points further along the front, or along all points; beyond its ends there is nothing."""
+        path = self._scene.across if all_points or not self._scene.walk else self._scene.walk
+        if not path:
+            return
+        here = self._scene.index.get(self._current)
+        if here is None:
+            at = 0 if by > 0 else len(path) - 1
+        elif here in path:
+            at = min(max(path.index(here) + by, 0), len(path) - 1)
+        else:
+            # From beside the path to its nearest point in that direction.
+            x = self._scene.x[list(path), 0]
+            at = int(np.searchsorted(x, self._scene.x[here, 0])) - (by < 0)
+            at = min(max(at, 0), len(path) - 1)
+        self._go_to(path[at])
+
+    def go_to_end(self, last: bool) -> None:
+        """Go to the first or the last point of the front."""
+        path = self._scene.walk or self._scene.across
+        if path:
+            self._go_to(path[-1 if last else 0])
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        middle = event.button() == Qt.MouseButton.MiddleButton
+        if self.zoomed and (middle or (event.button() == Qt.MouseButton.LeftButton and self._beside(event.position()))):
+            self._moved_from, self._moves = event.position(), axes_at(self.painting, event.position())
+            self._show_cursor(event.position())
+            return
+        if event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton):
+            super().mousePressEvent(event)
+            return
+        index = self.painting.nearest(event.position())
+        adding = bool(event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
+        if event.button() == Qt.MouseButton.RightButton:
+            if index is not None and self._scene.points[index].key not in self._selected:
+                self._go_to(index)
+        elif index is None:
+            self._pressed, self._adding = event.position(), adding
+        elif adding:
+            self._toggle(index)
+        else:
+            self._go_to(index)
+            self.hear_wanted.emit()
+
+    def _toggle(self, index: int) -> None:
+        key = self._scene.points[index].key
+        if key in self._selected and len(self._selected) > 1:
+            self._selected -= {key}
+            self._ground = None
+            self.selection_changed.emit()
+            self._describe()
+        else:
+            self._go_to(index, keep=True)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.painting.nearest(event.position()) is None:
+            self.show_everything()
+        else:
+            self.mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._moved_from is not None:
+            area, by = self.painting.area, event.position() - self._moved_from
+            self._moved_from = event.position()
+            across, up = self._moves
+            self.move_section(-across * by.x() / area.width(), up * by.y() / area.height())
+            return
+        self._show_cursor(event.position())
+        if self._pressed is not None:
+            box = QRectF(self._pressed, event.position()).normalized()
+            if self._band is not None or max(box.width(), box.height()) > _DRAG:
+                self._band = box
+                self.update()
+            return
+        index = self.painting.nearest(event.position())
+        if index != self._hovered:
+            self._hovered = index
+            self.update()
+            self._show_tip(event.globalPosition().toPoint())
+
+    def _beside(self, place: QPointF) -> bool:
+        return not all(axes_at(self.painting, place))
+
+    def _show_cursor(self, place: QPointF) -> None:
+        """What a drag would do."""
+        shape = Qt.CursorShape.ArrowCursor
+        if self._moved_from is not None and all(self._moves):
+            shape = Qt.CursorShape.ClosedHandCursor
+        elif self.zoomed and self._beside(place):
+            shape = Qt.CursorShape.SizeHorCursor if axes_at(self.painting, place)[0] else Qt.CursorShape.SizeVerCursor
+        self.setCursor(shape)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._moved_from is not None:
+            self._moved_from = None
+            self._show_cursor(event.position())
+            return
+        if self._pressed is None or event.button() != Qt.MouseButton.LeftButton:
+            super().mouseReleaseEvent(event)
+            return
+        band, self._band, self._pressed = self._band, None, None
+        if band is None:
+            if not self._adding:
+                self._go_to(None)
+            return
+        found = {
+            self._scene.points[index].key
+            for index in self.painting.within(band).tolist()
+            if not self._scene.points[index].published
+        }
+        self.take_selection(found | self._selected if self._adding else found)
+
+    def select_all(self) -> None:
+        """Select all points that are not published results."""
+        self.take_selection({one.key for one in self._scene.points if not one.published})
+
+    def take_selection(self, keys: Collection[str]) -> None:
+        """As if the user had selected these points."""
+        self._selected = frozenset(keys)
+        if self._current not in self._selected:
+            self._current = next(iter(self._selected)) if len(self._selected) == 1 else ""
+        self._ground = None
+        self._describe()
+        self.selection_changed.emit()
+        self.chosen.emit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        if self._hovered is not None:
+            self._hovered = None
+            self.update()
+
+    def _show_tip(self, place: QPoint) -> None:
+        if self._hovered is None:
+            QToolTip.hideText()
+        else:
+            QToolTip.showText(place, tip(self._scene.points[self._hovered], self._scene), self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, modifiers = Qt.Key(event.key()), event.modifiers()
+        shifted = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        if modifiers == Qt.KeyboardModifier.ControlModifier and key == Qt.Key.Key_A:
+            self.select_all()
+        elif not _own(event):
+            super().keyPressEvent(event)
+        elif modifiers & Qt.KeyboardModifier.ControlModifier:
+            self.move_section(*(_SHIFT * by for by in _SHIFTS[key]))
+        elif key in _NEARER:
+            self.zoom_in()
+        elif key == Qt.Key.Key_Minus:
+            self.zoom_out()
+        elif key == Qt.Key.Key_0:
+            self.show_everything()
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.walk(1 if key == Qt.Key.Key_Right else -1, all_points=shifted)
+        elif key in _MOVES:
+            self.go_to_end(key == Qt.Key.Key_End)
+        elif self.current is None:
+            return
+        elif key in _HEAR:
+            self.hear_wanted.emit()
+        else:
+            self.side_wanted.emit(_SIDES[key])
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.ShortcutOverride and _own(event):
+            event.accept()
+            return True
+        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            self._hovered = self.painting.nearest(QPointF(event.pos()))
+            self._show_tip(event.globalPos())
+            return True
+        return super().event(event)
+
+
+def _own(event: QKeyEvent) -> bool:
+    """Whether a key is the plot's."""
+    key, modifiers = Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    if modifiers == Qt.KeyboardModifier.ControlModifier:
+        return key in _SHIFTS
+    if modifiers == Qt.KeyboardModifier.ShiftModifier:
+        # On many keyboards plus is a letter with Shift.
+        return key in (Qt.Key.Key_Left, Qt.Key.Key_Right, *_NEARER)
+    zooms = key in (*_NEARER, Qt.Key.Key_Minus, Qt.Key.Key_0)
+    return not modifiers and (zooms or key in _MOVES or key in _HEAR or key in _SIDES)
+
+
+def _axes_of(shown: Scene) -> tuple[object, object]:
+    """What both axes are; a section of one is none of another."""
+    look = shown.look
+    return tuple(
+        (one.name, look.ratios and one.takes_ratios, logarithmic)
+        for one, logarithmic in zip(look.axes, shown.logarithmic, strict=True)
+    )

@@ -1,0 +1,268 @@
+"""What the trade-off view shows: takes of the library, settings of studies, published results, each as a point with its
+figures. Free of Qt and of torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from app.listening.results import ListeningScore
+from app.listening.stimuli import setting_key
+from app.state.comparison import technique_text
+from engine.errors import SettingError
+from engine.measure.estimates import Estimate
+from engine.measure.metrics import METRICS
+from engine.models import catalogue
+from engine.setting.library import TakeSummary
+from engine.setting.setting import Setting
+from engine.studies.published import PublishedPoint
+from engine.studies.results import Results, SettingResult
+from engine.studies.wording import setting_title
+from engine.techniques import TECHNIQUES, find
+
+TAKE, STUDY, PUBLISHED = "take", "study", "published"
+TAKES = "Takes"
+"""The source of all takes of the library."""
+LISTENING = "listening:"
+"""How the names of listening scores begin among the figures; the method follows."""
+_STEPS = "steps"
+_ORDER = {one.name: place for place, one in enumerate(TECHNIQUES)}
+_NO_FIGURES: Mapping[str, Estimate] = {}
+
+
+@dataclass(frozen=True)
+class Sound:
+    """One take of a point, by what tells it from the point's others."""
+
+    take: str
+    text: str
+    voice: str
+    seed: int
+
+    @property
+    def spoken(self) -> tuple[str, str, int]:
+        """Equal for takes of all points that say the same."""
+        return self.text, self.voice, self.seed
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the trade-off space."""
+
+    key: str
+    """What identifies it: the id of a take, folder and setting of a study's point."""
+    kind: str
+    """``TAKE``, ``STUDY`` or ``PUBLISHED``."""
+    title: str
+    source: str
+    """``TAKES``, the study's title, or the paper."""
+    model: str
+    """The model's title."""
+    techniques: tuple[str, ...]
+    """By name; that which it is drawn as comes first."""
+    figures: Mapping[str, Estimate] = field(repr=False, compare=False)
+    """By the name of the metric, or of the listening score."""
+    against: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
+    """The figures of its baseline; empty where there is none."""
+    setting: Setting | None = None
+    """As it was made: a study's is without seed and artefacts. ``None`` for published results."""
+    sounds: tuple[Sound, ...] = field(default=(), repr=False)
+    folder: Path | None = None
+    """The study's, for points of one."""
+    machines: tuple[str, ...] = ()
+    finished: int = 0
+    """Takes that it is from, all rounds."""
+    remarks: tuple[str, ...] = ()
+    """What else there is to know of it, as lines."""
+    floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
+    """By the name of the metric: what the same judge makes of the reference speech. It tells nothing apart below."""
+
+    @property
+    def published(self) -> bool:
+        """Whether it was measured by others, elsewhere."""
+        return self.kind == PUBLISHED
+
+    @property
+    def candidate(self) -> str:
+        """What identifies its setting whatever its seed and artefacts, as studies know it; ``""`` for published
+        results."""
+        return "" if self.setting is None else candidate_key(self.setting)
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """The voices that can be heard."""
+        return tuple(dict.fromkeys(one.voice for one in self.sounds))
+
+    @property
+    def haystack(self) -> str:
+        """What words are looked for in."""
+        texts = dict.fromkeys(one.text for one in self.sounds)
+        return " ".join((self.title, self.source, self.model, *self.voices, *texts, *self.remarks)).casefold()
+
+
+@lru_cache(maxsize=65_536)
+def candidate_key(setting: Setting) -> str:
+    """The key of ``setting`` in a study."""
+    return setting.bare.fingerprint
+
+
+def brief(title: str) -> str:
+    """A title without what stands in brackets."""
+    return re.sub(r" \([^)]*\)", "", title)
+
+
+def technique_title(name: str) -> str:
+    """A technique's short title; its name where there is none such any more."""
+    found = find(name)
+    return brief(found.title) if found is not None else name
+
+
+def in_order(techniques: Iterable[str]) -> tuple[str, ...]:
+    """As declared, but step pruning last: it goes with everything, so a point is drawn as the other one."""
+    return tuple(sorted(techniques, key=lambda name: (name == _STEPS, _ORDER.get(name, len(_ORDER)), name)))
+
+
+# --- Listening scores -------------------------------------------------------------------------------------------------
+class Scores:
+    """Listening scores by the setting that they are of; of several in one method the one from most answers counts."""
+
+    def __init__(self, scores: Sequence[ListeningScore] = ()) -> None:
+        self._by_setting: dict[str, dict[str, Estimate]] = {}
+        self._by_candidate: dict[str, dict[str, Estimate]] = {}
+        for one in sorted(scores, key=lambda one: one.n):
+            figure = Estimate(one.mean, one.low, one.high, one.n, one.n)
+            for key, known in ((one.setting, self._by_setting), (one.candidate, self._by_candidate)):
+                if key:
+                    known.setdefault(key, {})[LISTENING + one.method] = figure
+
+    def of_take(self, setting: Setting) -> Mapping[str, Estimate]:
+        """Those of a take's setting, artefacts included."""
+        return self._by_setting.get(setting_key(setting), _NO_FIGURES) if self._by_setting else _NO_FIGURES
+
+    def of_candidate(self, key: str) -> Mapping[str, Estimate]:
+        """Those of a study's setting."""
+        return self._by_candidate.get(key, _NO_FIGURES)
+
+
+# --- Takes ------------------------------------------------------------------------------------------------------------
+def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
+    """One point for each take of the library. The baseline of one is the take that its fidelity was measured to, else
+    the newest without techniques of the same text, voice, options and seed."""
+    figures = {one.id: _figures_of(one, scores) for one in takes}
+    spoken: dict[tuple[str, str, Setting], TakeSummary] = {}
+    for one in takes:  # The newest first.
+        if not one.setting.techniques:
+            spoken.setdefault((one.text, one.voice, one.setting), one)
+    known = {one.id: one for one in takes}
+    found = []
+    for one in takes:
+        if one.setting.techniques:
+            other = known.get(one.fidelity_to) or spoken.get((one.text, one.voice, one.setting.baseline))
+        else:
+            other = one
+        against = figures[other.id] if other is not None and other.machine == one.machine else _NO_FIGURES
+        found.append(_take_point(one, figures[one.id], against))
+    return tuple(found)
+
+
+def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], against: Mapping[str, Estimate]) -> Point:
+    return Point(
+        one.id,
+        TAKE,
+        technique_text(one.setting),
+        TAKES,
+        _model_title(one.setting.model),
+        in_order(entry.technique for entry in one.setting.techniques),
+        figures,
+        against,
+        one.setting,
+        (Sound(one.id, one.text, one.voice, one.setting.seed),),
+        machines=(one.machine,) if one.machine else (),
+        finished=1,
+        remarks=(one.label,) if one.label else (),
+    )
+
+
+def _figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
+    found: dict[str, Estimate] = {}
+    for metric in METRICS:
+        value = None
+        if metric.of is not None:
+            value = metric.of(one.measurements, one.metrics, one.log_mel_distance)
+            if metric.relative and not one.setting.techniques:
+                value = 0.0  # A baseline is no distance from itself, as in studies.
+        if value is not None:
+            found[metric.name] = Estimate(value, value, value, 1, 1)
+    if not one.measurements.seconds:
+        # A take that came from elsewhere without its times.
+        for name in ("real_time_factor", "first_audio_seconds", "largest_gap_seconds"):
+            found.pop(name, None)
+    return {**found, **scores.of_take(one.setting)}
+
+
+def _model_title(model: str) -> str:
+    try:
+        return catalogue.entry(model).title
+    except SettingError:  # Takes outlive models.
+        return model
+
+
+# --- Studies ----------------------------------------------------------------------------------------------------------
+def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence[str]]) -> tuple[Point, ...]:
+    """One point for each setting of a study; ``machines`` are those of its takes, by its key."""
+    figures = {one.key: {**one.figures, **scores.of_candidate(one.key)} for one in found.settings}
+    model = _model_title(found.model)
+    return tuple(
+        Point(
+            study_key(found.folder, one.key),
+            STUDY,
+            _study_title(one),
+            found.title or found.folder.stem,
+            model,
+            in_order(entry.technique for entry in one.setting.techniques),
+            figures[one.key],
+            figures.get(one.baseline, _NO_FIGURES),
+            one.setting,
+            tuple(Sound(heard.take, heard.text, heard.voice, heard.seed) for heard in found.heard.get(one.key, ())),
+            found.folder,
+            tuple(machines.get(one.key, ())),
+            one.finished,
+            (one.problem,) if one.problem else (),
+            found.references,
+        )
+        for one in found.settings
+    )
+
+
+def study_key(folder: Path, setting: str) -> str:
+    """The key of a study's point."""
+    return f"{folder}#{setting}"
+
+
+def _study_title(one: SettingResult) -> str:
+    try:
+        return brief(setting_title(one))
+    except SettingError:  # Studies outlive techniques.
+        return one.name or technique_text(one.setting)
+
+
+# --- Published results ------------------------------------------------------------------------------------------------
+def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
+    """What the papers say, as ratios: figures without intervals, because the papers give none."""
+    found = []
+    for place, one in enumerate(results):
+        figures = {name: Estimate(ratio, ratio, ratio, 0, 0) for name, ratio in one.ratios.items()}
+        remarks = [f"Source: {one.source}", f"Hardware: {one.hardware}", f"Data: {one.data}"]
+        if one.rtf:
+            remarks.append(f"Its RTF counts the {one.rtf}")
+        techniques = (one.technique,) if one.technique and not one.baseline else ()
+        title = f"{one.model}, {one.label}" + (" (its own baseline)" if one.baseline else "")
+        found.append(
+            Point(
+                f"published:{place}", PUBLISHED, title, one.paper, one.model, techniques, figures, remarks=(*remarks,)
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,345 @@
+"""The trade-off desk: brings takes and studies together, and links what is chosen with Takes, Strategy, A and B, and
+Setup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, QSettings, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.features.lab.presenter import LabDesk
+from app.features.listen.presenter import ListeningDesk
+from app.features.log.panel import Level
+from app.features.strategy.presenter import StrategyDesk
+from app.features.tradeoff.known_points import KnownPoints
+from app.features.tradeoff.links import TradeoffLinks
+from app.shell import file_dialogs
+from app.shell.actions import Actions
+from app.shell.docks import Docks
+from app.shell.notices import Notices
+from app.shell.theme import Theme
+from app.state.app_state import AppState
+from app.state.open_studies import OpenStudies
+from engine.errors import SettingError
+
+if TYPE_CHECKING:
+    from app.features.tradeoff.panel import TradeoffPanel
+    from app.features.tradeoff.points import Point, Sound
+    from app.features.tradeoff.reading import Reader, ReadStudy
+
+_KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
+_SHOWN = "tradeoff/shown"
+"""Where it is kept what is shown and how."""
+
+
+class TradeoffDesk(QObject):
+    """Owns Trade-off. Nothing is read before the panel is seen."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        state: AppState,
+        listening: ListeningDesk,
+        strategy: StrategyDesk,
+        lab: LabDesk,
+        studies: OpenStudies,
+        actions: Actions,
+        docks: Docks,
+        notices: Notices,
+        theme: Theme,
+        settings: QSettings,
+        folder: Path,
+    ) -> None:
+        """``folder`` is where trials of listening tests are kept, ``settings`` keep what is shown and how."""
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._listening = listening
+        self._strategy = strategy
+        self._lab = lab
+        self._studies = studies
+        self._actions = actions
+        self._docks = docks
+        self._notices = notices
+        self._theme = theme
+        self._settings = settings
+        self._folder = folder
+        self._reader: Reader | None = None
+        self._known = KnownPoints(state, listening)
+        self._stale: set[Path | None] = {None}
+        """What has to be read again: folders of studies, ``None`` for the library."""
+        self._asked: set[Path] = set()
+        self._offered: set[str] = set()
+        """Ids of the takes that listening tests may use besides the library's."""
+        self._links: TradeoffLinks | None = None
+        self.tradeoff: TradeoffPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
+        studies.changed.connect(self._study_changed)
+        studies.removed.connect(self._study_removed)
+        listening.takes_changed.connect(self._takes_changed)
+        lab.carried_through.connect(self._forget_all)
+        self._bind()
+
+    def _bind(self) -> None:
+        actions = self._actions
+        for action, button in (
+            (actions.point_hear, "hear_button"),
+            (actions.point_a, "a_button"),
+            (actions.point_b, "b_button"),
+            (actions.point_keep, "keep_button"),
+            (actions.point_use, "use_button"),
+        ):
+            actions.bind(action, lambda name=button: getattr(self.tradeoff.details, name).click())
+        actions.bind(actions.front_back, lambda: self.tradeoff.plot.walk(-1))
+        actions.bind(actions.front_on, lambda: self.tradeoff.plot.walk(1))
+        actions.bind(actions.point_nearer, lambda: self.tradeoff.plot.zoom_in())
+        actions.bind(actions.point_farther, lambda: self.tradeoff.plot.zoom_out())
+        actions.bind(actions.point_everything, lambda: self.tradeoff.plot.show_everything())
+        for ending, action in zip(_KINDS, actions.point_files, strict=True):
+            actions.bind(action, lambda ending=ending: self._ask_where_to_write(ending))
+
+    # --- As every desk -----------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        """As :class:`app.features.presenter.Desk` says."""
+        panel, actions = self.tradeoff, self._actions
+        if panel is None:
+            for action in (
+                *(actions.point_hear, actions.point_a, actions.point_b, actions.point_keep, actions.point_use),
+                *(actions.front_back, actions.front_on, *actions.point_looks, *actions.point_files),
+                *(actions.point_nearer, actions.point_farther, actions.point_everything),
+            ):
+                action.setEnabled(False)
+            return
+        panel.set_reasons(*self._reasons())
+        self._enable()
+
+    def _enable(self) -> None:
+        """The menu's actions as the panel's buttons."""
+        panel, actions = self.tradeoff, self._actions
+        details = panel.details
+        for action, button in (
+            (actions.point_hear, details.hear_button),
+            (actions.point_a, details.a_button),
+            (actions.point_b, details.b_button),
+            (actions.point_keep, details.keep_button),
+            (actions.point_use, details.use_button),
+        ):
+            action.setEnabled(button.isEnabled() and button.isVisibleTo(details))
+        there = bool(panel.scene.points)
+        for action in (actions.front_back, actions.front_on, *actions.point_files):
+            action.setEnabled(there)
+        for action in (actions.point_nearer, actions.point_farther, actions.point_everything):
+            action.setEnabled(there)
+        for action, box in zip(actions.point_looks, panel.look_line.boxes.values(), strict=True):
+            action.setEnabled(True)
+            action.setChecked(box.isChecked())
+
+    def _reasons(self) -> tuple[str, str, str]:
+        """Why the point cannot be heard, kept, or loaded into Setup now."""
+        listen, state = self._listening.listen, self._state
+        hear = "The audio device is not open yet."
+        if listen is not None:
+            hear = "A listening test has the player." if listen.lent else listen.player.problem
+        point, sound = self.tradeoff.plot.current, self.tradeoff.details.sound
+        keep = use = ""
+        if sound is not None and point.folder is not None and sound.take in self._known.taken:
+            keep = "This take is among the takes already."
+        if point is not None and point.setting is not None and point.setting.model != state.model_id:
+            use = f"The point is of {point.model}; load that model first (menu Model)."
+        return hear, keep, use
+
+    @Slot()
+    def _point_changed(self) -> None:
+        self.refresh()
+
+    def shut_down(self) -> None:
+        """End the reading thread."""
+        if self._reader is not None:
+            self._reader.shut_down()
+
+    def _build_tradeoff(self) -> QWidget:
+        from app.features.tradeoff.panel import TradeoffPanel
+        from app.features.tradeoff.points import published_points
+        from app.features.tradeoff.reading import Reader
+        from engine.studies.published import published
+
+        self._reader = Reader(self._folder, self)
+        self._reader.study_read.connect(self._take_study)
+        self._reader.study_failed.connect(self._tell_failure)
+        self._reader.takes_read.connect(self._take_takes)
+        self._reader.takes_failed.connect(self._notices.warn)
+        self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
+        panel.shown.connect(self._read_what_is_stale)
+        panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
+        panel.side_wanted.connect(
+            lambda side, point, sound: self._actions.attempt(lambda: self.set_side(side, point, sound))
+        )
+        panel.keep_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.keep(point, sound)))
+        panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
+        panel.open_wanted.connect(self._ask_for_study)
+        panel.export_wanted.connect(self._ask_where_to_write)
+        panel.recall(str(self._settings.value(_SHOWN, "")))
+        panel.scene_changed.connect(self._enable)
+        panel.scene_changed.connect(self._remember)
+        # The menu has the switches in the same order.
+        for action, box in zip(self._actions.point_looks, panel.look_line.boxes.values(), strict=True):
+            action.toggled.connect(box.setChecked)
+        self._links = TradeoffLinks(panel, self._known, self._state, self._listening, self._strategy, self)
+        for signal in (panel.chosen, panel.selection_changed, self._links.followed):
+            signal.connect(self._point_changed)
+        panel.shown.connect(self._links.show_setup)
+        self._links.show_sides()
+        self.refresh()
+        return panel
+
+    @Slot()
+    def _remember(self) -> None:
+        """At once: after a crash the view is as it was, too."""
+        self._settings.setValue(_SHOWN, self.tradeoff.remembered)
+
+    # --- Reading -----------------------------------------------------------------------------------------------------
+    @Slot(object)
+    def _study_changed(self, folder: Path) -> None:
+        self._forget(folder)
+
+    @Slot()
+    def _takes_changed(self) -> None:
+        self._forget(None)
+
+    @Slot(object)
+    def _study_removed(self, folder: Path) -> None:
+        self._stale.discard(folder)
+        if self._known.studies.pop(folder, None) is not None:
+            self._show_points()
+
+    def _forget(self, what: Path | None) -> None:
+        self._stale.add(what)
+        self._read_what_is_stale()
+
+    @Slot()
+    def _forget_all(self) -> None:
+        self._stale |= {None, *self._studies.folders}
+        self._read_what_is_stale()
+
+    @Slot()
+    def _read_what_is_stale(self) -> None:
+        if self.tradeoff is None or not self.tradeoff.isVisible():
+            return
+        stale, self._stale = self._stale, set()
+        for what in stale:
+            if what is None:
+                self._reader.read_takes(self._listening.library)
+            else:
+                self._reader.read_study(what)
+
+    @Slot(object)
+    def _take_takes(self, points: tuple[Point, ...]) -> None:
+        self._known.take_in(points)
+        self._show_points()
+
+    @Slot(object)
+    def _take_study(self, read: ReadStudy) -> None:
+        self._asked.discard(read.folder)
+        if read.folder not in self._studies.folders:
+            return  # Closed meanwhile.
+        if read.damage and read.folder not in self._known.studies:
+            self._notices.warn(f"The study in {read.folder} is damaged ({read.damage}); what can be read is shown.")
+        self._known.studies[read.folder] = read
+        self._show_points()
+
+    @Slot(object, str)
+    def _tell_failure(self, folder: Path, sentence: str) -> None:
+        from engine.studies.store import DATABASE
+
+        if folder in self._asked:
+            self._asked.discard(folder)
+            if (folder / DATABASE).exists():
+                # It stays open: what is damaged can be set aside there.
+                sentence = f"{sentence} The panel Studies has it."
+            else:
+                self._studies.remove(folder)
+            self._notices.say(sentence, "error")
+        elif folder in self._known.studies:
+            self._notices.warn(sentence)
+        else:
+            # A study that was opened elsewhere and has not begun has no results yet.
+            self._notices.note(sentence, Level.WARNING)
+
+    def _show_points(self) -> None:
+        points = self._known.arranged(self._studies.folders)
+        self._offer()
+        self.tradeoff.show_points(points)
+        self._links.show_sides()
+        self.refresh()
+
+    def _offer(self) -> None:
+        """Let takes of studies be heard in listening tests, too."""
+        reads = {take: read for read in self._known.studies.values() for take in read.takes}
+
+        def load(take: str) -> tuple[np.ndarray, int]:
+            return reads[take].load_audio(take), reads[take].takes[take].sample_rate
+
+        if set(reads) != self._offered:
+            self._offered = set(reads)
+            self._lab.offer([read.summary(take) for take, read in reads.items()], load)
+
+    # --- Opening -----------------------------------------------------------------------------------------------------
+    def _ask_for_study(self) -> None:
+        file_dialogs.ask_for_folder(self._window, "Folder of a study’s results", self.open_study)
+
+    def open_study(self, folder: Path) -> None:
+        """Show the study in ``folder``, with the panel in front."""
+        self._docks.bring_forward("tradeoff")
+        self._asked.add(folder.expanduser().resolve())
+        self._studies.add(folder)
+
+    # --- What can be done with a point -------------------------------------------------------------------------------
+    def hear(self, point: Point, sound: Sound) -> None:
+        """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
+        reason = self._reasons()[0]
+        if reason:
+            raise SettingError(f"The point cannot be heard: {reason}")
+        if self._listening.sounds(sound.take):
+            self._listening.listen.player.pause()
+            return
+        take = self._known.take_of(point, sound)
+        self._listening.hear_sound(take.samples, take.sample_rate, name=sound.take)
+
+    def set_side(self, side: str, point: Point, sound: Sound) -> None:
+        """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
+        take = self._known.take_of(point, sound)
+        (self._state.set_a if side == "A" else self._state.set_b)(take)
+
+    def keep(self, point: Point, sound: Sound) -> None:
+        """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
+        self._listening.takes.add(self._listening.library.add(self._known.take_of(point, sound)))
+        self._notices.say(f"“{point.title}” is among the takes now.", "info")
+
+    def use(self, point: Point, sound: Sound) -> None:
+        """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
+        done."""
+        take, table = self._known.take_of(point, sound), self._known.table_of(point)
+        self._state.use_setting(take)
+        if table is not None and (self._state.table is None or self._state.table.fingerprint != table.fingerprint):
+            self._state.replace_table(table, f"use the table of {point.title}")
+        self._docks.go_to("setup")
+
+    # --- Files -------------------------------------------------------------------------------------------------------
+    @Slot(str)
+    def _ask_where_to_write(self, ending: str) -> None:
+        file_dialogs.ask_where_to_write(
+            self._window,
+            "Write the trade-off view",
+            _KINDS[ending],
+            f"trade-off.{ending}",
+            lambda path: self._actions.attempt(lambda: self.write(path)),
+        )
+
+    def write(self, path: Path) -> None:
+        """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
+        self.tradeoff.write(path)
+        self._notices.note(f"Wrote {path}")

@@ -1,0 +1,313 @@
+"""Which points the trade-off view shows where, which are on the front, and which it does not show and why: the model
+behind the plot. Free of Qt; everything is computed for all points at once, so that thousands of them stay fluent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+
+from app.features.tradeoff.axes import AXES, TIMES, Axis, axis, values
+from app.features.tradeoff.points import PUBLISHED, Point, in_order
+from engine.measure.metrics import NEITHER
+from engine.studies.front import costs_of, front
+from engine.studies.results import VERDICTS
+
+BASELINE = ""
+"""Stands for "no technique" among techniques."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which points are wanted."""
+
+    source: str = ""
+    """Takes, or the title of a study; ``""`` for all."""
+    model: str = ""
+    voice: str = ""
+    words: str = ""
+    """All of them must occur."""
+    hidden: frozenset[str] = frozenset()
+    """Techniques, by name, that no shown point engages; :data:`BASELINE` for those that engage none."""
+    only: frozenset[str] | None = None
+    """Keys of the only points that are shown; ``None`` for all."""
+
+    @property
+    def filters(self) -> bool:
+        """Whether it leaves anything out."""
+        return self != Filter()
+
+
+@dataclass(frozen=True)
+class Look:
+    """How points are shown."""
+
+    x: str = "real_time_factor"
+    y: str = "log_mel_distance"
+    ratios: bool = False
+    """Values over those of their baselines, where that means something."""
+    dominated: bool = True
+    """Also those that another one beats in both."""
+    published: bool = False
+    intervals: bool = True
+    log_x: bool = False
+    """Whether the axis across is logarithmic, as far as anything can be shown on it then."""
+    log_y: bool = False
+
+    @property
+    def axes(self) -> tuple[Axis, Axis]:
+        """Across and up."""
+        return axis(self.x), axis(self.y)
+
+
+class Pool:
+    """All points that there are, with what is asked of them again and again."""
+
+    def __init__(self, points: Sequence[Point] = (), published: Sequence[Point] = ()) -> None:
+        self.points = tuple(points) + tuple(published)
+        self.index = {one.key: place for place, one in enumerate(self.points)}
+        self._values: dict[tuple[str, bool], np.ndarray] = {}
+        self._words: dict[str, np.ndarray] = {}
+
+    def values(self, one: Axis, ratios: bool) -> np.ndarray:
+        """As :func:`app.features.tradeoff.axes.values`, for all points."""
+        key = one.name, ratios and one.takes_ratios
+        # Published results have a place on ratios only, so one and the same metric differs for them.
+        if key not in self._values:
+            self._values[key] = values(self.points, one, ratios)
+        return self._values[key]
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """Which are not published results."""
+        return np.array([one.kind != PUBLISHED for one in self.points], bool)
+
+    @cached_property
+    def _sources(self) -> np.ndarray:
+        return np.array([one.source for one in self.points], object)
+
+    @cached_property
+    def _models(self) -> np.ndarray:
+        return np.array([one.model for one in self.points], object)
+
+    @cached_property
+    def _bits(self) -> np.ndarray:
+        """Which techniques each engages, one bit each; the first bit is that of none."""
+        places = {name: 1 << place for place, name in enumerate((BASELINE, *self.techniques))}
+        return np.array([sum(places[name] for name in one.techniques or (BASELINE,)) for one in self.points], np.int64)
+
+    @cached_property
+    def _haystacks(self) -> tuple[str, ...]:
+        return tuple(one.haystack for one in self.points)
+
+    @cached_property
+    def techniques(self) -> tuple[str, ...]:
+        """All that points engage, in order; those of published results alone come last, so that they take no colour
+        away from others."""
+        own = in_order({name for one in self.points for name in one.techniques if not one.published})
+        return (*own, *in_order({name for one in self.points for name in one.techniques} - set(own)))
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Where own points come from."""
+        return tuple(dict.fromkeys(one.source for one in self.points if not one.published))
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """Titles of the models of own points."""
+        return tuple(dict.fromkeys(one.model for one in self.points if not one.published))
+
+    @cached_property
+    def voices(self) -> tuple[str, ...]:
+        """Those that can be heard."""
+        return tuple(dict.fromkeys(voice for one in self.points for voice in one.voices))
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """Those that any own point has a value on."""
+        known = set().union(*(one.figures for one in self.points if not one.published))
+        return tuple(one for one in AXES if one.name in known)
+
+    def wanted(self, chosen: Filter) -> np.ndarray:
+        """Which points pass the filter. Published results are asked for technique and words only: they are of other
+        models and voices."""
+        mask = np.ones(len(self.points), bool)
+        if chosen.source:
+            mask &= ~self.own | (self._sources == chosen.source)
+        if chosen.model:
+            mask &= ~self.own | (self._models == chosen.model)
+        if chosen.voice:
+            mask &= ~self.own | np.array([chosen.voice in one.voices for one in self.points], bool)
+        if chosen.hidden:
+            places = {name: 1 << place for place, name in enumerate((BASELINE, *self.techniques))}
+            hidden = sum(places.get(name, 0) for name in chosen.hidden)
+            mask &= (self._bits & hidden) == 0
+        for word in chosen.words.casefold().split():
+            mask &= self._with(word)
+        if chosen.only is not None:
+            mask &= np.array([one.key in chosen.only for one in self.points], bool)
+        return mask
+
+    def _with(self, word: str) -> np.ndarray:
+        if word not in self._words:
+            if len(self._words) > 64:
+                self._words.clear()
+            self._words[word] = np.array([word in one for one in self._haystacks], bool)
+        return self._words[word]
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many own points engage each technique, :data:`BASELINE` first."""
+        found = Counter(name for one in self.points if not one.published for name in one.techniques or (BASELINE,))
+        return {name: found[name] for name in (BASELINE, *self.techniques) if found[name]}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is shown. Arrays go with ``points``."""
+
+    look: Look = Look()
+    points: tuple[Point, ...] = ()
+    x: np.ndarray = field(default_factory=lambda: np.empty((0, 3)), repr=False)
+    """(n, 3): value, low and high end of the interval."""
+    y: np.ndarray = field(default_factory=lambda: np.empty((0, 3)), repr=False)
+    walk: tuple[int, ...] = ()
+    """The points on the front, from left to right."""
+    missing: tuple[tuple[str, int], ...] = ()
+    """Why points that were wanted have no place, with how many of them."""
+    filtered: int = 0
+    """Own points that the filter left out."""
+    dominated: int = 0
+    """Own points that are not shown because they are not on the front."""
+    notes: tuple[str, ...] = ()
+    """Sentences of caution."""
+    logarithmic: tuple[bool, bool] = (False, False)
+    """Which axes are, across and up."""
+    floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    """Across and up: what the judges of the points make of the reference speech."""
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Places of points by their keys."""
+        return {one.key: place for place, one in enumerate(self.points)}
+
+    @cached_property
+    def front(self) -> frozenset[int]:
+        """The points of :attr:`walk`."""
+        return frozenset(self.walk)
+
+    @cached_property
+    def across(self) -> tuple[int, ...]:
+        """All points, from left to right."""
+        return tuple(np.lexsort((self.y[:, 0], self.x[:, 0])).tolist())
+
+    @cached_property
+    def own(self) -> int:
+        """How many points are not published results."""
+        return sum(not one.published for one in self.points)
+
+
+def scene(pool: Pool, chosen: Filter, look: Look) -> Scene:
+    """What ``pool`` shows."""
+    x_axis, y_axis = look.axes
+    x, y = (pool.values(one, look.ratios) for one in look.axes)
+    own = pool.own
+    wanted = pool.wanted(chosen)
+    placed = ~np.isnan(x[:, 0]) & ~np.isnan(y[:, 0])
+    notes: list[str] = []
+    logarithmic = []
+    for one, found, asked in zip(look.axes, (x, y), (look.log_x, look.log_y), strict=True):
+        there = found[wanted & own & placed, 0]
+        # Rather a linear axis than an empty plot.
+        refused = asked and len(there) > 0 and not (there > 0.0).any()
+        if refused:
+            which = "the one point is not" if len(there) == 1 else f"none of the {len(there)} points is"
+            notes.append(f"{one.title} stays linear: {which} above 0, and a logarithmic axis shows nothing else.")
+        logarithmic.append(asked and not refused)
+    for found, of in zip((x, y), logarithmic, strict=True):
+        if of:
+            placed &= found[:, 0] > 0.0
+    shown = wanted & placed & own
+    missing = _missing(pool, np.flatnonzero(wanted & own & ~placed), look, logarithmic)
+    best = np.zeros(len(own), bool)
+    if NEITHER in (x_axis.better, y_axis.better):
+        known = next(one for one in look.axes if one.better == NEITHER)
+        notes.append(f"There is no front: of {known.title}, neither more nor less is better.")
+    else:
+        places = np.flatnonzero(shown)
+        costs = costs_of(np.c_[x[places, 0], y[places, 0]], (x_axis.better, y_axis.better))
+        best[places[front(costs)]] = True
+    dominated = 0
+    if not look.dominated and best.any():
+        dominated = int((shown & ~best).sum())
+        shown &= best
+    notes += _cautions(pool, shown, look)
+    ghosts = wanted & placed & ~own if look.published else np.zeros(len(own), bool)
+    if look.published and not ghosts.any():
+        notes.append(_why_no_ghosts(look))
+    # Published results first: they are drawn beneath.
+    chosen_places = np.r_[np.flatnonzero(ghosts), np.flatnonzero(shown)].astype(int)
+    on_front = np.flatnonzero(best[chosen_places])
+    kept_x, kept_y = x[chosen_places], y[chosen_places]
+    kept = tuple(pool.points[place] for place in chosen_places)
+    walk = on_front[np.lexsort((kept_y[on_front, 0], kept_x[on_front, 0]))]
+    return Scene(
+        look,
+        kept,
+        kept_x,
+        kept_y,
+        tuple(walk.tolist()),
+        missing,
+        int((own & ~wanted).sum()),
+        dominated,
+        tuple(notes),
+        tuple(logarithmic),
+        tuple(_floors(kept, one, look.ratios, of) for one, of in zip(look.axes, logarithmic, strict=True)),
+    )
+
+
+def _floors(points: Sequence[Point], one: Axis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
+    """What the judges of ``points`` make of the reference speech, each figure once, from the lowest."""
+    if one.name not in VERDICTS:
+        return ()
+    found = {floor.value for point in points if (floor := one.floor(point, ratios)) is not None}
+    return tuple(sorted(value for value in found if value > 0.0 or not logarithmic))
+
+
+def _missing(pool: Pool, places: np.ndarray, look: Look, logarithmic: Sequence[bool]) -> tuple[tuple[str, int], ...]:
+    reasons: Counter[str] = Counter()
+    for place in places:
+        point = pool.points[place]
+        without = next((one for one in look.axes if np.isnan(pool.values(one, look.ratios)[place, 0])), None)
+        if without is not None:
+            reasons[without.why_not(point, look.ratios)] += 1
+        else:
+            on = [(pool.values(one, look.ratios)[place, 0], one.title) for one in compress(look.axes, logarithmic)]
+            value, title = min(on)
+            less = "0" if value == 0.0 else "below 0"
+            reasons[f"{title} is {less}, which a logarithmic axis does not reach"] += 1
+    return tuple(reasons.most_common())
+
+
+def _cautions(pool: Pool, shown: np.ndarray, look: Look) -> list[str]:
+    known = next((one for one in look.axes if one.name in TIMES and not look.ratios), None)
+    if known is None:
+        return []
+    machines = {machine for place in np.flatnonzero(shown) for machine in pool.points[place].machines}
+    if len(machines) < 2:
+        return []
+    return [f"The points are from {len(machines)} machines; {known.title} can be compared on one machine only."]
+
+
+def _why_no_ghosts(look: Look) -> str:
+    absolute = [one for one in look.axes if not one.is_ratio(look.ratios)]
+    if not absolute:
+        return "No published result has figures on both axes, or the filter leaves them out."
+    never = next((one for one in absolute if not one.takes_ratios), None)
+    if never is None:
+        return "Published results are ratios to their own baselines: choose Ratios to see them."
+    return f"Published results have no place here: no paper gives {never.title}."

@@ -1,0 +1,176 @@
+"""Points of the trade-off view in words: beside the pointer, beside the plot, and for screen readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from app.features.tradeoff.axes import AXES, Axis, figure_text, said
+from app.features.tradeoff.points import STUDY, TAKE, Point
+from app.features.tradeoff.scene import Look, Scene
+from app.shell.theme import Colours
+from app.state.comparison import setting_differences
+from engine.measure.estimates import Estimate
+from engine.measure.metrics import HIGHER, LOWER
+from engine.setting.setting import Setting
+from engine.techniques import wording
+
+_FLOOR = "&nbsp;&nbsp;of the reference speech"
+_LONGEST = 28
+"""Letters of a value that are shown of a difference."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a point's setting is compared with."""
+
+    title: str
+    """In the middle of a sentence: ``A``, ``its baseline``."""
+    setting: Setting
+    text: str = ""
+    voice: str = ""
+
+
+def origin(point: Point) -> str:
+    """Where a point comes from, in a line."""
+    if point.published:
+        return f"Published: {point.source}"
+    if point.kind == TAKE:
+        sound = point.sounds[0]
+        label = f"{point.remarks[0]}; " if point.remarks else ""
+        return f"{label}a take of {point.model}: “{sound.text}”, {_voice(sound.voice)}, seed {sound.seed}"
+    takes = f"{point.finished} finished take{'' if point.finished == 1 else 's'}"
+    sentences = len({one.text for one in point.sounds})
+    return f"{point.source}: {takes} of {sentences} sentence{'' if sentences == 1 else 's'}, {point.model}"
+
+
+def _voice(voice: str) -> str:
+    return voice.rpartition("/")[2]
+
+
+def on_axes(point: Point, look: Look) -> list[str]:
+    """Its figures on both axes, a line each."""
+    found = []
+    for one in look.axes:
+        figure = one.figure(point, look.ratios)
+        if figure is not None:
+            floor = one.floor(point, look.ratios)
+            beside = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
+            found.append(f"{one.label(look.ratios)}: {figure_text(one, figure, look.ratios)}{beside}")
+    return found
+
+
+def plain(point: Point, shown: Scene) -> str:
+    """A point in a sentence or two, for screen readers."""
+    place = shown.index.get(point.key)
+    where = ", on the front" if place in shown.front else ""
+    return "; ".join([f"{point.title}{where}", *on_axes(point, shown.look), origin(point)]) + "."
+
+
+def tip(point: Point, shown: Scene) -> str:
+    """What is shown beside the pointer, as rich text."""
+    place = shown.index.get(point.key)
+    lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.look))]
+    if place in shown.front:
+        lines.append("On the front: no other point shown is better in one and at least as good in the other.")
+    lines.append(escape(origin(point)))
+    lines += map(escape, point.remarks if point.kind != TAKE else ())
+    lines += map(escape, point.machines)
+    # Unbroken lines would make it as wide as the screen.
+    return f'<div style="width: 26em">{"<br>".join(lines)}</div>'
+
+
+def figures_html(point: Point, look: Look, colours: Colours) -> str:
+    """All figures of a point as a table, those of the axes first."""
+    first = [one for one in dict.fromkeys(look.axes) if one.figure(point, look.ratios) is not None]
+    shown = [(one, look.ratios, colours.text) for one in first]
+    if not point.published:
+        others = [one for one in AXES if one.name in point.figures and one not in first]
+        shown += [(one, False, colours.muted) for one in others]
+    lines: list[tuple[str, Estimate, str]] = []
+    for one, ratios, colour in shown:
+        lines.append((f"{escape(one.label(ratios))}{_direction(one)}", one.figure(point, ratios), colour))
+        floor = one.floor(point, ratios)
+        if floor is not None:
+            lines.append((_FLOOR, floor, colours.muted))
+    numbers = {figure.n for _, figure, _ in lines}
+    alike = len(numbers) == 1
+    rows = [_row(*line, not alike) for line in lines]
+    spread = any(figure.spreads for _, figure, _ in lines)
+    head = ("95 %" if spread else "") + (f" (n = {max(numbers)})" if alike and max(numbers) > 1 else "")
+    cells = (head,) if alike else (head, "n")
+    titles = "".join(f"<td style='color:{colours.muted}'><small>{one}</small></td>" for one in cells)
+    return f"<table cellspacing='0' cellpadding='2'><tr><td></td><td></td>{titles}</tr>{''.join(rows)}</table>"
+
+
+def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
+    """Name, value, interval and, where it is wanted, the number of takes."""
+    low, high = said(figure.low), said(figure.high)
+    spread = "" if low == high else f"<small>{low}–{high}</small>"
+    cells = [name, f"<b>{said(figure.value)}</b>", spread]
+    if count:
+        cells.append(f"<small>{figure.n or ''}</small>")
+    return "".join(["<tr>", *(f"<td style='color:{colour}'>{cell}</td>" for cell in cells), "</tr>"])
+
+
+def _direction(one: Axis) -> str:
+    return {LOWER: "&nbsp;↓", HIGHER: "&nbsp;↑"}.get(one.better, "")
+
+
+def reference_of(point: Point) -> Reference | None:
+    """The baseline of a point's setting, for points that engage a technique."""
+    if point.setting is None or not point.techniques:
+        return None
+    return Reference("its baseline", point.setting.baseline)
+
+
+def difference_html(point: Point, other: Reference, colours: Colours) -> str:
+    """In what the setting of a point differs from another, as rich text."""
+    if point.setting is None:
+        return ""
+    left, right = other.setting, point.setting
+    if point.kind == STUDY:
+        # Over seeds and voices, and with strategy tables of its own making.
+        left, right = left.bare, right.bare
+    found = []
+    if point.kind == TAKE and other.text:
+        sound = point.sounds[0]
+        pairs = (("text", other.text, sound.text), ("voice", _voice(other.voice), _voice(sound.voice)))
+        found += [_change(what, one, two, colours.warning) for what, one, two in pairs if one != two]
+    for one in setting_differences(left, right):
+        colour = colours.text if one.technique else colours.warning
+        found.append(_change(wording(one), one.left, one.right, colour))
+    head = f"<b>Against {escape(other.title)}:</b> "
+    return head + ("".join(f"<br>{one}" for one in found) or "the same setting.")
+
+
+def _change(what: str, left: str, right: str, colour: str) -> str:
+    values = [escape(one if len(one) <= _LONGEST else f"{one[: _LONGEST - 2]}…") for one in (left, right)]
+    return f'<span style="color:{colour}">{escape(what)}: {values[0]} → {values[1]}</span>'
+
+
+def counts(shown: Scene) -> str:
+    """What is shown, in a line."""
+    ghosts = len(shown.points) - shown.own
+    parts = [f"{shown.own} point{'' if shown.own == 1 else 's'}"]
+    if shown.walk:
+        parts.append(f"{len(shown.walk)} on the front")
+    if shown.dominated:
+        parts.append(f"{shown.dominated} dominated not shown")
+    if ghosts:
+        parts.append(f"{ghosts} published")
+    if shown.filtered:
+        parts.append(f"{shown.filtered} filtered out")
+    return " · ".join(parts)
+
+
+def remarks(shown: Scene) -> tuple[str, ...]:
+    """Why points are not shown, and what to beware of, as sentences."""
+    total = sum(count for _, count in shown.missing)
+    found = list(shown.notes)
+    if total:
+        reasons = "; ".join(
+            f"{reason} ({count})" if len(shown.missing) > 1 else reason for reason, count in shown.missing
+        )
+        found.append(f"{total} point{'' if total == 1 else 's'} not shown: {reasons}.")
+    return tuple(found)

@@ -1,0 +1,377 @@
+"""Training: weights, drafts and students of the loaded model, with the curves of how it goes.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.features.training.curves import TrainingCurves
+from app.features.training.model import TRAININGS, Plan, Training, training
+from app.shell.tab_order import come_after
+from app.shell.theme import Colours, set_look
+from app.widgets.knob_controls import KnobControls
+from app.widgets.scrolled import Scrolled
+from engine.errors import SettingError
+from engine.session.messages import TrainingDone, TrainingProgress
+from engine.setting.knobs import Values, checked, defaults
+
+CHECKPOINT = "checkpoint.pt"
+"""What a run leaves in its work folder, and what it goes on from."""
+_LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
+
+
+class TrainingPanel(QWidget):
+    """Left: what, on what, how, and for how long. Right: loss and validation."""
+
+    start_wanted = Signal(object)
+    """The user wants this :class:`Plan` carried out."""
+    cancel_wanted = Signal()
+    manifest_wanted = Signal()
+    """The user wants to choose a manifest."""
+    work_wanted = Signal()
+    """The user wants to choose a work folder."""
+    training_chosen = Signal(str)
+    """The user wants the training of this name; its usual time and folder can be proposed."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._reason = ""
+        self._said, self._look = "", "muted"
+        self._running = ""
+        self._spoken = False
+        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in TRAININGS}
+        self._build(colours)
+        self.offer("flow")
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.chooser = QComboBox()
+        self.chooser.setAccessibleName("What to train")
+        self.chooser.currentIndexChanged.connect(self._choose)
+        self._intro = _words("muted")
+        self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
+        self.work, self._choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
+        self._controls: dict[str, KnobControls] = {}
+        controls = QVBoxLayout()
+        for one in TRAININGS:
+            made = self._controls[one.name] = KnobControls(one.title)
+            made.changed.connect(self._change_knob)
+            made.rebuilt.connect(self._order_tabs)
+            controls.addWidget(made)
+        self.remark = _words("muted")
+        self.minutes = QDoubleSpinBox(decimals=1, suffix=" min", keyboardTracking=False)
+        self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
+        self.minutes.setValue(15)
+        self.minutes.setAccessibleName("Minutes to train for")
+        self.minutes.setToolTip(
+            "Processor minutes, so that a busy machine does not spoil the schedule; minutes on a GPU."
+        )
+        self.estimate = _words("muted")
+        self.rate = QDoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1, keyboardTracking=False)
+        self.rate.setRange(0.01, 10.0)
+        self.rate.setValue(1.0)
+        self.rate.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.rate.setAccessibleName("Learning rate, times the usual one")
+        self.rate.setToolTip(
+            "Of the usual learning rate of a model of this size. Less, to resume a run whose loss was no number."
+        )
+        self.half = QCheckBox("&bfloat16 where it pays")
+        self.half.setToolTip("Faster on GPUs and on processors with AMX; losses are summed in float32.")
+        self.minutes.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.minutes.valueChanged.connect(self._show)
+        for edit in (self.manifest, self.work):
+            edit.textChanged.connect(self._show)
+        self._inputs = (
+            self.chooser,
+            self.manifest,
+            choose_manifest,
+            self.work,
+            self._choose_work,
+            *self._controls.values(),
+            self.minutes,
+            self.rate,
+            self.half,
+        )
+        self._form = form = QFormLayout()
+        self._rows: dict[QLineEdit, QHBoxLayout] = {}
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for title, editor, button in (
+            ("Ma&nifest", self.manifest, choose_manifest),
+            ("Wor&k folder", self.work, self._choose_work),
+        ):
+            row = QHBoxLayout()
+            row.addWidget(editor, 1)
+            row.addWidget(button)
+            form.addRow(title, row)
+            form.labelForField(row).setBuddy(editor)
+            self._rows[editor] = row
+        form.addRow(controls)
+        form.addRow(self.remark)
+        form.addRow("&Time", self.minutes)
+        form.addRow(self.estimate)
+        form.addRow("Learnin&g rate", self.rate)
+        form.addRow(self.half)
+        self.start_button = QPushButton("St&art")
+        self.start_button.setProperty("look", "primary")
+        self.start_button.clicked.connect(lambda: self.start_wanted.emit(self.plan(resume=False)))
+        self.resume_button = QPushButton("R&esume")
+        self.resume_button.clicked.connect(lambda: self.start_wanted.emit(self.plan(resume=True)))
+        self.cancel_button = QPushButton("Cance&l")
+        self.cancel_button.clicked.connect(self.cancel_wanted)
+        buttons = QHBoxLayout()
+        for one in (self.start_button, self.resume_button, self.cancel_button):
+            buttons.addWidget(one, 1)
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName("Progress of the training")
+        self._state = _words("muted")
+        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(2, 2, em // 2, 2)
+        column.addWidget(self.chooser)
+        column.addWidget(self._intro)
+        column.addWidget(self._state)
+        column.addLayout(form)
+        column.addStretch(1)
+        self._area = Scrolled(content)
+        left = QWidget()
+        left.setMinimumWidth(19 * em)
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._area, 1)
+        column.addLayout(buttons)
+        column.addWidget(self.progress)
+        self.curves = TrainingCurves(colours)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(left)
+        splitter.addWidget(self.curves)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([22 * em, 40 * em])
+        outer = QVBoxLayout(self)
+        outer.addWidget(splitter)
+        self.setFocusProxy(self.work)
+
+    @staticmethod
+    def _path_row(name: str, placeholder: str, wanted: Signal) -> tuple[QLineEdit, QPushButton]:
+        edit = QLineEdit(placeholderText=placeholder)
+        edit.setAccessibleName(name)
+        browse = QPushButton("…")
+        browse.setAccessibleName(f"Choose the {name.lower()}")
+        browse.setToolTip(f"Choose the {name.lower()}")
+        browse.clicked.connect(wanted)
+        return edit, browse
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_reason(self, reason: str) -> None:
+        """Why nothing can be trained now, as a sentence, or ``""``."""
+        self._reason = reason
+        self._show()
+
+    def offer(self, family: str) -> None:
+        """Have the trainings in the list that models of ``family`` know; those that were there stay where there are
+        none, and while one runs."""
+        offered = [one for one in TRAININGS if family in one.families]
+        listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
+        if self._running or not offered or listed == [one.name for one in offered]:
+            return
+        with QSignalBlocker(self.chooser):
+            self.chooser.clear()
+            for one in offered:
+                self.chooser.addItem(one.title, one.name)
+        self.chooser.setVisible(len(offered) > 1)
+        self._choose()
+
+    @property
+    def training(self) -> Training:
+        """What is chosen."""
+        return training(self.chooser.currentData())
+
+    @property
+    def knobs(self) -> KnobControls:
+        """The controls of the chosen training."""
+        return self._controls[self.training.name]
+
+    def propose(self, minutes: float, work: str) -> None:
+        """Fill in how long, and where."""
+        self.minutes.setValue(minutes)
+        self.work.setText(work)
+
+    def fit(self, knobs: Mapping[str, object]) -> None:
+        """Give these knobs of the chosen training these values."""
+        one = self.training
+        self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**knobs), one.title)
+        self._show()
+
+    def choose(self, name: str, **knobs: object) -> None:
+        """Choose the training called ``name``, with some of its knobs."""
+        index = self.chooser.findData(name)
+        if index < 0:
+            return
+        one = training(name)
+        self._values[name] = checked(one.knobs, self._values[name].replace(**knobs), one.title)
+        if index == self.chooser.currentIndex():
+            self._choose()
+        else:
+            self.chooser.setCurrentIndex(index)
+
+    def set_corpus(self, spoken: bool) -> None:
+        """Whether flite can speak what is learnt from where recordings are needed and no manifest is given."""
+        self._spoken = spoken
+        empty = "empty: flite speaks" if spoken and self.training.needs_manifest else "manifest.csv"
+        self.manifest.setPlaceholderText(empty)
+        self._show()
+
+    def set_estimate(self, text: str) -> None:
+        """How long such a training takes, or ``""``."""
+        self.estimate.setText(text)
+        self.estimate.setVisible(bool(text))
+
+    def begin(self, resume: bool) -> None:
+        """A training begins; a resumed one goes on with its curves."""
+        self._running = self.training.name
+        self._say("")
+        self.progress.setRange(0, 0)
+        if not resume:
+            self.curves.clear()
+        self._show()
+
+    def show_progress(self, event: TrainingProgress) -> None:
+        """A step or a validation is done."""
+        if not self._running:
+            return
+        self.curves.add(event)
+        self.progress.setRange(0, 1000)
+        self.progress.setValue(round(1000 * event.share))
+        left = "" if event.seconds_left is None else f", {_duration(event.seconds_left)} left"
+        self.progress.setFormat(f"Step {event.step}: {event.share:.0%}{left}")
+        ran = training(self._running)
+        first = ran.found[0]
+        if first.name in event.validation:
+            found = first.wording(event.validation[first.name])
+            self._say(ran.progress.format(step=event.step, found=found))
+
+    def show_result(self, event: TrainingDone) -> None:
+        """The weights are there."""
+        self._say(f"Done in {event.steps} steps: {event.summary} The weights are in {event.checkpoint}.", "good")
+
+    def end(self, sentence: str = "", failed: bool = False) -> None:
+        """The training ended; ``sentence`` says why early."""
+        self._running = ""
+        if sentence:
+            self._say(sentence, "warning" if failed else "muted")
+        self._show()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.curves.set_colours(colours)
+
+    def plan(self, resume: bool) -> Plan:
+        """What is filled in."""
+        return Plan(
+            self.training.name,
+            self.manifest.text().strip(),
+            self.work.text().strip(),
+            self.minutes.value(),
+            self.half.isChecked(),
+            resume,
+            self._values[self.training.name],
+            self.rate.value(),
+        )
+
+    @property
+    def state(self) -> str:
+        """The sentence above the form."""
+        return self._state.text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _order_tabs(self) -> None:
+        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        come_after(self._choose_work, self.knobs.reachable)
+
+    def _choose(self) -> None:
+        """Show the form of the chosen training."""
+        one = self.training
+        self._intro.setText(one.intro)
+        self.curves.show_figures(one.found)
+        self._form.setRowVisible(self._rows[self.manifest], one.takes_manifest)
+        for name, controls in self._controls.items():
+            controls.setVisible(name == one.name)
+        self.training_chosen.emit(one.name)
+        self._show()
+
+    def _change_knob(self, name: str, value: object) -> None:
+        one = self.training
+        try:
+            self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**{name: value}), one.title)
+        except SettingError as error:
+            self._say(str(error), "warning")
+            return
+        self._said = ""
+        self.training_chosen.emit(one.name)
+        self._show()
+
+    def _show(self) -> None:
+        one, values = self.training, self._values[self.training.name]
+        self.knobs.set_knobs(one.knobs, values)
+        self.remark.setText(one.remark(values))
+        self.remark.setVisible(bool(self.remark.text()))
+        plan = self.plan(resume=False)
+        earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
+        missing = ""
+        needed = values.get("sentences") == 0 or (one.needs_manifest and not self._spoken)
+        if one.takes_manifest and not plan.manifest and needed:
+            missing = "Choose a manifest: a CSV file that lists recordings and their texts."
+        elif not plan.work:
+            missing = "Choose a folder for checkpoints and the log."
+        reason = self._reason or missing
+        for control in self._inputs:
+            control.setEnabled(not self._running)
+        may = not self._running and not reason
+        held = "The work folder holds an earlier run: resume it, or choose another folder."
+        self.start_button.setEnabled(may and not earlier)
+        whence = "the model's own weights" if one.takes_manifest else "random weights"
+        self.start_button.setToolTip(reason or (held if earlier else f"Train from {whence}"))
+        self.resume_button.setEnabled(may and earlier)
+        self.resume_button.setToolTip(reason or ("Go on from the checkpoint" if earlier else "No run to go on with."))
+        self.cancel_button.setEnabled(bool(self._running))
+        self.cancel_button.setToolTip("Stop; a checkpoint is left to go on from")
+        self.progress.setVisible(bool(self._running))
+        idle = "" if self._running else reason or (held if earlier else "")
+        self._state.setText(self._said or idle)
+        set_look(self._state, self._look if self._said else "muted")
+
+    def _say(self, text: str, look: str = "muted") -> None:
+        self._said, self._look = text, look
+        self._show()
+        if text:
+            self._area.ensureWidgetVisible(self._state)
+
+
+def _words(look: str) -> QLabel:
+    label = QLabel(wordWrap=True)
+    label.setProperty("look", look)
+    return label
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

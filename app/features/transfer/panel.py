@@ -1,0 +1,274 @@
+"""Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSplitter,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.shell.theme import Colours, set_look
+from engine.models.base import Utterance, Voice
+from engine.techniques.ditreducio import UNITS
+from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+
+COMBINATIONS = (
+    ("worst", "Worst sentence decides"),
+    ("mean", "Mean of the sentences decides"),
+)
+_COLUMNS = (
+    ("Sentence", "Whether the table was calibrated on it"),
+    ("Voice", "Who speaks it"),
+    ("Frames", "Length of the new speech"),
+    ("Velocity error", "Mean absolute difference of the velocities followed, in units of the model's output"),
+    ("Log-mel distance", "To the same sentence in full from the same noise, natural logarithm"),
+    ("Beyond bound", "Share of the table's skips whose error, measured here, exceeds the bound of their layer"),
+    ("Text", "What is said"),
+)
+_FIRST_TICKED = 2
+
+
+class TransferPanel(QWidget):
+    """Left: sentences and voices to take. Right: what was measured on them, with a verdict."""
+
+    calibrate_wanted = Signal(object, str)
+    """The user wants to calibrate on these utterances together, combined like this."""
+    transfer_wanted = Signal(object)
+    """The user wants to know how well the table serves these utterances."""
+
+    def __init__(self, sentences: Sequence[str], colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._voices: tuple[Voice, ...] = ()
+        self._own: tuple[Utterance, ...] = ()
+        self._report: TransferReport | None = None
+        self._reasons = ("", "")
+        self._build(sentences)
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self, sentences: Sequence[str]) -> None:
+        em = self.fontMetrics().height()
+        self.sentences, self.voices = _check_list("Sentences"), _check_list("Voices")
+        for number, sentence in enumerate(sentences):
+            _add(self.sentences, sentence, sentence, number < _FIRST_TICKED)
+        self.sentences.itemChanged.connect(self._show)
+        self.voices.itemChanged.connect(self._show)
+        self.voices.setMaximumHeight(4 * em)
+        self.combine = QComboBox()
+        self.combine.setAccessibleName("How errors of several sentences are combined")
+        for name, title in COMBINATIONS:
+            self.combine.addItem(title, name)
+        self.transfer_button = QPushButton("How well does the table &transfer?")
+        self.transfer_button.setProperty("look", "primary")
+        self.transfer_button.clicked.connect(lambda: self.transfer_wanted.emit(self.chosen))
+        self.calibrate_button = QPushButton("Cali&brate on these")
+        self.calibrate_button.clicked.connect(
+            lambda: self.calibrate_wanted.emit(self.chosen, self.combine.currentData())
+        )
+        self._count = _words("muted")
+        form = QFormLayout()
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
+        form.addRow("C&ombined error", self.combine)
+        left = QWidget()
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        for title, one, stretch in (("Sente&nces", self.sentences, 1), ("Vo&ices", self.voices, 0)):
+            label = QLabel(title)
+            label.setBuddy(one)
+            column.addWidget(label)
+            column.addWidget(one, stretch)
+        column.addWidget(self._count)
+        column.addWidget(self.transfer_button)
+        column.addLayout(form)
+        column.addWidget(self.calibrate_button)
+
+        self.verdict = _words("title")
+        self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.advised_button = QPushButton("Calibrate on the table's own and the &worse served sentences")
+        self.advised_button.setProperty("look", "primary")
+        self.advised_button.clicked.connect(
+            lambda: self.calibrate_wanted.emit(self.advised, self.combine.currentData())
+        )
+        self.table = QTableWidget(0, len(_COLUMNS))
+        self.table.setAccessibleName("What was measured on each sentence")
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setTabKeyNavigation(False)
+        kept = self.table.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self.table.setSizePolicy(kept)
+        self.table.verticalHeader().hide()
+        for column_number, (title, meaning) in enumerate(_COLUMNS):
+            head = QTableWidgetItem(title)
+            head.setToolTip(meaning)
+            self.table.setHorizontalHeaderItem(column_number, head)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.verdict)
+        column.addWidget(self.advised_button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.table, 1)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.setChildrenCollapsible(False)
+        splitter.setHandleWidth(em)
+        splitter.addWidget(left)
+        splitter.addWidget(right)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([18 * em, 42 * em])
+        outer = QHBoxLayout(self)
+        outer.addWidget(splitter)
+        self.setFocusProxy(self.sentences)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_voices(self, voices: Sequence[Voice]) -> None:
+        """The voices there are; those that were ticked stay so, else the first is."""
+        voices = tuple(voices)
+        if voices == self._voices:
+            return
+        ticked = set(_ticked(self.voices)) & {one.id for one in voices} or {one.id for one in voices[:1]}
+        self._voices = voices
+        self.voices.blockSignals(True)
+        self.voices.clear()
+        for one in voices:
+            _add(self.voices, one.title, one.id, one.id in ticked)
+        self.voices.blockSignals(False)
+        self._show()
+
+    def set_own(self, utterances: tuple[Utterance, ...]) -> None:
+        """What the present table was calibrated on, as far as it is known."""
+        self._own = utterances
+        self._show()
+
+    def set_table(self, fingerprint: str) -> None:
+        """Which table is in use; a report on another one is put away."""
+        if self._report is not None and self._report.table != fingerprint:
+            self.show_report(None)
+
+    def set_reasons(self, transfer: str, calibrate: str) -> None:
+        """Why nothing can be measured, and why nothing can be calibrated, as sentences, or ``""``."""
+        self._reasons = (transfer, calibrate)
+        self._show()
+
+    def show_report(self, report: TransferReport | None) -> None:
+        """What was measured; ``None`` puts it away."""
+        self._report = report
+        rows = [] if report is None else [("own", one) for one in report.calibrated]
+        rows += [] if report is None else [("unseen", one) for one in report.unseen]
+        self.table.setRowCount(len(rows))
+        for row, (kind, one) in enumerate(rows):
+            for column, text in enumerate(_cells(kind, one)):
+                cell = QTableWidgetItem(text)
+                if 2 <= column <= 5:
+                    cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                else:
+                    cell.setToolTip(text)
+                self.table.setItem(row, column, cell)
+        self._show()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme: nothing here has colours of its own."""
+
+    @property
+    def chosen(self) -> tuple[Utterance, ...]:
+        """Every ticked sentence in every ticked voice."""
+        voices = {one.id: one for one in self._voices}
+        return tuple(
+            Utterance(text, voices[voice]) for voice in _ticked(self.voices) for text in _ticked(self.sentences)
+        )
+
+    @property
+    def advised(self) -> tuple[Utterance, ...]:
+        """What the report advises to calibrate on: the table's own sentences and those that it serves worse."""
+        report = self._report
+        if report is None:
+            return ()
+        voices = {one.id: one for one in self._voices}
+        worse = [one.sentence for name in report.ill_served for one in report.groups[name]]
+        found = [Utterance(one.text, voices[one.voice]) for one in worse if one.voice in voices]
+        return tuple(dict.fromkeys((*self._own, *found)))
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _show(self) -> None:
+        report, number = self._report, len(self.chosen)
+        none = "" if number else "Tick a sentence and a voice first."
+        transfer, calibrate = (reason or none for reason in self._reasons)
+        sentences, voices = len(_ticked(self.sentences)), len(_ticked(self.voices))
+        self._count.setText(f"{_counted(sentences, 'sentence')} × {_counted(voices, 'voice')} = {number} to speak")
+        for button, reason, tip in (
+            (self.transfer_button, transfer, "Speak each in full and under the table, and measure every skip"),
+            (self.calibrate_button, calibrate, "One table for all of them"),
+        ):
+            button.setEnabled(not reason)
+            button.setToolTip(reason or tip)
+        self.advised_button.setVisible(report is not None and report.advised)
+        self.advised_button.setEnabled(not self._reasons[1])
+        self.table.setVisible(report is not None)
+        if report is None:
+            self.verdict.setText(transfer or "Press the button: the table is tried on the ticked sentences.")
+        else:
+            self.verdict.setText(f"{report.verdict} (Threshold {report.threshold:g}, {UNITS[report.metric]}.)")
+        set_look(self.verdict, "muted" if report is None else "warning" if report.advised else "good")
+
+
+def _check_list(name: str) -> QListWidget:
+    made = QListWidget()
+    made.setAccessibleName(name)
+    made.setWordWrap(True)
+    made.setResizeMode(QListWidget.ResizeMode.Adjust)
+    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return made
+
+
+def _add(where: QListWidget, title: str, value: str, ticked: bool) -> None:
+    item = QListWidgetItem(title, where)
+    item.setData(Qt.ItemDataRole.UserRole, value)
+    item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable)
+    item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+
+
+def _ticked(where: QListWidget) -> list[str]:
+    items = (where.item(row) for row in range(where.count()))
+    return [one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked]
+
+
+def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
+    return (
+        kind,
+        one.sentence.voice,
+        str(one.sentence.frames),
+        f"{one.velocity_error:.4f}",
+        f"{one.distance:.3f}",
+        f"{one.exceeding:.0%}",
+        one.sentence.text,
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _words(look: str) -> QLabel:
+    label = QLabel(wordWrap=True)
+    label.setProperty("look", look)
+    return label

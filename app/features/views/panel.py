@@ -1,0 +1,339 @@
+"""Views: questions about the model, answered by figures that real runs make.
+
+The panel knows neither the application's state nor the engine: methods in, signals out. In the figure arrow keys go
+from point to point, Page Up and Page Down from panel to panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.plotting.canvas import FigureCanvas
+from app.shell.tab_order import come_after
+from app.shell.theme import Colours, set_look
+from app.widgets.knob_controls import KnobControls
+from engine.errors import SettingError
+from engine.setting.knobs import Values, checked, defaults
+from engine.views import VIEWS, View
+from engine.views import view as named
+from engine.views.figure import Figure, Provenance
+
+ENDINGS = ("svg", "png", "csv")
+_HINT = "Point at the figure, or move through it with the arrow keys, to read its values."
+
+
+class ViewsPanel(QWidget):
+    """Left: which question, its knobs, and computing it. Right: the figure with its caption."""
+
+    compute_wanted = Signal(str, object)
+    """The user wants the view of this name computed, with these knob values."""
+    cancel_wanted = Signal()
+    export_wanted = Signal(str)
+    """The user wants the shown figure as a file with this ending."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._layers = 0
+        self._family = ""
+        self._reason = ""
+        self._running: str | None = None
+        self._figures: dict[str, Figure] = {}
+        self._failures: dict[str, str] = {}
+        self._values: dict[str, Values] = {}
+        self._controls: dict[str, KnobControls] = {}
+        self._build(colours)
+        self._show_view()
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.chooser = QComboBox()
+        self.chooser.setAccessibleName("View")
+        self._offer("")
+        self.chooser.currentIndexChanged.connect(self._show_view)
+        self._question = _label("title")
+        self._source = _label("muted")
+        area = QScrollArea()
+        held = QWidget()
+        self._knob_column = QVBoxLayout(held)
+        self._knob_column.setContentsMargins(0, 0, 0, 0)
+        self._knob_column.addStretch(1)
+        area.setWidget(held)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.compute_button = QPushButton("Com&pute")
+        self.compute_button.setProperty("look", "primary")
+        self.compute_button.clicked.connect(self._want_computing)
+        self.cancel_button = QPushButton("Cance&l")
+        self.cancel_button.clicked.connect(self.cancel_wanted)
+        self.progress = QProgressBar()
+        self.progress.setAccessibleName("Progress of the view")
+        self.progress.setTextVisible(True)
+        self._state = _label("muted")
+        left = QWidget()
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        for one in (self.chooser, self._question, self._source):
+            column.addWidget(one)
+        column.addWidget(area, 1)
+        buttons = QHBoxLayout()
+        for one in (self.compute_button, self.cancel_button):
+            buttons.addWidget(one, 1)
+        column.addLayout(buttons)
+        column.addWidget(self.progress)
+        column.addWidget(self._state)
+        files = QHBoxLayout()
+        self.export_buttons = {}
+        for ending in ENDINGS:
+            button = QPushButton(ending.upper())
+            button.setToolTip(f"Write the figure as {ending.upper()}")
+            button.setAccessibleName(f"Write the figure as {ending.upper()}")
+            button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
+            files.addWidget(button, 1)
+            self.export_buttons[ending] = button
+        self.enlarge_button = QPushButton("&Enlarge")
+        self.enlarge_button.setToolTip("Show the figure in a window of its own")
+        self.enlarge_button.clicked.connect(self._enlarge)
+        column.addWidget(self.enlarge_button)
+        column.addLayout(files)
+
+        self.canvas = FigureCanvas(colours)
+        self.canvas.read.connect(self._read)
+        self._reading = _label("muted")
+        self.caption = _label("")
+        self.caption.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        shown = QWidget()
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.canvas, 1)
+        column.addWidget(self._reading)
+        said = QScrollArea()
+        said.setWidget(self.caption)
+        said.setWidgetResizable(True)
+        said.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        said.setFixedHeight(round(3.6 * em))
+        said.setAccessibleName("Caption")
+        column.addWidget(said)
+        self._invitation = _label("muted")
+        self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        right = QWidget()
+        self._stack = QStackedLayout(right)
+        for one in (self._invitation, shown):
+            self._stack.addWidget(one)
+
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.setChildrenCollapsible(False)
+        splitter.setHandleWidth(em)
+        for one, stretch in ((left, 0), (right, 1)):
+            splitter.addWidget(one)
+            splitter.setStretchFactor(splitter.count() - 1, stretch)
+        splitter.setSizes([17 * em, 50 * em])
+        outer = QVBoxLayout(self)
+        outer.addWidget(splitter)
+        self.setFocusProxy(self.chooser)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_model(self, layers: int, family: str) -> None:
+        """How many layers the loaded model has, which knobs depend on, and of which family it is, which views depend
+        on; 0 and ``""`` without a model."""
+        if family and family != self._family:
+            with QSignalBlocker(self.chooser):
+                self._offer(family)
+        elif layers == self._layers:
+            return
+        self._layers = layers
+        self._show_view()
+
+    def choose(self, name: str) -> None:
+        """Show the view of this name, where the model can answer it."""
+        index = self.chooser.findData(name)
+        if index >= 0:
+            self.chooser.setCurrentIndex(index)
+
+    def set_reason(self, reason: str) -> None:
+        """Why nothing can be computed now, as a sentence, or ``""``."""
+        self._reason = reason
+        self._show_state()
+
+    def begin(self, view: str) -> None:
+        """The view of this name is being computed."""
+        self._running = view
+        self._failures.pop(view, None)
+        self.progress.setRange(0, 0)
+        self.progress.setFormat("")
+        self._show_view()
+
+    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
+        """How far the computing is."""
+        if self._running is None:
+            return
+        self.progress.setRange(0, total)
+        self.progress.setValue(done)
+        left = "" if seconds_left is None or seconds_left < 1 else f", {_duration(seconds_left)} left"
+        self.progress.setFormat(f"%p %{left}")
+
+    def show_figure(self, figure: Figure) -> None:
+        """A view was computed."""
+        self._figures[figure.view] = figure
+        if self.chooser.currentData() == figure.view:
+            self._show_view()
+
+    def end(self, failure: str = "") -> None:
+        """The computing ended; ``failure`` says why it gave nothing."""
+        if self._running is not None and failure:
+            self._failures[self._running] = failure
+        self._running = None
+        self._show_view()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        for one in self.findChildren(FigureCanvas):
+            one.set_colours(colours)
+
+    @property
+    def view(self) -> View:
+        """The chosen view."""
+        return named(self.chooser.currentData())
+
+    @property
+    def knobs(self) -> KnobControls:
+        """The controls of the chosen view. Each view has its own, named after it."""
+        name = self.view.name
+        if name not in self._controls:
+            made = self._controls[name] = KnobControls(self.view.title)
+            made.changed.connect(self._change_knob)
+            made.rebuilt.connect(self._order_tabs)
+            self._knob_column.insertWidget(0, made)
+        return self._controls[name]
+
+    @property
+    def figure(self) -> Figure | None:
+        """The figure that is shown."""
+        return self._figures.get(self.view.name)
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """The chosen view's knob values."""
+        return self._values.get(self.view.name) or defaults(self.view.knobs(self._layers or 1))
+
+    @property
+    def state(self) -> str:
+        """The sentence under the buttons."""
+        return self._state.text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _order_tabs(self) -> None:
+        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        come_after(self.chooser, self.knobs.reachable)
+
+    def _offer(self, family: str) -> None:
+        """Have the views in the list that models of ``family`` can answer, all without one and where there are none;
+        the chosen one stays chosen where it is among them."""
+        chosen, self._family = self.chooser.currentData(), family
+        self.chooser.clear()
+        for one in [one for one in VIEWS if family in one.families] or VIEWS:
+            self.chooser.addItem(one.title, one.name)
+            self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
+        self.chooser.setCurrentIndex(max(0, self.chooser.findData(chosen)))
+
+    def _show_view(self) -> None:
+        view = self.view
+        self._question.setText(view.question)
+        self._source.setText(f"After {view.source}.")
+        knobs = view.knobs(self._layers) if self._layers else ()
+        try:
+            values = checked(knobs, self.values if knobs else {}, view.title)
+        except SettingError:
+            # Another model has fewer layers.
+            values = defaults(knobs)
+        if knobs:
+            self._values[view.name] = values
+        for one in self._controls.values():
+            one.hide()
+        self.knobs.set_knobs(knobs, values)
+        self.knobs.show()
+        figure = self.figure
+        if self.canvas.figure is not figure:
+            self.canvas.show_figure(figure)
+            self._reading.setText(_HINT)
+        self._stack.setCurrentIndex(0 if figure is None else 1)
+        if figure is not None:
+            self.caption.setText(figure.caption)
+            made = figure.provenance
+            self.caption.setToolTip(f"{made.line}; {made.machine}")
+        for button in (self.enlarge_button, *self.export_buttons.values()):
+            button.setEnabled(figure is not None)
+        self._show_state()
+
+    def _show_state(self) -> None:
+        running, failure = self._running, self._failures.get(self.view.name, "")
+        self.compute_button.setEnabled(running is None and not self._reason)
+        self.compute_button.setToolTip(self._reason or "Run the model and draw the figure")
+        self.cancel_button.setEnabled(running is not None)
+        self.progress.setVisible(running is not None)
+        made = "" if self.figure is None else _making(self.figure.provenance)
+        title = next((one.title for one in VIEWS if one.name == running), "")
+        says = failure or (self._reason if running is None else f"Computing: {title}") or made
+        self._state.setText(says)
+        set_look(self._state, "warning" if failure and says == failure else "muted")
+        self._invitation.setText(
+            self._reason
+            if self._reason and running is None
+            else "Press Compute: the model runs, and the figure appears."
+        )
+
+    def _change_knob(self, name: str, value: object) -> None:
+        knobs = self.view.knobs(self._layers)
+        values = checked(knobs, Values(self.values).replace(**{name: value}), self.view.title)
+        self._values[self.view.name] = values
+        self.knobs.set_knobs(knobs, values)
+
+    def _want_computing(self) -> None:
+        self.compute_wanted.emit(self.view.name, Values(self.values))
+
+    def _enlarge(self) -> None:
+        """A window beside this one, with the figure as it is now."""
+        large = FigureCanvas(self._colours, self)
+        large.setWindowFlags(Qt.WindowType.Window)
+        # Kept when it is closed: see FigureCanvas.
+        large.setWindowTitle(f"{self.figure.title} – Paretone")
+        large.show_figure(self.figure)
+        large.read.connect(large.setToolTip)
+        large.resize(self.window().size() * 0.8)
+        large.show()
+
+    def _read(self, words: str) -> None:
+        self._reading.setText(words)
+        self.canvas.setAccessibleDescription(words)
+
+
+def _label(look: str) -> QLabel:
+    label = QLabel()
+    label.setWordWrap(True)
+    label.setProperty("look", look)
+    return label
+
+
+def _making(made: Provenance) -> str:
+    # A figure stays when another model is chosen, so it says whose it is.
+    return f"{made.model}, computed in {_duration(made.seconds)}."
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

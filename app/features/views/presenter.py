@@ -1,0 +1,135 @@
+"""The views desk: figures about the loaded model, computed and written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from app.shell import file_dialogs
+from app.shell.actions import Actions
+from app.shell.docks import Docks
+from app.shell.notices import Notices
+from app.shell.theme import Theme
+from app.state.app_state import AppState
+from app.state.jobs import Job, Kind, Outcome
+from app.state.selection import DITREDUCIO
+from engine.errors import PlainError
+from engine.models.base import Utterance
+from engine.session.messages import ComputeView, Event, Progress, ViewComputed
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged
+from engine.views import VIEWS
+from engine.views.figure import Figure
+
+if TYPE_CHECKING:
+    from app.features.views.panel import ViewsPanel
+
+_KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
+
+
+class ViewsDesk(QObject):
+    """Owns Views."""
+
+    def __init__(
+        self, window: QMainWindow, state: AppState, actions: Actions, docks: Docks, notices: Notices, theme: Theme
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._state = state
+        self._actions = actions
+        self._docks = docks
+        self._notices = notices
+        self._theme = theme
+        self._job = 0
+        self.views: ViewsPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"views": self._build_views}
+        state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        """As :class:`app.features.presenter.Desk` says."""
+        if self.views is None:
+            return
+        state = self._state
+        waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
+        info = state.info if state.ready else None
+        self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
+        known = info is None or any(info.family in one.families for one in VIEWS)
+        strange = "" if known else f"No view looks into models like {info.title}; load another one."
+        self.views.set_reason(state.why_not_synthesise() or strange or waiting)
+
+    def follow(self, event: Event) -> None:
+        """Show a figure that was computed."""
+        if isinstance(event, ViewComputed) and self.views is not None:
+            self.views.show_figure(event.figure)
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far the view is."""
+        if self.views is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
+            self.views.show_progress(event.done, event.total, event.seconds_left)
+
+    def _build_views(self) -> QWidget:
+        from app.features.views.panel import ViewsPanel
+
+        self.views = ViewsPanel(self._theme.colours)
+        self.views.compute_wanted.connect(lambda name, knobs: self._actions.attempt(lambda: self.compute(name, knobs)))
+        self.views.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.views.export_wanted.connect(self._ask_where_to_write)
+        self.refresh()
+        return self.views
+
+    @Slot(str)
+    def open(self, name: str) -> None:
+        """Bring the view called ``name`` forward and compute it, unless it has been."""
+        if self.views is None:
+            return
+        self.views.choose(name)
+        self._docks.go_to("views")
+        if self.views.figure is None and self.views.compute_button.isEnabled():
+            self.views.compute_button.click()
+
+    def compute(self, name: str, knobs: Values) -> None:
+        """Compute the view called ``name`` as things are selected. Raises :class:`PlainError` when it cannot be
+        done."""
+        state = self._state
+        problem = state.why_not_synthesise()
+        if problem:
+            raise PlainError(problem)
+        setting, record = state.baseline_setting, state.record
+        if any(one.name == DITREDUCIO for one in state.techniques):
+            setting = setting.with_technique(Engaged(DITREDUCIO, state.knobs(DITREDUCIO)))
+        utterance = Utterance(state.text, state.voice)
+        self.views.begin(name)
+        job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, record))
+        self._job = job.number
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.VIEW and self.views is not None:
+            said = {Outcome.CANCELLED: "Cancelled; nothing was kept of it.", Outcome.FAILED: sentence}
+            self.views.end(said.get(outcome, ""))
+
+    # --- Files ------------------------------------------------------------------------------------------------------
+    @Slot(str)
+    def _ask_where_to_write(self, ending: str) -> None:
+        figure = self.views.figure
+        if figure is not None:
+            file_dialogs.ask_where_to_write(
+                self._window,
+                f"Figure as {ending.upper()}",
+                _KINDS[ending],
+                f"{figure.view}-{figure.provenance.setting.model}.{ending}",
+                lambda path: self._actions.attempt(lambda: self.write(figure, path)),
+            )
+
+    def write(self, figure: Figure, path: Path) -> None:
+        """Write ``figure`` in the form that the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
+        written."""
+        from app.plotting import paper
+
+        paper.write(figure, path, self.views)
+        self._notices.note(f"Wrote {path}")

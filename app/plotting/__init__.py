@@ -1,0 +1,1 @@
+"""Plots: palettes, axes, cursors, export."""

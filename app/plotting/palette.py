@@ -1,0 +1,32 @@
+"""Colours of figures, which the colour-blind can tell apart too; marks and dashes tell them apart without colour."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+
+from app.features.strategy.grid import action_colours
+from app.shell.theme import DARK, Colours
+
+SERIES_LIGHT = ("#0b64a8", "#c4520a", "#00795a", "#9c3f80", "#7a6a00")
+SERIES_DARK = ("#6db5f0", "#f2a24b", "#3ecfa0", "#e08fc4", "#e6d84c")
+"""After Okabe and Ito, with a contrast of at least 4.5 to the ground of the scheme."""
+MARKS = ("o", "s", "t1", "d", "+")
+DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DashDotLine, Qt.PenStyle.DotLine)
+
+
+def series_colour(colours: Colours, index: int) -> str:
+    """The colour of a series."""
+    palette = SERIES_DARK if colours == DARK else SERIES_LIGHT
+    return palette[index % len(palette)]
+
+
+def magnitude_map(colours: Colours) -> pg.ColorMap:
+    """Perceptually uniform, from the colour of the ground up."""
+    return pg.colormap.get("magma" if colours == DARK else "CET-L17")
+
+
+def category_colours(colours: Colours, count: int) -> tuple[str, ...]:
+    """Fills of kinds; the first is that of what is not remarkable. The strategy tables' own, as far as they go."""
+    fills = [fill for fill, _ in action_colours(colours).values()]
+    return tuple((*fills, *(series_colour(colours, index) for index in range(2, count)))[:count])

@@ -1,0 +1,97 @@
+"""What stands at a point of a figure's panel, in words; and where the point is. Without Qt.
+
+The points of a panel are a grid: the cells of a heat map, else one row for each series.
+"""
+
+from __future__ import annotations
+
+import math
+
+from engine.views.figure import Axis, Bars, HeatMap, Lines, Panel
+
+
+def shape(panel: Panel) -> tuple[int, int]:
+    """Rows of points and the most points in a row."""
+    if isinstance(panel, HeatMap):
+        return len(panel.rows), len(panel.columns)
+    if isinstance(panel, Bars):
+        return len(panel.series), len(panel.groups)
+    return len(panel.curves), max((len(curve.x) for curve in panel.curves), default=0)
+
+
+def within(panel: Panel, row: int, column: int) -> tuple[int, int]:
+    """The nearest point that there is."""
+    rows, columns = shape(panel)
+    row = min(max(row, 0), rows - 1)
+    if isinstance(panel, Lines):
+        columns = len(panel.curves[row].x)
+    return row, min(max(column, 0), columns - 1)
+
+
+def position(panel: Panel, row: int, column: int) -> tuple[float, float]:
+    """Where a point is, in the panel's own units; bars stand side by side around the whole numbers."""
+    if isinstance(panel, HeatMap):
+        return panel.columns[column], panel.rows[row]
+    if isinstance(panel, Bars):
+        return bar_centre(panel, row, column), panel.series[row].values[column]
+    curve = panel.curves[row]
+    return curve.x[column], curve.y[column]
+
+
+GROUP_WIDTH = 0.8
+"""Of the distance between two groups of bars, how much the bars take up."""
+
+
+def bar_centre(panel: Bars, row: int, column: int) -> float:
+    """Where a bar stands."""
+    return column + GROUP_WIDTH * ((row + 0.5) / len(panel.series) - 0.5)
+
+
+def words(panel: Panel, row: int, column: int) -> str:
+    """A point with its value, interval and note."""
+    if isinstance(panel, HeatMap):
+        value = panel.values[row][column]
+        place = f"{_at(panel.y, panel.rows[row])}, {_at(panel.x, panel.columns[column]).lower()}"
+        if panel.categories:
+            return f"{panel.title}. {place}: {panel.categories[int(value)]}"
+        return f"{panel.title}. {place}: {_value(panel.colour, value)}"
+    if isinstance(panel, Bars):
+        one = panel.series[row]
+        head = f"{one.name}, {panel.groups[column]}"
+        value = one.values[column]
+    else:
+        one = panel.curves[row]
+        head = f"{one.name}, {_value(panel.x, one.x[column])}"
+        value = one.y[column]
+    text = f"{head}: {_value(panel.y, value)}"
+    if one.low and math.isfinite(one.low[column]):
+        text += f" (95 % interval {one.low[column]:.4g} to {one.high[column]:.4g})"
+    return f"{text}, {one.notes[column]}" if one.notes else text
+
+
+def nearest(panel: Panel, x: float, y: float, width: float, height: float) -> tuple[int, int]:
+    """The point nearest to a place; ``width`` and ``height`` are what is visible, so that both axes count alike."""
+    rows, columns = shape(panel)
+    points = (
+        (row, column) for row in range(rows) for column in range(columns) if within(panel, row, column)[1] == column
+    )
+
+    def far(point: tuple[int, int]) -> float:
+        across, up = position(panel, *point)
+        # Anywhere in a bar's column is at the bar.
+        vertical = 0.0 if isinstance(panel, Bars) else (up - y) / height
+        distance = ((across - x) / width) ** 2 + vertical**2
+        return distance if math.isfinite(distance) else math.inf
+
+    return min(points, key=far)
+
+
+def _at(axis: Axis, value: float) -> str:
+    return f"{axis.title} {value:g}"
+
+
+def _value(axis: Axis, value: float) -> str:
+    if not math.isfinite(value):
+        return "not measured"
+    unit = f" {axis.unit}" if axis.unit and axis.unit != "natural-log units" else ""
+    return f"{value:.4g}{unit}"

@@ -1,0 +1,1 @@
+"""The window: docks, menus, actions, notices and theme."""

@@ -1,0 +1,229 @@
+"""Where panels are: docks, the layout of the first start, moving them, and the layout that is kept between sessions.
+
+A new panel is one more :class:`Place`; its desk puts the panel there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget, QWidgetAction
+
+from engine.models.base import FLOW, LANGUAGE, MASKED
+
+
+class Region(Enum):
+    """A part of the window; panels that share one are tabs, the first of them in front."""
+
+    LEFT = "left"
+    CENTRE = "centre"
+    RIGHT = "right, beside the centre"
+    BELOW = "below the centre"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One panel's dock: the name it is saved and found by, its title, and where it is at first."""
+
+    name: str
+    title: str
+    region: Region
+    families: tuple[str, ...] = ()
+    """Of the models that it has something to say about; empty for all. Beside others it does not stand in the way."""
+
+
+PLACES = (
+    Place("setup", "Setup", Region.LEFT),
+    Place("strategy", "Strategy", Region.CENTRE, (FLOW,)),
+    Place("threshold", "Threshold", Region.CENTRE, (FLOW,)),
+    Place("attention", "Attention", Region.CENTRE, (FLOW,)),
+    Place("meters", "Meters", Region.RIGHT),
+    Place("listen", "Listen", Region.BELOW),
+    Place("takes", "Takes", Region.BELOW),
+    Place("log", "Log", Region.BELOW),
+    Place("views", "Views", Region.CENTRE),
+    Place("transfer", "Transfer", Region.CENTRE, (FLOW,)),
+    Place("training", "Training", Region.CENTRE),
+    Place("decoding", "Decoding", Region.CENTRE, (LANGUAGE,)),
+    Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),
+    Place("roofline", "Roofline", Region.CENTRE),
+    Place("demasking", "Demasking", Region.CENTRE, (MASKED,)),
+    Place("lab", "Lab", Region.CENTRE),
+    Place("studies", "Studies", Region.CENTRE),
+    Place("tradeoff", "Trade-off", Region.CENTRE),
+)
+"""All panels, in the order of their shortcuts: Alt+1 to Alt+9, then Ctrl+Alt+1 and so on."""
+
+
+class Docks:
+    """The docks of one window, each with its panel once that is built."""
+
+    def __init__(self, window: QMainWindow, places: Sequence[Place] = PLACES) -> None:
+        self._window = window
+        self._places = tuple(places)
+        self._docks: dict[str, QDockWidget] = {}
+        self._before: QByteArray | None = None
+        self.family = ""
+        """Of the models that the shown panels suit; ``""`` before any was used."""
+        self._next_family = ""
+        """Of the model that was chosen while one panel alone is shown."""
+        self.panels: dict[str, QWidget] = {}
+        """The panels that are built, by name."""
+        window.setDockNestingEnabled(True)
+        window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        for place in self._places:
+            dock = QDockWidget(place.title, window, objectName=place.name)
+            dock.setFeatures(
+                QDockWidget.DockWidgetFeature.DockWidgetMovable
+                | QDockWidget.DockWidgetFeature.DockWidgetFloatable
+                | QDockWidget.DockWidgetFeature.DockWidgetClosable
+            )
+            dock.setWidget(QWidget())
+            self._docks[place.name] = dock
+        self.unlock(False)
+
+    def __getitem__(self, name: str) -> QDockWidget:
+        return self._docks[name]
+
+    def __iter__(self) -> Iterator[tuple[Place, QDockWidget]]:
+        return ((place, self._docks[place.name]) for place in self._places)
+
+    @property
+    def version(self) -> int:
+        """Of saved layouts: those of another set of panels are passed over."""
+        return zlib.crc32(" ".join(place.name for place in self._places).encode()) & 0x7FFFFFFF
+
+    def put(self, name: str, panel: QWidget) -> None:
+        """Put ``panel`` where nothing or its placeholder was."""
+        placeholder = self._docks[name].widget()
+        self._docks[name].setWidget(panel)
+        self.panels[name] = panel
+        placeholder.deleteLater()
+
+    def bring_forward(self, name: str) -> None:
+        """Show the panel in front of the tabs beside it."""
+        self._docks[name].raise_()
+
+    def go_to(self, name: str) -> None:
+        """Show the panel and put the focus into it."""
+        dock = self._docks[name]
+        dock.show()
+        dock.raise_()
+        panel = dock.widget()
+        chain = [panel]
+        while (following := chain[-1].nextInFocusChain()) is not panel:
+            chain.append(following)
+        for one in chain:
+            reachable = one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isEnabled() and one.isVisibleTo(panel)
+            if reachable and (one is panel or panel.isAncestorOf(one)):
+                one.setFocus(Qt.FocusReason.ShortcutFocusReason)
+                return
+
+    def unlock(self, on: bool) -> None:
+        """Show the panels' title bars, by which they can be moved, floated and closed; or hide them again."""
+        for dock in self._docks.values():
+            dock.setTitleBarWidget(None if on else QWidget(dock))
+
+    def suit(self, family: str) -> None:
+        """Once models of another ``family`` are used, show the panels that have something to say about them and hide
+        those that have not; :meth:`go_to` shows them all the same. If one was in front, one of theirs is now. Panels
+        that were closed stay closed as long as the family does. While one panel alone is shown, that waits for
+        :meth:`show_as_before`."""
+        if self._before is not None:
+            self._next_family = family
+            return
+        before, self.family = self.family, family
+        if family == before:
+            return
+        strange = [dock for place, dock in self if place.families and family not in place.families]
+        leaves_front = any(not dock.visibleRegion().isEmpty() for dock in strange)
+        for dock in strange:
+            dock.hide()
+        for place, dock in self:
+            if family in place.families and before and before not in place.families:
+                dock.show()
+        if leaves_front:
+            next((dock for place, dock in self if family in place.families), self._docks["views"]).raise_()
+
+    def show_only(self, name: str) -> None:
+        """Hide all panels but one, until :meth:`show_as_before`."""
+        self._before = self.saved()
+        for place, dock in self:
+            dock.setVisible(place.name == name)
+
+    def show_as_before(self) -> None:
+        """Show what :meth:`show_only` hid, where it was."""
+        if self._before is not None:
+            self._window.restoreState(self._before, self.version)
+            self._before = None
+            family, self._next_family = self._next_family or self.family, ""
+            self.suit(family)
+
+    def saved(self) -> QByteArray:
+        """The layout, for :meth:`restore`; the one that comes back while only one panel is shown."""
+        return self._before if self._before is not None else self._window.saveState(self.version)
+
+    def restore(self, layout: object) -> None:
+        """Take up a saved layout; the default one where ``layout`` is none that fits. Only this before the window is
+        shown: of a layout that another one replaces before then, Qt leaves a tab bar over the menu bar."""
+        if not (isinstance(layout, QByteArray) and self._window.restoreState(layout, self.version)):
+            self.default_layout()
+
+    def default_layout(self) -> None:
+        """Put the docks where they are at first start."""
+        window, self._before = self._window, None
+        for dock in self._docks.values():
+            dock.setFloating(False)
+            window.removeDockWidget(dock)
+        first = {region: next(self._in(region)) for region in Region}
+        left, centre, right, below = (first[region] for region in Region)
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, left)
+        window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, centre)
+        window.splitDockWidget(centre, right, Qt.Orientation.Horizontal)
+        window.splitDockWidget(centre, below, Qt.Orientation.Vertical)
+        for region in Region:
+            docks = list(self._in(region))
+            for before, dock in itertools.pairwise(docks):
+                window.tabifyDockWidget(before, dock)
+        for dock in self._docks.values():
+            dock.show()
+        for dock in first.values():
+            dock.raise_()
+        family, self.family, self._next_family = self._next_family or self.family, "", ""
+        if family:
+            self.suit(family)
+        self._share_out(left, centre, right, below)
+
+    def _in(self, region: Region) -> Iterator[QDockWidget]:
+        return (self._docks[place.name] for place in self._places if place.region is region)
+
+    def _share_out(self, left: QDockWidget, centre: QDockWidget, right: QDockWidget, below: QDockWidget) -> None:
+        unit = self._window.fontMetrics().height()
+        width = max(self._window.width(), 70 * unit)
+        left_width = min(max(int(width * 0.25), 21 * unit), 27 * unit)
+        right_width = min(max(int(width * 0.17), 14 * unit), 20 * unit)
+        self._window.resizeDocks(
+            [left, centre, right],
+            [left_width, width - left_width - right_width, right_width],
+            Qt.Orientation.Horizontal,
+        )
+        self._window.resizeDocks([centre, below], [1000, 1000], Qt.Orientation.Vertical)
+
+
+def add_bar(window: QMainWindow, name: str, title: str, content: QWidget) -> tuple[QToolBar, QAction]:
+    """A fixed bar above the docks that holds ``content`` alone; and the action that shows it."""
+    bar = QToolBar(title, objectName=name, movable=False)
+    bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`app.state.undo`).
+    shown = QWidgetAction(bar)
+    shown.setDefaultWidget(content)
+    bar.addAction(shown)
+    bar.toggleViewAction().setVisible(False)
+    window.addToolBar(bar)
+    return bar, shown

@@ -1,0 +1,185 @@
+"""The menu bar: which action is in which menu, and the choices of model, device and theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QMenu
+
+from app.shell.actions import Actions
+from app.shell.docks import Docks
+from app.shell.theme import Scheme, Theme
+from engine.models import catalogue
+
+_SCHEMES = (
+    (Scheme.SYSTEM, "As the &system", "Ctrl+Shift+T"),
+    (Scheme.LIGHT, "&Light", "Ctrl+Shift+L"),
+    (Scheme.DARK, "&Dark", "Ctrl+Shift+K"),
+)
+
+
+class Menus:
+    """Fills the menu bar of ``window``; ``choose_model`` and ``choose_device`` are given the chosen one's id."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        actions: Actions,
+        docks: Docks,
+        theme: Theme,
+        choose_model: Callable[[str], object],
+        choose_device: Callable[[str], object],
+    ) -> None:
+        self._theme = theme
+        self._choose_device = choose_device
+        self._devices: dict[str, QAction] = {}
+        bar = window.menuBar()
+        _fill(
+            bar.addMenu("&File"),
+            (actions.export_profile, actions.export_weights, actions.save_wav, actions.data_folder, None, actions.quit),
+        )
+        self._fill_model(bar.addMenu("&Model"), actions, choose_model)
+        _fill(
+            bar.addMenu("&Run"),
+            (
+                actions.baseline,
+                actions.calibrate,
+                actions.calibrate_on,
+                actions.accelerated,
+                None,
+                actions.cancel,
+            ),
+        )
+        compare = bar.addMenu("&Compare")
+        _fill(
+            compare,
+            (
+                actions.compare,
+                actions.play,
+                actions.listening_test,
+                None,
+                actions.set_a,
+                actions.set_b,
+                actions.swap,
+                None,
+            ),
+        )
+        _fill(
+            compare.addMenu("Trade-&off"),
+            (
+                actions.point_hear,
+                actions.point_a,
+                actions.point_b,
+                actions.point_keep,
+                actions.point_use,
+                None,
+                actions.front_back,
+                actions.front_on,
+                None,
+                *actions.point_looks,
+                None,
+                actions.point_nearer,
+                actions.point_farther,
+                actions.point_everything,
+                None,
+                *actions.point_files,
+            ),
+        )
+        _fill(
+            bar.addMenu("&Strategy"),
+            (
+                actions.undo,
+                actions.redo,
+                None,
+                actions.import_table,
+                actions.export_table,
+                actions.skip_nothing,
+            ),
+        )
+        _fill(
+            bar.addMenu("St&udies"),
+            (
+                actions.new_study,
+                actions.open_study,
+                actions.open_study_folder,
+                None,
+                actions.run_study,
+                actions.pause_study,
+                actions.cancel,
+                None,
+                actions.use_study_setting,
+                actions.report_study,
+                actions.close_study,
+            ),
+        )
+        self._fill_view(bar.addMenu("&View"), actions, docks)
+        _fill(bar.addMenu("&Help"), (actions.first_steps, actions.keys, None, actions.about))
+
+    def _fill_model(self, menu: QMenu, actions: Actions, choose: Callable[[str], object]) -> None:
+        self._models = QActionGroup(menu)
+        for entry in catalogue.MODELS:
+            action = QAction(entry.title, menu, checkable=True)
+            menu.addAction(action)
+            action.setData(entry.id)
+            action.setToolTip(entry.summary)
+            action.triggered.connect(lambda _=False, one=entry.id: choose(one))
+            self._models.addAction(action)
+        menu.addSeparator()
+        self._device_menu = menu.addMenu("&Device")
+        self._device_group = QActionGroup(self._device_menu)
+        menu.addAction(actions.reload)
+
+    def _fill_view(self, menu: QMenu, actions: Actions, docks: Docks) -> None:
+        for index, (place, _) in enumerate(docks, start=1):
+            shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}"
+            go = actions.make(f"Go to {place.title}", f"Show the panel {place.title}", shortcut)
+            go.triggered.connect(lambda _=False, one=place.name: docks.go_to(one))
+            menu.addAction(go)
+        menu.addAction(actions.message)
+        shown = menu.addMenu("Shown &panels")
+        for _, dock in docks:
+            shown.addAction(dock.toggleViewAction())
+        menu.addSeparator()
+        themes = menu.addMenu("&Theme")
+        self._schemes = QActionGroup(menu)
+        for scheme, title, shortcut in _SCHEMES:
+            action = QAction(title, themes, checkable=True, shortcut=QKeySequence(shortcut))
+            themes.addAction(action)
+            action.setData(scheme.value)
+            action.triggered.connect(lambda _=False, one=scheme: self._theme.apply(one))
+            self._schemes.addAction(action)
+        menu.addAction(actions.unlock)
+        menu.addAction(actions.default_layout)
+
+    def refresh(self, model: str, may_choose: bool) -> None:
+        """Tick the chosen model and theme; ``may_choose`` says whether another model can be loaded now."""
+        for action in self._models.actions():
+            action.setChecked(action.data() == model)
+            action.setEnabled(may_choose)
+        for action in self._schemes.actions():
+            action.setChecked(action.data() == self._theme.scheme.value)
+
+    def show_devices(self, devices: Sequence[str], wanted: str) -> None:
+        """Offer ``devices``, of which ``wanted`` is chosen. What was offered before is hidden, not deleted: wrappers of
+        deleted actions end others when they are collected."""
+        offered = ("auto", *devices)
+        for name in offered:
+            if name not in self._devices:
+                self._devices[name] = self._add_device(name)
+        for name, action in self._devices.items():
+            action.setVisible(name in offered)
+            action.setChecked(name == wanted)
+
+    def _add_device(self, name: str) -> QAction:
+        action = QAction(name if name == "auto" else name.upper(), self._device_menu, checkable=True)
+        action.triggered.connect(lambda: self._choose_device(name))
+        self._device_menu.addAction(action)
+        self._device_group.addAction(action)
+        return action
+
+
+def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
+    """Put ``actions`` into ``menu``, a separator for each ``None``."""
+    for action in actions:
+        menu.addSeparator() if action is None else menu.addAction(action)

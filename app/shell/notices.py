@@ -1,0 +1,129 @@
+"""What the user is told: the message bar above the panels, and the log of everything that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QMainWindow
+
+from app.features.log.panel import Level, LogPanel
+from app.shell.banner import Banner
+from app.shell.docks import Docks, add_bar
+from app.shell.theme import Colours
+from app.state.jobs import Job, Jobs, Kind, Outcome
+from engine.session.messages import CalibrationReady, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
+
+
+class Notices(QObject):
+    """The window's banner, which holds one sentence or question, and its log."""
+
+    def __init__(self, window: QMainWindow, jobs: Jobs, docks: Docks, colours: Colours) -> None:
+        super().__init__(window)
+        self.banner = Banner()
+        window.addToolBarBreak()
+        self._bar, self._shown = add_bar(window, "message", "Message", self.banner)
+        self._bar.hide()
+        self._answered: Callable[[str], object] | None = None
+        self.banner.dismissed.connect(self._hide)
+        self.banner.chosen.connect(self._answer)
+        self.log = LogPanel(colours)
+        docks.put("log", self.log)
+        jobs.began.connect(self._job_began)
+        jobs.ended.connect(self._job_ended)
+
+    # --- The banner -------------------------------------------------------------------------------------------------
+    @Slot(str)
+    def warn(self, sentence: str) -> None:
+        """Show a sentence of caution and log it."""
+        self.note(sentence, Level.WARNING)
+        self.say(sentence)
+
+    def say(self, sentence: str, level: str = "warning") -> None:
+        """Show ``sentence``, or hide the banner when it is empty. ``level`` is as in :class:`Banner`."""
+        if sentence:
+            self._show()
+            self.banner.say(sentence, level)
+        else:
+            self.banner.dismiss()
+
+    def ask(
+        self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = "warning"
+    ) -> None:
+        """Show ``question``; ``answered`` is given the one of ``choices`` that the user presses, if any."""
+        self._show()
+        self._answered = answered
+        self.banner.ask(question, choices, level)
+
+    def go_to_message(self) -> None:
+        """Put the focus into the banner, when it shows something."""
+        if self.banner.isVisible():
+            self.banner.focus()
+
+    @Slot(str)
+    def _answer(self, choice: str) -> None:
+        if self._answered is not None:
+            answered, self._answered = self._answered, None
+            answered(choice)
+
+    def _show(self) -> None:
+        self._shown.setVisible(True)
+        self._bar.show()
+
+    @Slot()
+    def _hide(self) -> None:
+        self._bar.hide()
+        self._shown.setVisible(False)
+
+    # --- The log ----------------------------------------------------------------------------------------------------
+    def note(self, text: str, level: Level = Level.INFO) -> None:
+        """Log ``text`` without showing it."""
+        self.log.add(level, text)
+
+    @Slot(str)
+    def note_qt(self, message: str) -> None:
+        """Log a message of Qt itself."""
+        self.note(f"Qt: {message}", Level.DETAIL)
+
+    @Slot(str, str)
+    def unexpected(self, summary: str, details: str) -> None:
+        """Tell of an exception that nothing caught. The application goes on."""
+        self.note(details, Level.ERROR)
+        self.say(
+            f"Something unexpected went wrong ({summary}). You can go on; the log has the details for a report.",
+            "error",
+        )
+
+    def record(self, event: Event) -> None:
+        """Log what an event of the engine tells."""
+        match event:
+            case EngineStatus():
+                self.note(event.text, Level.DETAIL)
+            case EngineReady():
+                self.note(f"The engine is ready: {event.machine}")
+            case ModelLoaded():
+                self.note(f"Loaded {event.info.title} in {event.seconds:.1f} s on {event.info.device}")
+            case JobFailed():
+                self.note(event.sentence, Level.ERROR)
+                if event.details:
+                    self.note(event.details, Level.DETAIL)
+            case CalibrationReady():
+                record = event.record
+                self.note(
+                    f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials "
+                    f"in {event.seconds:.1f} s; {record.table.skipped_share:.0%} skip at threshold "
+                    f"{record.threshold:g}"
+                )
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        if job.kind is not Kind.LOAD:
+            self.say("")
+        self.note(f"{job.kind.value}…")
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        # Why a model could not be loaded is told by whoever knows which one stays.
+        if outcome is Outcome.FAILED and job.kind is not Kind.LOAD:
+            self.say(sentence, "error")
+        self.note(f"{job.kind.value}: {outcome.value}")

@@ -1,0 +1,109 @@
+"""The headless tour: the main job, done through the window's own actions, for machines without a display."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtGui import QAction
+
+from app.shell.window import MainWindow
+from app.state.jobs import Outcome
+from engine.errors import PlainError
+
+PICTURE_SIZE = 1440, 900
+PATIENCE_SECONDS = 1800
+"""No single job of the tour may take longer."""
+
+
+async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str], None]) -> None:
+    """Synthesise the baseline, calibrate, synthesise accelerated, compare, export; leave everything in ``folder``.
+
+    ``steps`` overrides the model's number of solver steps when it is not 0. Raises :class:`PlainError` with the reason
+    when a job fails.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    window.resize(*PICTURE_SIZE)
+    window.docks.default_layout()
+    await until(lambda: window.is_built, window)
+    await until(lambda: window.state.ready or not window.jobs.busy, window)
+    if not window.state.ready:
+        raise PlainError(window.notices.banner.text or "The bundled model could not be loaded.")
+    say(f"Device: {window.state.info.device} · {window.state.machine}")
+    if steps:
+        window.state.set_option("steps", steps)
+    for action in (window.action.baseline, window.action.calibrate, window.action.accelerated):
+        say(f"{action.text().replace('&', '')}…")
+        await perform(window, action)
+    take_a, take_b = window.state.take_a, window.state.take_b
+    if take_a is None or take_b is None:
+        raise PlainError("The takes did not arrive.")
+    window.docks.go_to("listen")
+    wavs = window.listening.save_wavs(folder)
+    profile = folder / "profile.json"
+    window.profiles.write(profile)
+    await listen(window)
+    window.notices.say("")
+    window.docks.go_to("strategy")
+    window.docks.go_to("listen")
+    await asyncio.sleep(0.2)
+    picture = folder / "window.png"
+    window.grab().save(str(picture))
+    for name, take in (("A", take_a), ("B", take_b)):
+        measured = take.measurements
+        say(
+            f"{name}  {take.label:<22} RTF {measured.real_time_factor:.3f}   {measured.seconds:.2f} s for "
+            f"{measured.audio_seconds:.2f} s of speech   {measured.ops_ratio:.0%} of the operations"
+        )
+    if take_b.log_mel_distance is not None:
+        say(f"Log-mel distance of B to A: {take_b.log_mel_distance:.3f}")
+    for path in (*wavs, profile, picture):
+        say(f"Wrote {path}")
+    say(f"Everything is in {folder.resolve()}")
+
+
+async def listen(window: MainWindow) -> None:
+    """Play A, switch to B in the middle, pause; nothing where no device can play.
+
+    Raises :class:`PlainError` when the device fails or the switch is not heard.
+    """
+    player = window.panels["listen"].player
+    if not player.usable:
+        return
+    # Until the takes are loaded, the position is still that of the synthesis that was heard while it was made.
+    await until(lambda: not player.streaming and not player.playing and player.position == 0.0, window)
+    heard = window.panels["listen"].heard
+    window.action.compare.trigger()
+    await until(lambda: bool(player.problem) or (player.playing and player.position > 0.8), window)
+    window.action.compare.trigger()
+    await until(lambda: bool(player.problem) or not player.playing or player.position > 1.6, window)
+    window.action.play.trigger()
+    if player.problem or window.panels["listen"].heard == heard:
+        raise PlainError(player.problem or "The other take could not be heard.")
+
+
+async def perform(window: MainWindow, action: QAction) -> None:
+    """Trigger ``action`` and wait until its job has ended. Raises :class:`PlainError` when it did not finish."""
+    await until(lambda: not window.jobs.busy, window)
+    if not action.isEnabled():
+        raise PlainError(action.toolTip())
+    ended: list[tuple[Outcome, str]] = []
+    connection = window.jobs.ended.connect(lambda job, outcome, sentence: ended.append((outcome, sentence)))
+    action.trigger()
+    try:
+        await until(lambda: bool(ended) or not window.jobs.busy, window)
+    finally:
+        window.jobs.ended.disconnect(connection)
+    if not ended or ended[0][0] is not Outcome.FINISHED:
+        raise PlainError((ended[0][1] if ended else window.notices.banner.text) or "The job was cancelled.")
+
+
+async def until(condition: Callable[[], bool], window: MainWindow) -> None:
+    """Wait for ``condition``, at most :data:`PATIENCE_SECONDS`."""
+    waited = 0.0
+    while not condition():
+        await asyncio.sleep(0.02)
+        waited += 0.02
+        if waited > PATIENCE_SECONDS:
+            raise PlainError(f"Nothing happened for {PATIENCE_SECONDS} s; the last status was: {window.status.text}")

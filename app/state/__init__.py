@@ -1,0 +1,1 @@
+"""What is selected, compared and running; without widgets."""

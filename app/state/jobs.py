@@ -1,0 +1,140 @@
+"""The jobs that the application has handed to the engine, until they end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.session.messages import (
+    Cancel,
+    Command,
+    EngineRests,
+    Event,
+    Hold,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    PauseStudy,
+    Release,
+)
+
+
+class Kind(Enum):
+    """What a job does, as the user reads it."""
+
+    LOAD = "Loading the model"
+    DOWNLOAD = "Downloading"
+    BASELINE = "Synthesising the baseline"
+    ACCELERATED = "Synthesising with techniques"
+    CALIBRATE = "Calibrating"
+    ATTENTION = "Capturing attention"
+    VIEW = "Computing the view"
+    TRANSFER = "Measuring the transfer"
+    TRAIN = "Training"
+    LAYERS = "Measuring the layers"
+    ROOFLINE = "Measuring the roofline"
+    STUDY = "Running the study"
+    PARTIAL = "Decoding the canvas"
+    EXPORT = "Exporting"
+
+
+class Outcome(Enum):
+    """How a job ended."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job under way. ``command`` is what the engine was given."""
+
+    number: int
+    kind: Kind
+    command: Command
+    started: float = field(default_factory=time.monotonic)
+    """Seconds of ``time.monotonic``."""
+
+
+class Jobs(QObject):
+    """Numbers jobs, submits their commands and follows them to their end."""
+
+    began = Signal(object)
+    """A :class:`Job` was submitted."""
+    ended = Signal(object, object, str)
+    """A :class:`Job`, its :class:`Outcome`, and the sentence that says why it failed or ``""``."""
+    rests = Signal()
+    """Nothing computes any more, after :meth:`hold`."""
+
+    def __init__(self, submit: Callable[[Command], None], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._submit = submit
+        self._last = 0
+        self._running: dict[int, Job] = {}
+        self._held = False
+
+    @property
+    def running(self) -> tuple[Job, ...]:
+        """Jobs that have not ended, oldest first."""
+        return tuple(self._running.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether any job has not ended."""
+        return bool(self._running)
+
+    def find(self, number: int) -> Job | None:
+        """The job ``number`` if it has not ended."""
+        return self._running.get(number)
+
+    def start(self, kind: Kind, command: Callable[[int], Command]) -> Job:
+        """Submit ``command(number)`` as a new job."""
+        self._last += 1
+        job = Job(self._last, kind, command(self._last))
+        self._running[job.number] = job
+        self._submit(job.command)
+        self.began.emit(job)
+        return job
+
+    def hold(self) -> None:
+        """Let nothing compute until :meth:`release`: what runs rests, what is started meanwhile waits. A take that is
+        being made is finished first; :attr:`rests` says when that is."""
+        if not self._held:
+            self._held = True
+            self._submit(Hold(0))
+
+    def release(self) -> None:
+        """Let the engine go on."""
+        if self._held:
+            self._held = False
+            self._submit(Release(0))
+
+    @property
+    def held(self) -> bool:
+        """Whether the engine is to rest."""
+        return self._held
+
+    def cancel_all(self) -> None:
+        """Ask the engine to cancel everything that has not ended, the newest first so that nothing waiting starts."""
+        for job in reversed(self.running):
+            self._submit(Cancel(0, job.number))
+
+    def pause(self, job: Job) -> None:
+        """Ask the engine to end the study that ``job`` runs once the takes under way are finished."""
+        self._submit(PauseStudy(0, job.number))
+
+    def handle(self, event: Event) -> None:
+        """Take note of an event that ends a job, and of the engine's rest; others are ignored."""
+        if isinstance(event, EngineRests) and self._held:
+            self.rests.emit()
+        outcomes = {JobFinished: Outcome.FINISHED, JobFailed: Outcome.FAILED, JobCancelled: Outcome.CANCELLED}
+        outcome = outcomes.get(type(event))
+        job = self._running.get(event.job)
+        if outcome is not None and job is not None:
+            del self._running[event.job]
+            self.ended.emit(job, outcome, event.sentence if isinstance(event, JobFailed) else "")

@@ -1,0 +1,245 @@
+"""What is selected: model, voice, text, sampler options, techniques and their knobs, with signals and without widgets.
+
+The application's state is built in layers, each of which knows those below it: this selection, the strategy table that
+belongs to it (:mod:`app.state.strategy_state`), what can be done with both and why not (:mod:`app.state.availability`),
+and doing it (:mod:`app.state.app_state`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import SettingError
+from engine.models import catalogue
+from engine.models.base import ModelInfo, Voice
+from engine.setting.knobs import Knob, Values, checked, defaults
+from engine.setting.library import TakeSummary
+from engine.setting.setting import Setting
+from engine.setting.take import Take
+from engine.techniques import TECHNIQUES, applying_to, technique
+from engine.techniques.base import Technique
+from engine.techniques.trained import Trained, fitting
+
+DITREDUCIO = "ditreducio"
+SEED_LIMIT = 2**31 - 1
+
+
+class Selection(QObject):
+    """What the user chose, whatever may come of it."""
+
+    model_changed = Signal()
+    """Another model was chosen, or it finished loading."""
+    selection_changed = Signal()
+    """Voice, text, sampler options, techniques, knobs or seed changed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.model_id = catalogue.MODELS[0].id
+        self.model_folder = ""
+        self.model_variant = ""
+        self.device_wanted = "auto"
+        self.info: ModelInfo | None = None
+        self.text = next(iter(catalogue.sentences()), "")
+        self.own_voices: list[Voice] = []
+        self.voice: Voice | None = next(iter(catalogue.voices()), None)
+        self.options = self.entry.options_with()
+        self.seed = 0
+        self.seed_locked = True
+        self._engaged = {one.name: index == 0 for index, one in enumerate(TECHNIQUES)}
+        self._knobs = {one.name: defaults(one.knobs) for one in TECHNIQUES}
+        self._weights: dict[str, str] = {}
+        """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
+
+    def _find_table(self) -> None:
+        """Called when something changed that a strategy table depends on."""
+
+    # --- Model --------------------------------------------------------------------------------------------------------
+    @property
+    def entry(self) -> catalogue.CatalogueEntry:
+        """The chosen model's entry in the catalogue."""
+        return catalogue.entry(self.model_id)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the chosen model is loaded."""
+        return self.info is not None and self.info.id == self.model_id
+
+    @property
+    def sampler_knobs(self) -> tuple[Knob, ...]:
+        """The chosen model's own knobs."""
+        return self.entry.options
+
+    @property
+    def sampler_defaults(self) -> Values:
+        """The chosen model's own defaults, which may differ from those of its knobs."""
+        return self.entry.options_with()
+
+    @property
+    def techniques(self) -> tuple[Technique, ...]:
+        """The techniques that apply to the chosen model."""
+        return applying_to(self.entry.family, self.sampler_knobs)
+
+    def _options_like(self, options: Mapping[str, object]) -> Values:
+        """The chosen model's options, with those of ``options`` that it knows and permits."""
+        known = {knob.name: options[knob.name] for knob in self.sampler_knobs if knob.name in options}
+        try:
+            return checked(self.sampler_knobs, {**self.sampler_defaults, **known}, self.entry.title)
+        except SettingError:
+            return self.sampler_defaults
+
+    # --- Voice, text and seed -----------------------------------------------------------------------------------------
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """The chosen model's voices and the user's own."""
+        return (*catalogue.voices(self.model_id, self.model_folder), *self.own_voices)
+
+    def choose_voice(self, voice: str) -> None:
+        """Speak in the voice with this id."""
+        for one in self.voices:
+            if one.id == voice:
+                self.voice = one
+                self.selection_changed.emit()
+                return
+        raise SettingError(f"There is no voice {voice!r}; choose one of {', '.join(one.id for one in self.voices)}.")
+
+    def add_voice(self, voice: Voice) -> None:
+        """Add one of the user's own recordings, in place of an earlier one with the same id, and choose it."""
+        self.own_voices = [one for one in self.own_voices if one.id != voice.id] + [voice]
+        self.choose_voice(voice.id)
+
+    def set_text(self, text: str) -> None:
+        """Speak ``text``."""
+        if text != self.text:
+            self.text = text
+            self.selection_changed.emit()
+
+    def set_seed(self, seed: int) -> None:
+        """Use ``seed`` for the noise of the next syntheses."""
+        if seed != self.seed:
+            self.seed = seed
+            self.selection_changed.emit()
+
+    def set_seed_locked(self, locked: bool) -> None:
+        """Keep the seed (locked), or draw a new one before each baseline."""
+        self.seed_locked = locked
+
+    # --- Options and techniques ---------------------------------------------------------------------------------------
+    def set_option(self, name: str, value: object) -> None:
+        """Change one of the model's own knobs. A calibration for the new step grid is taken up where one exists."""
+        if self.options.get(name) == value:
+            return
+        self.options = checked(self.sampler_knobs, self.options.replace(**{name: value}), self.entry.title)
+        self._find_table()
+        self.selection_changed.emit()
+
+    def is_engaged(self, name: str) -> bool:
+        """Whether the technique takes part in accelerated takes."""
+        return self._engaged[name] and any(one.name == name for one in self.techniques)
+
+    def engage(self, name: str, on: bool) -> None:
+        """Switch a technique on or off for accelerated takes."""
+        if self._engaged[name] != on:
+            self._engaged[name] = on
+            self._find_table()
+            self.selection_changed.emit()
+
+    def knobs(self, name: str) -> Values:
+        """The knob values of a technique."""
+        return self._knobs[name]
+
+    def set_knob(self, name: str, knob: str, value: object) -> None:
+        """Change one knob of a technique."""
+        if self._knobs[name][knob] == value:
+            return
+        self._knobs[name] = checked(technique(name).knobs, self._knobs[name].replace(**{knob: value}), name)
+        self._find_table()
+        self.selection_changed.emit()
+
+    def fitting_weights(self, name: str) -> tuple[Trained, ...]:
+        """The trained weights of the loaded model that a technique can engage with, the usual ones first."""
+        return fitting(self.info, name, self._knobs[name]) if self.ready and self.info is not None else ()
+
+    def chosen_weights(self, name: str) -> str:
+        """The fingerprint of those that were chosen; ``""`` for the usual ones, and where what was chosen does not fit
+        any more."""
+        chosen = self._weights.get(name, "")
+        return chosen if any(one.fingerprint == chosen for one in self.fitting_weights(name)) else ""
+
+    def choose_weights(self, name: str, fingerprint: str) -> None:
+        """Engage a technique with the weights that have this fingerprint; ``""`` for the usual ones."""
+        if self._weights.get(name, "") != fingerprint:
+            self._weights[name] = fingerprint
+            self.selection_changed.emit()
+
+    @property
+    def baseline_setting(self) -> Setting:
+        """The setting without any technique."""
+        return Setting(self.model_id, self.options, (), self.seed)
+
+    def use_setting(self, take: Take | TakeSummary) -> None:
+        """Load everything that made ``take`` into the selection, so that it can be run again with a change."""
+        self.adopt_setting(take.setting, take.text, take.voice)
+
+    def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
+        """Select everything that ``setting`` says, and ``text`` and ``voice`` where they are given."""
+        if setting.model != self.model_id:
+            raise SettingError(f"This was made with {setting.model}; load that model first (it is in the Model list).")
+        self.options = self._options_like(setting.options)
+        self.seed = setting.seed
+        self.text = text or self.text
+        self.voice = next((one for one in self.voices if one.id == voice), self.voice)
+        for one in self.techniques:
+            entry = setting.engaged(one.name)
+            self._engaged[one.name] = entry is not None
+            if entry is not None:
+                self._knobs[one.name] = checked(one.knobs, entry.knobs, one.name)
+                self._weights[one.name] = entry.artefact
+        self._find_table()
+        self.selection_changed.emit()
+
+    # --- Between sessions ---------------------------------------------------------------------------------------------
+    def remembered(self) -> str:
+        """The selection as JSON, for :meth:`recall`."""
+        return json.dumps(
+            {
+                "text": self.text,
+                "voice": self.voice.id if self.voice else "",
+                "own_voices": [[one.id, one.title, one.audio, one.transcript] for one in self.own_voices],
+                "seed": self.seed,
+                "seed_locked": self.seed_locked,
+                "options": dict(self.options),
+                "knobs": {name: dict(values) for name, values in self._knobs.items()},
+                "engaged": self._engaged,
+            }
+        )
+
+    def recall(self, data: str) -> None:
+        """Select what was selected when :meth:`remembered` was called; what no longer exists is passed over."""
+        try:
+            saved = json.loads(data)
+        except ValueError:
+            return
+        if not isinstance(saved, dict):
+            return
+        self.text = str(saved.get("text") or self.text)
+        self.own_voices = [Voice(*map(str, one)) for one in _lists(saved.get("own_voices"), 4)]
+        self.voice = next((one for one in self.voices if one.id == saved.get("voice")), self.voice)
+        seed = saved.get("seed")
+        self.seed = seed if isinstance(seed, int) and 0 <= seed <= SEED_LIMIT else self.seed
+        self.seed_locked = bool(saved.get("seed_locked", True))
+        if isinstance(saved.get("options"), dict):
+            self.options = self._options_like(saved["options"])
+        for one in TECHNIQUES:
+            try:
+                self._knobs[one.name] = checked(one.knobs, saved["knobs"][one.name], one.name)
+                self._engaged[one.name] = bool(saved["engaged"][one.name])
+            except (KeyError, TypeError, SettingError):
+                continue
+        self.selection_changed.emit()
+
+
+def _lists(data: object, length: int) -> Iterable[list]:
+    return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []

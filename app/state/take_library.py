@@ -1,0 +1,64 @@
+"""Opening the take library so that the application always has one, and replacing one that is damaged."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import LibraryError, PlainError
+from engine.setting.library import Library, LibraryDamaged
+
+
+@dataclass(frozen=True)
+class OpenedLibrary:
+    """The library to use, what is wrong with it, and what could be set aside to mend that."""
+
+    library: Library
+    problem: str = ""
+    """A sentence for the user, or ``""``."""
+    damaged: Path | None = None
+    """The folder of a damaged library that a new one can replace; see :func:`replace_damaged`."""
+
+
+def open_library(folder: Path) -> OpenedLibrary:
+    """The take library in ``folder``, or one for this session only where that cannot be opened."""
+    try:
+        library = Library(folder)
+    except (PlainError, OSError) as error:
+        temporary = Path(tempfile.mkdtemp(prefix="paretone-takes-"))
+        damaged = folder if isinstance(error, LibraryDamaged) else None
+        return OpenedLibrary(Library(temporary), f"{error} Until then takes are kept in {temporary}.", damaged)
+    if not library.damage:
+        return OpenedLibrary(library)
+    problem = (
+        f"The take library in {folder} is damaged and can only be read ({library.damage}). "
+        "New takes can be heard and saved as WAV, but the history does not keep them."
+    )
+    return OpenedLibrary(library, problem, folder)
+
+
+def replace_damaged(opened: OpenedLibrary) -> OpenedLibrary:
+    """Set the damaged library aside and open an empty one, with the takes that were kept elsewhere meanwhile.
+
+    ``problem`` of what comes back says where the damaged one is, or why it could not be set aside.
+    """
+    folder, meanwhile = opened.damaged, opened.library
+    assert folder is not None
+    elsewhere = meanwhile.folder != folder
+    if not elsewhere:
+        meanwhile.close()
+    try:
+        backup = Library.set_aside(folder)
+        fresh = Library(folder)
+        if elsewhere:
+            for take in reversed(meanwhile.summaries()):
+                fresh.add(meanwhile.load(take.id))
+    except LibraryError as error:
+        again = opened if elsewhere else open_library(folder)
+        return OpenedLibrary(again.library, str(error), again.damaged)
+    if elsewhere:
+        meanwhile.close()
+        shutil.rmtree(meanwhile.folder, ignore_errors=True)
+    return OpenedLibrary(fresh, f"The damaged take library is in {backup}, with its audio. New takes are kept again.")

@@ -1,0 +1,105 @@
+"""What is said around two takes: what keeps them from being heard or compared, and the facts below the plots."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+
+from app.shell.icons import pixmap
+from app.shell.theme import Colours, set_look
+
+
+class Caution(QWidget):
+    """A sentence of caution about the comparison."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, visible=False)
+        self._icon, self._text = QLabel(), QLabel(wordWrap=True)
+        self._text.setAccessibleName("Warning")
+        set_look(self._text, "warning")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._icon)
+        row.addWidget(self._text, 1)
+
+    def say(self, sentence: str) -> None:
+        """Show ``sentence``, or nothing where it is empty."""
+        self._text.setText(sentence)
+        self.setVisible(bool(sentence))
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._icon.setPixmap(pixmap("warning", colours.warning, self.fontMetrics().height(), self.devicePixelRatioF()))
+
+
+class DeviceProblem(QFrame):
+    """Why nothing can be heard, and a button that looks for an audio device again."""
+
+    retry_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, visible=False)
+        self.setProperty("look", "banner")
+        self.setProperty("level", "warning")
+        self._icon, self._text = QLabel(), QLabel(wordWrap=True)
+        self._text.setAccessibleName("Audio device")
+        self._retry = QPushButton("Reco&nnect")
+        self._retry.setToolTip("Look for an audio device again")
+        self._retry.clicked.connect(self.retry_wanted)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 4, 6, 4)
+        row.addWidget(self._icon)
+        row.addWidget(self._text, 1)
+        row.addWidget(self._retry)
+
+    def say(self, problem: str, shown: bool) -> None:
+        """Take over ``problem``, and show it or not."""
+        self._text.setText(problem)
+        self.setVisible(shown)
+
+    def allow_retry(self, possible: bool) -> None:
+        """Whether a device can be looked for now."""
+        self._retry.setEnabled(possible)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        size = self.fontMetrics().height()
+        self._icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
+
+
+class Facts(QWidget):
+    """What a switch does, or what is under the mouse, and how well the device is fed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._mode, self._read_out, self._underruns = QLabel(), QLabel(visible=False), QLabel()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        for label, name in ((self._mode, "What a switch does"), (self._read_out, "Under the mouse")):
+            label.setAccessibleName(name)
+            # Long sentences are cut rather than widen the panel; the tooltip has all of it.
+            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            set_look(label, "muted")
+            row.addWidget(label, 1)
+        self._underruns.setAccessibleName("Underruns")
+        set_look(self._underruns, "muted")
+        row.addWidget(self._underruns)
+
+    def show_mode(self, title: str, reason: str) -> None:
+        """Show what a switch does and why; nothing where ``reason`` is empty."""
+        self._mode.setText(f"{title}: {reason}" if reason else "")
+        self._mode.setToolTip(reason)
+
+    def show_read_out(self, text: str) -> None:
+        """Show what is under the mouse in place of the mode, or the mode again."""
+        self._read_out.setText(text)
+        self._read_out.setVisible(bool(text))
+        self._mode.setVisible(not text)
+
+    def show_underruns(self, underruns: int, waits: int) -> None:
+        """Show how often the device, and the player, waited. Called 30 times a second."""
+        plural = "" if underruns == 1 else "s"
+        text = f"{underruns} underrun{plural}" + (f", {waits} waits for the model" if waits else "")
+        if text != self._underruns.text():
+            self._underruns.setText(text)
+            set_look(self._underruns, "warning" if underruns else "muted")

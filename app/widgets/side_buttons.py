@@ -1,0 +1,54 @@
+"""The two buttons that choose which of the takes being compared a panel shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QWidget
+
+from app.shell.theme import Colours
+
+SIDES = ("A", "B")
+
+
+class SideButtons(QWidget):
+    """A and B, in their colours; the one that is shown is pressed."""
+
+    chosen = Signal(str)
+    """The user wants to see ``"A"`` or ``"B"``."""
+
+    def __init__(
+        self, what: str, parent: QWidget | None = None, verb: str = "Show", between: QWidget | None = None
+    ) -> None:
+        """``what`` is shown of a side: "the tokens of take". ``between`` stands between the two buttons."""
+        super().__init__(parent)
+        self.buttons = {side: QPushButton(side, checkable=True) for side in SIDES}
+        group = QButtonGroup(self)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        for side, button in self.buttons.items():
+            if between is not None and side != SIDES[0]:
+                line.addWidget(between)
+            button.setAccessibleName(f"{verb} {what} {side}")
+            button.setToolTip(f"{verb} {what} {side}")
+            button.setMaximumWidth(3 * self.fontMetrics().height())
+            button.clicked.connect(lambda _=False, side=side: self.chosen.emit(side))
+            group.addButton(button)
+            line.addWidget(button)
+
+    def show_side(self, shown: str, there: Collection[str]) -> None:
+        """``shown`` is what the panel shows; sides that are not ``there`` cannot be chosen."""
+        for side, button in self.buttons.items():
+            button.setEnabled(side in there)
+            button.setChecked(side == shown)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        for side, button in self.buttons.items():
+            fill = colours.baseline if side == "A" else colours.accelerated
+            button.setStyleSheet(
+                f"QPushButton {{ font-weight: 700; color: {fill}; }}"
+                f"QPushButton:disabled {{ color: {colours.disabled}; }}"
+                f"QPushButton:checked {{ background: {fill}; border-color: {fill}; color: {colours.on_accent}; }}"
+            )

@@ -1,0 +1,83 @@
+"""The two sides of ``paretone compare``: a profile, the other side without techniques, or options that are typed."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.commands import arguments
+from engine.commands.technique_args import engaged, number, typed, with_table, with_weights
+from engine.errors import SettingError
+from engine.models import catalogue
+from engine.models.base import SpeechModel
+from engine.setting.knobs import checked
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting
+from engine.techniques.ditreducio.table import StrategyTable
+
+
+@dataclass
+class Side:
+    """One side of a comparison."""
+
+    title: str
+    setting: Setting
+    variant: str = ""
+    table_file: str = ""
+    profile: Profile | None = None
+    model: SpeechModel | None = None
+    artefacts: tuple[StrategyTable, ...] = ()
+
+
+def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
+    """What ``options`` ask for. Raises :class:`PlainError`."""
+    texts = options.a, options.b
+    if texts == ("baseline", "baseline"):
+        raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
+    first, second = (None if text == "baseline" else _side(text, options) for text in texts)
+    return first or _baseline(second), second or _baseline(first)
+
+
+def _baseline(other: Side) -> Side:
+    return replace(other, title="baseline", setting=other.setting.baseline, profile=None, table_file="")
+
+
+def _side(text: str, options: argparse.Namespace) -> Side:
+    """A side from a profile's path, or from options such as ``steps=16,guidance=1.5``."""
+    if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
+        profile = Profile.load(text)
+        return Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
+    given, techniques = {}, []
+    for part in filter(None, text.split(",")):
+        name, found, value = part.partition("=")
+        if not found:
+            raise SettingError(
+                f"{part!r} is no side of a comparison; give a profile (FILE.json), 'baseline', or options such as "
+                "steps=16."
+            )
+        if name.strip() == "technique":
+            techniques.append(engaged(value))
+        else:
+            given[name.strip()] = value.strip()
+    model = given.pop("model", options.model or arguments.DEFAULT_MODEL)
+    seed, table_file = int(number(given.pop("seed", "0"), "seed")), given.pop("table", "")
+    entry = catalogue.entry(model)
+    known = {knob.name: knob for knob in entry.options}
+    values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}
+    setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
+    for one in techniques:
+        setting = setting.with_technique(one)
+    return Side(text, setting, options.variant, table_file)
+
+
+def prepare(side: Side, model: SpeechModel) -> None:
+    """Give a side its model and tables, checked against each other."""
+    side.model = model
+    if side.profile is not None:
+        side.profile.check(model.info, model.belonging(side.setting) if side.profile.table else None)
+        side.artefacts = side.profile.artefacts
+        return
+    side.setting = with_weights(side.setting, model.info)
+    if side.table_file:
+        side.setting, side.artefacts = with_table(side.setting, model, side.table_file, {})

@@ -1,0 +1,145 @@
+"""How a running job shows itself in a terminal, and how Ctrl-C reaches it. Standard output is left to results."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import numpy as np
+
+from engine.errors import Cancelled, PlainError
+from engine.models.base import StepReport
+from engine.session.progress import RemainingTime
+from engine.techniques.ditreducio.record import Trial
+
+BAR_WIDTH = 24
+LINES_SHARE = 0.25
+"""Where lines cannot be overwritten, one is written each time this share more is done."""
+
+
+class Terminal:
+    """An observer that writes what a job does to ``stream``; see :class:`engine.models.base.CalibrationObserver`.
+
+    On a screen it draws one bar with an estimate; in a file or pipe it writes few lines. Every method raises
+    :class:`Cancelled` once ``cancelled`` is set.
+    """
+
+    def __init__(self, cancelled: threading.Event, quiet: bool = False, stream: TextIO | None = None) -> None:
+        self._cancelled = cancelled
+        self._quiet = quiet
+        self._stream = stream or sys.stderr
+        self._screen = self._stream.isatty()
+        self._activity = ""
+        self._drawn = False
+        self._remaining = RemainingTime()
+        self._share = 0.0
+        self._accepted = 0
+        self._trials = 0
+
+    def check(self) -> None:
+        """Raise when the job was cancelled."""
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def status(self, text: str) -> None:
+        """Begin another part of the job."""
+        self.check()
+        self._activity = text
+        if not self._screen:
+            self._write(f"{text}\n")
+        else:
+            self._draw(text)
+
+    def begin(self) -> None:
+        """Start a bar of its own for what comes next."""
+        self._remaining = RemainingTime()
+        self._share = 0.0
+        self._accepted = self._trials = 0
+
+    def step(self, report: StepReport) -> None:
+        """Show how far a sampling loop is; chunks and steps count from 0."""
+        done = report.chunk * report.steps + report.step + 1
+        self.progress(done, report.chunks * report.steps)
+
+    def trial(self, trial: Trial) -> None:
+        """Count a layer trial. Raises :class:`PlainError` when its error is not a number."""
+        self.check()
+        if not math.isfinite(trial.error):
+            raise PlainError(
+                f"The model put out invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
+                "use more steps or less guidance, or fetch the checkpoint again."
+            )
+        self._trials += 1
+        self._accepted += trial.accepted
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def progress(self, done: int, total: int, left: float | None = None) -> None:
+        """Show how much is done, in units of the job's own; ``left`` are the seconds that it will take, where the job
+        knows better than the pace of the last ones."""
+        self.check()
+        estimate = self._remaining.update(done, total)
+        left = estimate if left is None else left
+        share = done / total
+        if not self._screen:
+            if share >= self._share + LINES_SHARE or self._share < share == 1:
+                self._share = share
+                self._write(f"  {share:.0%}{_left(left)}\n")
+            return
+        filled = round(BAR_WIDTH * share)
+        trials = f", {self._accepted} of {self._trials} skips accepted" if self._trials else ""
+        self._draw(
+            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {share:4.0%}{_left(left)}  {self._activity}{trials}",
+        )
+
+    def clear(self) -> None:
+        """Take the bar away, so that what follows starts on an empty line."""
+        if self._drawn:
+            self._write("\r\x1b[K")
+            self._drawn = False
+
+    def _draw(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        self._write(f"\r\x1b[K{text[:width]}")
+        self._drawn = True
+
+    def _write(self, text: str) -> None:
+        if not self._quiet:
+            self._stream.write(text)
+            self._stream.flush()
+
+
+@contextmanager
+def cancelling() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets; the second one raises :class:`KeyboardInterrupt` at once."""
+    cancelled = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield cancelled
+        return
+
+    def interrupted(number: int, frame: object) -> None:
+        if cancelled.is_set():
+            raise KeyboardInterrupt
+        cancelled.set()
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield cancelled
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None or seconds < 1:
+        return ""
+    if seconds < 100:
+        return f", about {seconds:.0f} s left"
+    return f", about {seconds / 60:.0f} min left"

@@ -1,0 +1,65 @@
+"""What a take is measured to be beside its baseline. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.audio.spectrogram import drawn_or_heard
+from engine.errors import SettingError
+from engine.measure.distortion import mel_cepstral_distortion
+from engine.measure.fidelity import log_mel_distance
+from engine.measure.pitch import pitch_error
+from engine.measure.timbre import timbre_distance
+from engine.setting.take import Metrics, Take
+
+Sound = tuple[np.ndarray, int]
+"""Mono samples and their rate."""
+Sounded = tuple[np.ndarray | None, Sound]
+"""The spectrogram (frames, bands) that a model drew, if it draws one, and what was heard."""
+
+
+def against(baseline: Take, take: Take) -> Take:
+    """``take`` with its figures to ``baseline``, which speaks the same words in the same time from the same noise.
+
+    Raises :class:`SettingError` where the two cannot be held against each other.
+    """
+    if (baseline.text, baseline.voice) != (take.text, take.voice) or baseline.setting != take.setting.baseline:
+        raise SettingError(
+            "The two takes are not of one text, voice, options and seed: neither is the other's baseline."
+        )
+    distance, metrics = held_against(take.metrics, _sounded(baseline), _sounded(take))
+    return replace(take, fidelity_to=baseline.id, log_mel_distance=distance, metrics=metrics)
+
+
+def _sounded(take: Take) -> Sounded:
+    return take.trace.mel, (take.samples, take.sample_rate)
+
+
+def held_against(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
+    """The log-mel distance of the second of two takes to the first, and ``metrics`` of the second with what else it is
+    beside the first. Raises :class:`SettingError` where they differ in length.
+
+    Where either comes without a spectrogram, those of both sounds are compared.
+    """
+    (one, one_sound), (other, other_sound) = first, second
+    if one is None or other is None:
+        one = other = None
+    mels = drawn_or_heard(one, *one_sound), drawn_or_heard(other, *other_sound)
+    return log_mel_distance(*mels), _compared(metrics, mels, (one_sound, other_sound))
+
+
+def _compared(metrics: Metrics, mels: tuple[np.ndarray, np.ndarray], sounds: tuple[Sound, Sound]) -> Metrics:
+    """``metrics`` of the second of two takes with what it is beside the first: spectrograms (frames, bands) and
+    recordings. Raises :class:`SettingError` where they differ in length."""
+    (one, rate), (other, _) = sounds
+    metrics = replace(
+        metrics, mel_cepstral_distortion=mel_cepstral_distortion(*mels), timbre_distance=timbre_distance(*mels)
+    )
+    try:
+        error = pitch_error(one, other, rate)
+    except SettingError:
+        # A recording of less than a few periods has an envelope, but no melody.
+        return metrics
+    return replace(metrics, pitch_error=error.semitones, voicing_error=error.voicing)

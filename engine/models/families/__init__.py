@@ -1,0 +1,1 @@
+"""The three families of models: flow matching, language and masked, and what their models share."""

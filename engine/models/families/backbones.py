@@ -1,0 +1,77 @@
+"""A model's backbones: its own, and those with other weights or in other precisions, made when they are asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from torch import Tensor
+
+from engine.models.base import WeightSet
+from engine.models.kernels.compiled import COMPILING, compiled_backbone, warmed
+from engine.models.kernels.precision import in_precision
+from engine.sampling.skipping import LayerMemory
+from engine.techniques.flow_engagement import Engagement
+
+MOST_KEPT = 3
+"""How many are kept beside the model's own."""
+
+
+class Run(Protocol):
+    """What the evaluations of one passage share: what a backbone's ``begin`` returns."""
+
+    branches: int
+
+
+class Backbone(Protocol):
+    """What speaking needs of a backbone; calibration and attention views need a :class:`DiffusionTransformer`."""
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Run,
+        duties: Sequence | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+    ) -> Tensor: ...
+
+
+class Backbones:
+    """Hands out the backbone that a synthesis runs, ready and warm."""
+
+    def __init__(
+        self,
+        own: Backbone,
+        read_weights: Callable[[WeightSet], Backbone] | None,
+        warm_up: Callable[[Backbone], None],
+    ) -> None:
+        """``read_weights`` gives the backbone with other weights, ready for inference; ``None``: there are none."""
+        self.own = own
+        self._read_weights = read_weights
+        self._warm_up = warm_up
+        self._others: OrderedDict[tuple[str, str, str], Backbone] = OrderedDict()
+        """By fingerprint of the weights (``""``: the model's own), precision and mode of compiling; the one used last
+        comes last."""
+
+    def __len__(self) -> int:
+        """How many there are at present."""
+        return 1 + len(self._others)
+
+    def of(self, engagement: Engagement, status: Callable[[str], None] = lambda text: None) -> Backbone:
+        """The backbone with the weights and in the precision that are engaged."""
+        weights, precision, mode = engagement.weights, engagement.precision, engagement.launching.mode
+        if weights is None and precision == "float32" and mode is None:
+            return self.own
+        key = weights.fingerprint if weights else "", precision, mode or ""
+        if key not in self._others:
+            status("Preparing other weights …" if mode is None else COMPILING)
+            plain = self._read_weights(weights) if weights else self.own
+            narrowed = in_precision(plain, precision)
+            self._others[key] = narrowed if mode is None else compiled_backbone(narrowed, mode)
+            while len(self._others) > MOST_KEPT:
+                self._others.popitem(last=False)
+            self._warm_up(self._others[key])
+            warmed(self._others[key])
+        self._others.move_to_end(key)
+        return self._others[key]

@@ -1,0 +1,74 @@
+"""What becomes of passages that are spoken piece by piece: one sound, delivered as it becomes final."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from engine.models.base import Piece
+from engine.models.families.pacing import Pace
+from engine.models.families.passages import require_numbers
+
+Spoken = TypeVar("Spoken")
+
+
+class Joiner(Protocol):
+    """Makes one sound of the passages, of which each comes in pieces."""
+
+    lead: int
+    """By how many samples the sound of the last passage begins later than :meth:`begin` said; below 0: earlier."""
+
+    def begin(self) -> int:
+        """Another passage begins; at which sample of the whole."""
+
+    def push(self, samples: np.ndarray) -> np.ndarray:
+        """Take the next piece of the passage, and return the samples that are final now."""
+
+    def finish(self) -> np.ndarray:
+        """The last passage has ended: the rest."""
+
+
+class Delivery:
+    """Hands on what is spoken, passage by passage, and keeps it."""
+
+    def __init__(self, joiner: Joiner, sample_rate: int, paces: Collection[Pace]) -> None:
+        """All of ``paces`` are told when a piece has come."""
+        self._joiner, self._sample_rate, self._paces = joiner, sample_rate, paces
+        self._pieces: list[np.ndarray] = []
+        self._starts: list[float] = []
+
+    def passage(self, speaking: Generator[np.ndarray, None, Spoken]) -> Generator[Piece, None, Spoken]:
+        """Deliver the next passage while it is spoken: yields its pieces and returns what ``speaking`` returns. Raises
+        :class:`PlainError` for samples that are no numbers."""
+        began = self._joiner.begin()
+        while True:
+            try:
+                samples = next(speaking)
+            except StopIteration as end:
+                self._starts.append((began + self._joiner.lead) / self._sample_rate)
+                return end.value
+            yield from self._heard(self._joiner.push(samples))
+
+    def finish(self) -> Generator[Piece, None, None]:
+        """Deliver what was held back until the last passage had ended."""
+        yield from self._heard(self._joiner.finish())
+
+    @property
+    def samples(self) -> np.ndarray:
+        """All that was delivered, (n,) float32."""
+        return np.concatenate(self._pieces) if self._pieces else np.zeros(0, np.float32)
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """At which second of the whole each passage begins."""
+        return tuple(self._starts)
+
+    def _heard(self, samples: np.ndarray) -> Generator[Piece, None, None]:
+        if len(samples):
+            require_numbers(samples)
+            self._pieces.append(samples)
+            for pace in self._paces:
+                pace.delivered(len(samples) / self._sample_rate)
+            yield Piece(samples)

@@ -1,0 +1,549 @@
+"""What all models of the flow family have in common: text and a voice in, audio out, and all that is measured, skipped,
+calibrated and looked at on the way.
+
+A family (:mod:`engine.models.f5.adapter`, :mod:`engine.models.megatts3.adapter`) derives from :class:`FlowSpeech` and
+fills in what is its own:
+
+* :meth:`FlowSpeech._prepare`: text and voice to a prompt and passages;
+* :meth:`FlowSpeech._begin`: a passage to what its backbone's evaluations share;
+* :meth:`FlowSpeech._sampler`: the noise of a passage, all of it drawn beforehand, and the sampler's single step;
+* :meth:`FlowSpeech._guided`: the velocities of all branches to the one that is followed;
+* :meth:`FlowSpeech._decode`: the last state to audio;
+* :meth:`FlowSpeech._operations`: what one evaluation costs;
+* :meth:`FlowSpeech._warm_up`: everything once;
+* where its own way differs: ``_integrate`` and ``_evaluation_times`` (a solver that takes no single steps), ``_fader``
+  (how passages are joined), ``_seconds`` (how long a passage will be heard).
+
+Which options shape the trajectory, and hence what strategy tables belong to, the knobs themselves say
+(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine import device as devices
+from engine.audio.cross_fade import CrossFader
+from engine.errors import SettingError
+from engine.models import catalogue
+from engine.models.base import (
+    AttentionCapture,
+    ModelInfo,
+    Observer,
+    OperationCounts,
+    Piece,
+    StepReport,
+    Synthesis,
+    Voice,
+    WeightSet,
+)
+from engine.models.families.backbones import Backbone, Backbones, Run
+from engine.models.families.evaluations import Evaluations, Phase, evaluator_of, require_layers
+from engine.models.families.passages import (
+    Decoded,
+    Passage,
+    Passages,
+    Prompt,
+    Sampler,
+    cost_of,
+    require_numbers,
+    whole_mel,
+)
+from engine.models.files.weight_sets import find_weight_sets, folders
+from engine.models.kernels import products
+from engine.models.kernels.compiled import notes_of
+from engine.models.kernels.flow_graphs import GraphedEvaluator
+from engine.models.kernels.graphs import Shelf
+from engine.models.networks.diffusion import DiffusionTransformer
+from engine.sampling.caching import ChangeMeter, Evaluator
+from engine.sampling.flow import Velocity, integrate, sampling_grid
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
+from engine.setting.take import Trace
+from engine.techniques.ditreducio.metrics import diagonal_similarity
+from engine.techniques.ditreducio.subject import Subject
+from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.error_curve import ErrorCurve
+from engine.techniques.flow_engagement import Engagement, before_calibration, engage
+from engine.techniques.guidance_interval import unguided
+
+CURVE_SENTENCES = 2
+"""How many sentences an error curve is measured on."""
+LARGEST_MAP = 512
+"""Captured attention maps are pooled to at most this many queries and keys."""
+
+
+@dataclass(frozen=True)
+class _Script:
+    """What one synthesis speaks, and with what."""
+
+    engagement: Engagement
+    backbone: Backbone
+    prompt: Prompt
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...]
+    times: np.ndarray
+    seed: int
+    curve: ErrorCurve | None = None
+    """What the error-curve cache goes by."""
+
+    @property
+    def options(self) -> Values:
+        return self.engagement.options
+
+    @property
+    def steps(self) -> int:
+        return len(self.times) - 1
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """One passage, spoken: what came out and what it cost."""
+
+    decoded: Decoded
+    step_seconds: tuple[float, ...]
+    backbone_seconds: float
+    decoder_seconds: float
+    evaluations: int
+    operations: float
+    """Backbone operations that were needed, and those that the same setting without techniques needs."""
+    reference_operations: float
+    shares: tuple[float, ...]
+    """How much of each evaluation was computed."""
+
+
+@dataclass(frozen=True)
+class FlowWorkings:
+    """The first passage of a synthesis, about to be sampled, and what is done with it: for whoever takes it apart."""
+
+    backbone: Backbone
+    engagement: Engagement
+    phases: tuple[Phase, ...]
+    """Evaluations with the same branches, in order."""
+    evaluations: Evaluations
+    """What the sampler follows."""
+    sampler: Sampler
+    times: np.ndarray
+    """When the backbone is evaluated, in order."""
+    frames: int
+    passages: int
+    """How many there are in all."""
+    audio_seconds: float
+    """How long the first one will be heard."""
+    begin: Callable[[], Run]
+    """Computes again what its evaluations share."""
+    guided: Callable[[Tensor, Values], Tensor]
+    """The velocities of all branches to the one that is followed."""
+    integrate: Callable[[], Tensor]
+    """Samples it, all evaluations, and gives the last state."""
+    decode: Callable[[Tensor], Decoded]
+    """The last state to audio."""
+
+
+class FlowSpeech(ABC):
+    """A loaded model of the flow family. See :class:`engine.models.base.SpeechModel`."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        backbone: Backbone,
+        device: torch.device,
+        frame_seconds: float,
+        read_weights: Callable[[WeightSet], Backbone] | None = None,
+    ) -> None:
+        """``frame_seconds`` is how long one frame of the state is heard; ``read_weights`` gives the backbone with one
+        of ``info.weight_sets``, ready for inference on ``device``."""
+        self.info = info
+        self._backbone = backbone
+        self._backbones = Backbones(backbone, read_weights, self._warm_up)
+        self._graphs: Shelf = Shelf()
+        self._curves: dict[tuple, ErrorCurve] = {}
+        """By all that they depend on."""
+        self._device = device
+        self._frame_seconds = frame_seconds
+
+    # --- What a family fills in --------------------------------------------------------------------------------------
+    @abstractmethod
+    def _warm_up(self, backbone: Backbone) -> None:
+        """Run everything once with ``backbone``: first runs choose kernels and allocate, which no take should pay
+        for."""
+
+    @abstractmethod
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None] = lambda: None
+    ) -> tuple[Prompt, Passages]:
+        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
+        to cancel. Raises :class:`PlainError`."""
+
+    @abstractmethod
+    def _begin(self, backbone: Backbone, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values) -> Run:
+        """What the evaluations of a passage share; ``times`` are theirs, in order."""
+
+    @abstractmethod
+    def _sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
+        """The noise of a passage on the grid ``times`` (steps + 1 values), and the step that is taken with it."""
+
+    @abstractmethod
+    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+        """The velocities of all branches that ran, branch-major, to the velocity that the sampler follows."""
+
+    @abstractmethod
+    def _decode(self, state: Tensor, passage: Passage, prompt: Prompt) -> Decoded:
+        """The last state (1, frames, bands) to the audio of the new speech."""
+
+    @abstractmethod
+    def _operations(self, frames: int, options: Values) -> OperationCounts:
+        """What one evaluation costs at this length."""
+
+    def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
+        """When the backbone is evaluated, in order."""
+        return times[:-1]
+
+    def _integrate(
+        self,
+        velocity: Velocity,
+        sampler: Sampler,
+        times: np.ndarray,
+        options: Values,
+        on_step: Callable[[int, Tensor], None],
+    ) -> Tensor:
+        """From noise to the state at the last of ``times``."""
+        return integrate(velocity, sampler.noise, times, on_step=on_step, follow=sampler.follow)
+
+    def _fader(self, options: Values) -> CrossFader:
+        """How passages are joined."""
+        return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
+
+    def _seconds(self, passage: Passage, prompt: Prompt) -> float:
+        """How long a passage will be heard."""
+        return (passage.frames - prompt.frames) * self._frame_seconds
+
+    # --- Backbones ---------------------------------------------------------------------------------------------------
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self._backbone)
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """Take note of CFG-free weights that have come, such as from a training; ``check`` may raise to cancel."""
+        places = folders(self.info.id, Path(self.info.checkpoint))
+        found = find_weight_sets(places, self.info.fingerprint, check)
+        self.info = replace(self.info, weight_sets=found)
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        engagement = before_calibration(self.info, setting)
+        self._backbones.of(engagement, observer.status)
+        if engagement.error_threshold is not None and voice is not None:
+            observer.status("Measuring how modules change from step to step …")
+            self._curve(voice, setting, engagement, observer.check)
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        observer: Observer,
+    ) -> Generator[Piece, None, Synthesis]:
+        started = time.perf_counter()
+        engagement = engage(self.info, setting, artefacts)
+        script = self._script(text, voice, setting, engagement, observer.check, observer.status)
+        text_seconds = time.perf_counter() - started
+        fader = self._fader(script.options)
+        spoken, pieces, first_audio_seconds = [], [], 0.0
+        for number in range(len(script.passages)):
+            spoken.append(self._speak(script, number, observer))
+            ready = fader.push(spoken[-1].decoded.samples)
+            if number == len(script.passages) - 1:
+                ready = np.concatenate([ready, fader.finish()])
+            first_audio_seconds = first_audio_seconds or time.perf_counter() - started
+            if len(ready):
+                pieces.append(ready)
+                yield Piece(ready)
+        samples = np.concatenate(pieces)
+        measurements = replace(
+            cost_of(spoken),
+            seconds=time.perf_counter() - started,
+            audio_seconds=len(samples) / self.info.sample_rate,
+            first_audio_seconds=first_audio_seconds,
+            text_seconds=text_seconds,
+            evaluations=sum(one.evaluations for one in spoken),
+            device=self.info.device,
+        )
+        notes = (*script.notes, *notes_of(script.backbone), *products.notes_of(script.backbone), *self._graphs.notes())
+        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(script, spoken), notes)
+
+    def _script(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        engagement: Engagement,
+        check: Callable[[], None] = lambda: None,
+        status: Callable[[str], None] = lambda text: None,
+    ) -> _Script:
+        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
+        options = engagement.options
+        curve = self._curve(voice, setting, engagement, check)
+        self._graphs.status = status
+        prompt, prepared = self._prepare(text, voice, options, check)
+        return _Script(
+            engagement,
+            self._backbones.of(engagement),
+            prompt,
+            prepared.passages,
+            (*engagement.notes, *prompt.notes, *prepared.notes),
+            self._grid(options),
+            setting.seed,
+            curve,
+        )
+
+    @torch.inference_mode()
+    def _speak(self, script: _Script, number: int, observer: Observer) -> _Spoken:
+        """One passage, from noise to audio."""
+        passage, step_seconds = script.passages[number], []
+        seconds = self._seconds(passage, script.prompt)
+        began = time.perf_counter()
+
+        def on_step(step: int, state: Tensor) -> None:
+            observer.check()
+            step_seconds.append(time.perf_counter() - began - sum(step_seconds))
+            observer.step(
+                StepReport(number, len(script.passages), step, script.steps, step_seconds[-1], audio_seconds=seconds)
+            )
+
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times, script.options, on_step)
+        devices.synchronise(self._device)
+        sampled = time.perf_counter()
+        decoded = self._decode(state, passage, script.prompt)
+        self._require_numbers(decoded)
+        return _Spoken(
+            decoded,
+            tuple(step_seconds),
+            sampled - began,
+            time.perf_counter() - sampled,
+            len(evaluations.operations),
+            sum(evaluations.operations),
+            self._reference_operations(script.engagement, passage.frames),
+            tuple(evaluations.shares),
+        )
+
+    @staticmethod
+    def _require_numbers(decoded: Decoded) -> None:
+        require_numbers(decoded.samples)
+
+    def _started(self, script: _Script, passage: Passage) -> tuple[Run, Sampler]:
+        """A passage about to be sampled."""
+        evaluations = self._evaluation_times(script.times, script.options)
+        run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
+        return run, self._sampler(passage, script.times, script.seed, script.options)
+
+    def _evaluations(
+        self, script: _Script, passage: Passage, run: Run, evaluator: Evaluator | None = None
+    ) -> Evaluations:
+        """What the sampler follows: the guided velocity, computed as far as the techniques ask for it, unless it is an
+        ``evaluator`` that computes."""
+        phases = self._phases(script, passage, run)
+        return Evaluations(evaluator or self._evaluator(script), phases, self._guided)
+
+    def _evaluator(self, script: _Script) -> Evaluator:
+        """How the evaluations of a passage are made."""
+        graphs = script.engagement.launching.graphs
+        if graphs is None:
+            return evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
+        self._graphs.bound(graphs)
+        return GraphedEvaluator(script.backbone, self._graphs, graphs.bucket)
+
+    def _phases(self, script: _Script, passage: Passage, run: Run) -> list[Phase]:
+        """The evaluations of a passage, by their branches."""
+        options, guided = script.options, script.engagement.guided_steps
+        phases = [Phase(0, run, options, self._operations(passage.frames, options))]
+        if guided is not None and guided < script.steps:
+            first = len(self._evaluation_times(script.times[: guided + 1], options))
+            times, alone = self._evaluation_times(script.times, options), unguided(options)
+            alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
+            phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
+        return phases
+
+    def _reference_operations(self, engagement: Engagement, frames: int) -> float:
+        """Backbone operations that a passage takes under the same setting without techniques."""
+        options = engagement.reference
+        evaluations = len(self._evaluation_times(self._grid(options), options))
+        return evaluations * self._operations(frames, options).evaluation
+
+    @torch.inference_mode()
+    def _curve(
+        self, voice: Voice, setting: Setting, engagement: Engagement, check: Callable[[], None]
+    ) -> ErrorCurve | None:
+        """The curve that the error-curve cache goes by, where it is engaged: measured when it is first asked for."""
+        if engagement.error_threshold is None:
+            return None
+        key = engagement.belonging, engagement.precision, engagement.guided_steps, voice.id, setting.seed
+        if key not in self._curves:
+            measuring, curves = replace(engagement, error_threshold=None), []
+            for text in catalogue.sentences()[:CURVE_SENTENCES]:
+                script = self._script(text, voice, setting, measuring, check)
+                passage, meter = script.passages[0], ChangeMeter(require_layers(script.backbone, self.info.title))
+                run, sampler = self._started(script, passage)
+                evaluations = self._evaluations(script, passage, run, meter)
+                self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
+                curves.append(ErrorCurve(**{kind: tuple(values) for kind, values in meter.changes.items()}))
+            self._curves[key] = ErrorCurve.mean(curves)
+        return self._curves[key]
+
+    @staticmethod
+    def _grid(options: Values) -> np.ndarray:
+        return sampling_grid(options["steps"], options["spacing"], options["sway"])
+
+    def _trace(self, script: _Script, spoken: Sequence[_Spoken]) -> Trace:
+        return Trace(
+            tuple(one.step_seconds for one in spoken),
+            tuple(passage.text for passage in script.passages),
+            tuple(len(one.decoded.samples) / self.info.sample_rate for one in spoken),
+            whole_mel(one.decoded.mel for one in spoken),
+            tuple(one.shares for one in spoken),
+        )
+
+    # --- What benches and techniques ask for --------------------------------------------------------------------------
+    def sampling(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...] = ()
+    ) -> Callable[[], Tensor]:
+        """The backbone's and the sampler's whole work on the first passage, (1, frames, bands), to be timed as often
+        as wished. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts))
+        passage = script.passages[0]
+
+        @torch.inference_mode()
+        def sample() -> Tensor:
+            run, sampler = self._started(script, passage)
+            evaluations = self._evaluations(script, passage, run)
+            return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: None)
+
+        return sample
+
+    @torch.inference_mode()
+    def workings(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...], check: Callable[[], None]
+    ) -> FlowWorkings:
+        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), check)
+        passage, options = script.passages[0], script.options
+        times = self._evaluation_times(script.times, options)
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+
+        def integrate() -> Tensor:
+            # What was skipped is remembered from evaluation to evaluation, so that every sampling begins anew.
+            following = self._evaluations(script, passage, run)
+            state = self._integrate(following, sampler, script.times, options, lambda step, state: check())
+            evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares
+            return state
+
+        return FlowWorkings(
+            script.backbone,
+            script.engagement,
+            tuple(self._phases(script, passage, run)),
+            evaluations,
+            sampler,
+            times,
+            passage.frames,
+            len(script.passages),
+            self._seconds(passage, script.prompt),
+            lambda: self._begin(script.backbone, passage, script.prompt, times, options),
+            self._guided,
+            integrate,
+            lambda state: self._decode(state, passage, script.prompt),
+        )
+
+    def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
+        script = self._script(text, voice, setting, before_calibration(self.info, setting))
+        return self._operations(script.passages[0].frames, script.options)
+
+    def belonging(self, setting: Setting) -> Belonging:
+        return before_calibration(self.info, setting).belonging
+
+    @torch.inference_mode()
+    def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:
+        """What a calibration works on, and the part of ``text`` that it speaks: the first passage."""
+        script = self._script(text, voice, setting, before_calibration(self.info, setting))
+        passage, options = script.passages[0], script.options
+        run, sampler = self._started(script, passage)
+        backbone = self._skippable(script)
+        subject = Subject(
+            backbone,
+            run,
+            sampler.noise,
+            script.times,
+            lambda left: self._guided(backbone.project(left), options),
+            sampler.follow,
+            run.branches,
+            script.engagement.belonging,
+            script.prompt.frames,
+        )
+        return subject, passage.text
+
+    @torch.inference_mode()
+    def capture_attention(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        layer: int,
+        step: int,
+        observer: Observer,
+    ) -> AttentionCapture:
+        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), observer.check)
+        backbone, passage = self._skippable(script), script.passages[0]
+        if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
+            raise SettingError(
+                f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
+                f"the grid {script.steps} steps."
+            )
+        run, sampler = self._started(script, passage)
+
+        def on_step(number: int, state: Tensor) -> None:
+            observer.check()
+            observer.step(StepReport(0, 1, number, step + 1, 0.0))
+
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
+        looked: dict[str, Tensor] = {}
+
+        def look(index: int, name: str, value: Tensor) -> None:
+            if index == layer and name == "attention_input":
+                looked[name] = value
+
+        # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it
+        # sees.
+        evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
+        run = evaluations.phase(evaluation).run
+        hidden = backbone.enter(state, run)
+        for index in range(layer + 1):
+            hidden = backbone.layer(index, hidden, evaluation, run, look=look)
+        maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
+        query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
+        similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
+        return AttentionCapture(
+            layer,
+            step,
+            passage.frames,
+            script.prompt.frames,
+            maps.float().cpu().numpy(),
+            similarities,
+            self._frame_seconds,
+        )
+
+    def _skippable(self, script: _Script) -> DiffusionTransformer:
+        return require_layers(script.backbone, self.info.title)

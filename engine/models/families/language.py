@@ -1,0 +1,489 @@
+"""What all speech language models have in common: text and a voice in, tokens one after another, audio while they come.
+
+A model derives from :class:`LanguageSpeech` and fills in what is its own:
+
+* :meth:`LanguageSpeech._prepare`: text and voice to a prompt and passages;
+* :meth:`LanguageSpeech._request`: a passage to what the transformer continues;
+* :meth:`LanguageSpeech._token_sampler`: how its tokens are drawn;
+* :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
+* :meth:`LanguageSpeech._warm_up`: everything once;
+* where its own way differs: ``_fade_seconds`` (how passages are joined), ``_ready_voice`` (what of a voice is worth
+  preparing before the clock runs), ``_draft_prompt`` (how much of it a draft hears).
+
+``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
+Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
+that was read, the draft's and those of rejected tokens included, as if the voice's part of the prompt were read for
+every text; not the decoder of tokens to audio. Speculative decoding hence comes out above 1: it computes more, in fewer
+passes. A student comes out below.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from weakref import ref
+
+import numpy as np
+import torch
+
+from engine import device as devices
+from engine.audio.cross_fade import PassageJoiner
+from engine.errors import PlainError
+from engine.failures import enough_memory
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.families.decoding_cost import plain_operations, spent_operations
+from engine.models.families.delivery import Delivery
+from engine.models.families.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
+from engine.models.families.pacing import Pace
+from engine.models.families.passages import LanguagePassage, LanguagePassages, LanguagePrompt, cost_of, whole_mel
+from engine.models.families.token_decoder import StreamingDifference, TokenDecoder
+from engine.models.families.token_model import TokenModel
+from engine.models.families.token_progress import TokenProgress
+from engine.models.files.language_weights import find_language_weights, places_of
+from engine.models.kernels.causal_graphs import GraphedTransformer
+from engine.models.kernels.fused_causal import FusedTransformer
+from engine.models.kernels.graphs import Shelf
+from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
+from engine.sampling.draft_length import AdaptiveLength
+from engine.sampling.runaway import RunawayGuard, guarded
+from engine.sampling.speculative import speculate
+from engine.sampling.tokens import TokenSampler, Uniforms
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
+from engine.setting.take import DecodingCycle, DecodingTrace, Trace
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.language_engagement import LanguageEngagement, Speculation, engage
+
+MOST_RECORDED = 2
+"""Networks whose recordings are kept: a model's and its draft's."""
+MOST_LENGTHS = 8
+"""Ways of drafting whose lengths go on adapting where they were left."""
+
+
+@dataclass(frozen=True)
+class _Script:
+    """What one synthesis speaks, and with what."""
+
+    engagement: LanguageEngagement
+    networks: Networks
+    prompt: LanguagePrompt
+    passages: tuple[LanguagePassage, ...]
+    notes: tuple[str, ...]
+    seed: int
+
+    @property
+    def options(self) -> Values:
+        return self.engagement.options
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """One passage, spoken: what came out and what it cost."""
+
+    cycles: tuple[DecodingCycle, ...]
+    problem: str
+    """How it went wrong, as a sentence; ``""`` where it ended by itself."""
+    mel: np.ndarray | None
+    samples: int
+    backbone_seconds: float
+    decoder_seconds: float
+    draft_passes: int
+    operations: float
+    reference_operations: float
+    approximated: TokenDecoder | None = None
+    """What made it heard, where that is not exact."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(cycle.tokens) for cycle in self.cycles)
+
+
+@dataclass(frozen=True)
+class LanguageWorkings:
+    """The first passage of a synthesis, and what decodes it: for whoever takes it apart."""
+
+    networks: Networks
+    engagement: LanguageEngagement
+    request: Request
+    draft_request: Request | None
+    """What the draft reads, where there is one."""
+    sampler: TokenSampler
+    decoding: Decoding
+    """The loop, not yet begun."""
+    decoder: Callable[[], TokenDecoder]
+    """Gives what makes its tokens heard, anew."""
+    passages: int
+    """How many there are in all."""
+
+
+class LanguageSpeech(ABC):
+    """A loaded speech language model. See :class:`engine.models.base.SpeechModel`."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        network: LanguageNetwork,
+        token_rate: float,
+        read_student: ReadStudent,
+        read_draft: ReadDraft,
+    ) -> None:
+        """``token_rate`` is how many tokens make a second of speech. ``read_student`` gives the network in a student's
+        file, optimised and on the model's device; ``read_draft`` what is in a draft's file."""
+        self.info = replace(info, token_rate=token_rate)
+        self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
+        self._device = network.tokens.device
+        self._graphs: Shelf = Shelf()
+        self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
+        """Networks whose passes are recorded, by what they record and their bucket."""
+        self._token_rate = token_rate
+        # Weakly: networks that are given up must not be kept by this.
+        self._lengths: OrderedDict[tuple[ref[TokenModel], ref[TokenModel], Speculation], AdaptiveLength] = OrderedDict()
+        """Draft lengths that adapt, by what they are for."""
+
+    # --- What a model fills in ---------------------------------------------------------------------------------------
+    @abstractmethod
+    def _warm_up(self, network: LanguageNetwork) -> None:
+        """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
+        for."""
+
+    @abstractmethod
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+    ) -> tuple[LanguagePrompt, LanguagePassages]:
+        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
+        to cancel. Raises :class:`PlainError`."""
+
+    @abstractmethod
+    def _request(
+        self, network: LanguageNetwork, passage: LanguagePassage, prompt: LanguagePrompt, options: Values
+    ) -> Request:
+        """What is to be continued for a passage, embedded with the tables of ``network``, and for how long."""
+
+    @abstractmethod
+    def _token_sampler(self, passage: LanguagePassage, prompt: LanguagePrompt, options: Values) -> TokenSampler:
+        """How the tokens of a passage are drawn."""
+
+    @abstractmethod
+    def _decoder(self, prompt: LanguagePrompt, seed: int, options: Values) -> TokenDecoder:
+        """What makes the tokens of one passage heard; a new one every time."""
+
+    def _fade_seconds(self, options: Values) -> float:
+        """Over how long passages fade into each other."""
+        return float(options.get("cross_fade", 0.0))
+
+    def _draft_prompt(self, prompt: LanguagePrompt) -> LanguagePrompt:
+        """What of ``prompt`` a draft reads, and the model that drafts for it. A draft only proposes, so that any part
+        is as right as the whole: less is read sooner, and may be accepted more seldom."""
+        return prompt
+
+    def _ready_voice(self, voice: Voice, observer: Observer) -> None:  # noqa: B027 (most have nothing to prepare)
+        """Prepare of ``voice`` what later syntheses find again."""
+
+    # --- Networks ----------------------------------------------------------------------------------------------------
+    @property
+    def own(self) -> LanguageNetwork:
+        """The model's own network."""
+        return self._networks.own
+
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self.own)
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """Take note of drafts, students and measurements of layers that have come; ``check`` may raise to cancel."""
+        self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        self._networks.of(engage(self.info, setting), observer.status)
+        if voice is not None:
+            self._ready_voice(voice, observer)
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        observer: Observer,
+    ) -> Generator[Piece, None, Synthesis]:
+        pace = Pace(time.perf_counter())
+        script = self._script(text, voice, setting, observer.check, observer.status)
+        text_seconds = time.perf_counter() - pace.started
+        fade = self._fade_seconds(script.options) if len(script.passages) > 1 else 0.0
+        joiner = PassageJoiner(round(fade * self.info.sample_rate))
+        delivery = Delivery(joiner, self.info.sample_rate, {pace})
+        spoken: list[_Spoken] = []
+        for number in range(len(script.passages)):
+            speaking = self._speak(script, number, sum(one.tokens for one in spoken), observer)
+            spoken.append((yield from delivery.passage(speaking)))
+        yield from delivery.finish()
+        samples = delivery.samples
+        if not len(samples):
+            raise PlainError(
+                f"{self.info.title} ended at once and said nothing; try another seed, or a text with more words."
+            )
+        passes = sum(len(one.cycles) for one in spoken)
+        measurements = replace(
+            cost_of(spoken),
+            seconds=time.perf_counter() - pace.started,
+            audio_seconds=len(samples) / self.info.sample_rate,
+            first_audio_seconds=pace.first_audio_seconds,
+            largest_gap_seconds=pace.largest_gap,
+            pause_seconds=pace.pause,
+            text_seconds=text_seconds,
+            evaluations=passes + sum(one.draft_passes for one in spoken),
+            tokens=sum(one.tokens for one in spoken),
+            target_passes=passes,
+            device=self.info.device,
+        )
+        notes = (*script.notes, *self._graphs.notes(), *self._remarks(script, spoken))
+        streaming = _streaming_difference(spoken)
+        if streaming is not None:
+            measurements = replace(measurements, streaming_difference=streaming.level)
+            notes = *notes, streaming.sentence
+        return Synthesis(
+            samples, self.info.sample_rate, measurements, self._trace(script, spoken, delivery.starts), notes
+        )
+
+    def decodings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[Request, Decoding]]:
+        """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
+        script = self._script(text, voice, setting, check)
+        for passage in script.passages:
+            requests = self._requests(script, passage)
+            yield requests[0], self._decoding(script, passage, requests, check)
+
+    def workings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> LanguageWorkings:
+        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, check)
+        passage = script.passages[0]
+        requests = self._requests(script, passage)
+        return LanguageWorkings(
+            script.networks,
+            script.engagement,
+            *requests,
+            self._token_sampler(passage, script.prompt, script.options),
+            self._decoding(script, passage, requests, check),
+            lambda: self._decoder(script.prompt, script.seed, script.options),
+            len(script.passages),
+        )
+
+    def _script(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None],
+        status: Callable[[str], None] = lambda text: None,
+    ) -> _Script:
+        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
+        self._graphs.status = status
+        engagement = engage(self.info, setting)
+        networks = self._launched(self._networks.of(engagement), engagement)
+        prompt, prepared = self._prepare(text, voice, engagement.options, check)
+        notes = (*engagement.notes, *prompt.notes, *prepared.notes)
+        return _Script(engagement, networks, prompt, prepared.passages, notes, setting.seed)
+
+    def _launched(self, networks: Networks, engagement: LanguageEngagement) -> Networks:
+        """``networks``, their passes recorded where that is engaged."""
+        graphs = engagement.launching.graphs
+        if graphs is None:
+            return networks
+        self._graphs.bound(graphs)
+        draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
+        return Networks(self._recorded(networks.target, graphs.bucket), draft)
+
+    def _recorded(self, network: LanguageNetwork, bucket: int) -> LanguageNetwork:
+        """``network``, its passes recorded; the same for the same one, as recordings belong to it."""
+        key = network.tokens, bucket
+        if key not in self._recordings:
+            transformer = network.tokens.transformer
+            assert isinstance(transformer, FusedTransformer)
+            tokens = network.tokens.with_transformer(GraphedTransformer(transformer, self._graphs, bucket))
+            self._recordings[key] = LanguageNetwork(tokens, network.tables)
+            while len(self._recordings) > MOST_RECORDED:
+                self._recordings.popitem(last=False)
+        self._recordings.move_to_end(key)
+        return self._recordings[key]
+
+    def _speak(
+        self, script: _Script, number: int, tokens_before: int, observer: Observer
+    ) -> Generator[np.ndarray, None, _Spoken]:
+        """One passage: yields its audio as it becomes final."""
+        passage, seed = script.passages[number], script.seed
+        decoder = self._decoder(script.prompt, seed, script.options)
+        expected = tuple(one.expected for one in script.passages)
+        progress = TokenProgress(observer, expected, number, tokens_before, self._token_rate)
+        cycles: list[Cycle] = []
+        backbone_seconds = decoder_seconds = 0.0
+        samples = 0
+        began = time.perf_counter()
+        with self._enough_memory(passage):
+            requests = self._requests(script, passage)
+            unguarded = self._decoding(script, passage, requests, observer.check)
+        guard = RunawayGuard(self._token_rate, passage.expected)
+        decoding = guarded(unguarded, guard)
+        while (cycle := self._next(decoding, passage)) is not None:
+            backbone_seconds += time.perf_counter() - began
+            cycles.append(cycle)
+            progress.tell(cycle)
+            began = time.perf_counter()
+            ready = decoder.push(cycle.tokens)
+            if len(ready):
+                devices.synchronise(self._device)
+                decoder_seconds += time.perf_counter() - began
+                samples += len(ready)
+                yield ready
+            else:
+                decoder_seconds += time.perf_counter() - began
+            began = time.perf_counter()
+        observer.check()
+        began = time.perf_counter()
+        rest = decoder.finish()
+        decoder_seconds += time.perf_counter() - began
+        samples += len(rest)
+        yield rest
+        target, draft = script.networks.target.tokens, script.networks.draft
+        prompt_tokens, draft_prompt_tokens = (0 if one is None else one.embedded.shape[1] for one in requests)
+        return _Spoken(
+            tuple(map(_kept, cycles)),
+            self._problem(cycles, guard),
+            decoder.mel,
+            samples,
+            backbone_seconds,
+            decoder_seconds,
+            sum(len(cycle.drafted) for cycle in cycles),
+            spent_operations(target, draft and draft.tokens, prompt_tokens, cycles, draft_prompt_tokens),
+            plain_operations(self.own.tokens, prompt_tokens, cycles),
+            None if decoder.exact else decoder,
+        )
+
+    @torch.inference_mode()
+    def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
+        """What is continued by the model, and by what drafts for it."""
+        target, draft, options = script.networks.target, script.networks.draft, script.options
+        request = self._request(target, passage, script.prompt, options)
+        if draft is None:
+            return request, None
+        return request, self._request(draft, passage, self._draft_prompt(script.prompt), options)
+
+    def _decoding(
+        self,
+        script: _Script,
+        passage: LanguagePassage,
+        requests: tuple[Request, Request | None],
+        check: Callable[[], None],
+    ) -> Decoding:
+        """The loop that continues ``requests``."""
+        networks, options, speculation = script.networks, script.options, script.engagement.speculation
+        request, draft_request = requests
+        sampler, uniforms = self._token_sampler(passage, script.prompt, options), Uniforms(script.seed)
+        for one in (networks.target, networks.draft):
+            if one is not None:
+                one.tokens.transformer.reach(request.first_position + request.maximum)
+        if speculation is None or networks.draft is None:
+            return decode(networks.target.tokens, request, sampler, uniforms, check)
+        length = self._length(networks.target.tokens, networks.draft.tokens, speculation)
+        return speculate(
+            networks.target.tokens,
+            networks.draft.tokens,
+            request,
+            sampler,
+            uniforms,
+            speculation.tolerance,
+            length,
+            check,
+            draft_request,
+            block=speculation.block,
+        )
+
+    def _length(self, target: TokenModel, draft: TokenModel, speculation: Speculation) -> int | AdaptiveLength:
+        """How many tokens are drafted. What adapts is used again: sentences are short, and measuring takes cycles."""
+        if not speculation.adaptive:
+            return speculation.draft_length
+        key = ref(target), ref(draft), speculation
+        if key not in self._lengths:
+            self._lengths[key] = AdaptiveLength(speculation.draft_length)
+            while len(self._lengths) > MOST_LENGTHS:
+                self._lengths.popitem(last=False)
+        self._lengths.move_to_end(key)
+        return self._lengths[key]
+
+    def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:
+        if guard.found is not None:
+            return f"{guard.found} Another seed may do better."
+        if cycles and cycles[-1].stopped:
+            return ""
+        seconds = sum(len(cycle.tokens) for cycle in cycles) / self._token_rate
+        return (
+            f"Speech did not end by itself and was stopped after {seconds:.1f} s; what was spoken until then was kept. "
+            "Another seed may do better."
+        )
+
+    def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
+        """The next cycle, ``None`` behind the last one."""
+        with self._enough_memory(passage):
+            return next(decoding, None)
+
+    def _enough_memory(self, passage: LanguagePassage) -> AbstractContextManager[None]:
+        """See :func:`engine.failures.enough_memory`."""
+        return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
+
+    def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
+        """What went otherwise than it should."""
+        remarks = []
+        for number, one in enumerate(spoken):
+            where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
+            if one.problem:
+                remarks.append(f"{where}{one.problem}")
+            elif not one.samples:
+                remarks.append(
+                    f"{where}the model ended at once, so {script.passages[number].text!r} is missing; try another seed."
+                )
+        return remarks
+
+    def _trace(self, script: _Script, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
+        seconds = tuple(tuple(cycle.draft_seconds + cycle.target_seconds for cycle in one.cycles) for one in spoken)
+        return Trace(
+            seconds,
+            tuple(passage.text for passage in script.passages),
+            tuple(one.samples / self.info.sample_rate for one in spoken),
+            whole_mel(one.mel for one in spoken),
+            decoding=DecodingTrace(
+                self._token_rate,
+                self.own.tokens.codes,
+                tuple(one.cycles for one in spoken),
+                starts,
+                tuple(bool(one.problem) for one in spoken),
+            ),
+        )
+
+
+def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | None:
+    """What streaming has done to the speech, by the passage where it is most."""
+    found = (one.approximated.difference() for one in spoken if one.approximated is not None)
+    differing = (one for one in found if one is not None and math.isfinite(one.level))
+    return max(differing, key=lambda one: one.level, default=None)
+
+
+def _kept(cycle: Cycle) -> DecodingCycle:
+    """What a trace keeps of a cycle."""
+    return DecodingCycle(
+        cycle.tokens,
+        cycle.drafted,
+        cycle.accepted,
+        cycle.fate,
+        cycle.acceptance,
+        cycle.draft_seconds,
+        cycle.target_seconds,
+    )

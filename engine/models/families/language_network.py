@@ -1,0 +1,139 @@
+"""A language model's networks: its own, pruned and student ones, and what drafts for them, made when asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.models.base import DraftWeights, StudentWeights
+from engine.models.families.token_model import TokenModel
+from engine.models.files.checkpoints import load_strictly
+from engine.models.kernels.fused_causal import FusedTransformer
+from engine.models.networks.causal import CausalLayer
+from engine.techniques.language_engagement import LanguageEngagement, Speculation
+
+MOST_KEPT = 3
+"""How many are kept beside the model's own."""
+
+
+@dataclass(frozen=True)
+class LanguageNetwork:
+    """A token model, optimised, with the tables that its prompts are embedded with, under the adapter's names."""
+
+    tokens: TokenModel
+    tables: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class DraftTensors:
+    """What a draft's file holds."""
+
+    layers: Mapping[int, Mapping[str, Tensor]] = field(repr=False)
+    """Trained layers by their number in the target, with official names behind ``layers.N.``."""
+    head: Tensor | None = field(repr=False)
+    """(codes + stops, hidden), where it was trained."""
+
+
+@dataclass(frozen=True)
+class Networks:
+    """What one synthesis runs."""
+
+    target: LanguageNetwork
+    draft: LanguageNetwork | None = None
+
+
+ReadStudent = Callable[[StudentWeights], LanguageNetwork]
+ReadDraft = Callable[[DraftWeights], DraftTensors]
+
+
+class LanguageNetworks:
+    """Hands out the networks that a synthesis runs, ready and warm."""
+
+    def __init__(
+        self,
+        own: LanguageNetwork,
+        read_student: ReadStudent,
+        read_draft: ReadDraft,
+        warm_up: Callable[[LanguageNetwork], None],
+    ) -> None:
+        self.own = own
+        self._read_student = read_student
+        self._read_draft = read_draft
+        self._warm_up = warm_up
+        self._others: OrderedDict[object, LanguageNetwork] = OrderedDict()
+        """By fingerprint, or by the layers that are left; the one used last comes last."""
+
+    def __len__(self) -> int:
+        """How many there are at present."""
+        return 1 + len(self._others)
+
+    def of(self, engagement: LanguageEngagement, status: Callable[[str], None] = lambda text: None) -> Networks:
+        """The networks that are engaged. Raises :class:`engine.errors.CheckpointError` for files that do not fit."""
+        target = self._target(engagement, status)
+        return Networks(target, engagement.speculation and self._draft(engagement.speculation, status))
+
+    def _target(self, engagement: LanguageEngagement, status: Callable[[str], None]) -> LanguageNetwork:
+        if engagement.student is not None:
+            return self._student(engagement.student, status)
+        retained = engagement.retained
+        if retained is None:
+            return self.own
+        # Layers are shared with the model's own: this costs no memory.
+        return self._kept(retained, lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables))
+
+    def _student(self, student: StudentWeights, status: Callable[[str], None]) -> LanguageNetwork:
+        def read() -> LanguageNetwork:
+            status(f"Reading the student with {student.depth} layers …")
+            return self._read_student(student)
+
+        return self._kept(student.fingerprint, read)
+
+    def _draft(self, speculation: Speculation, status: Callable[[str], None]) -> LanguageNetwork:
+        draft = speculation.draft
+        if isinstance(draft, StudentWeights):
+            return self._student(draft, status)
+
+        def read() -> LanguageNetwork:
+            status("Reading the draft …")
+            return drafting(self.own, draft, self._read_draft(draft))
+
+        return self._kept(draft.fingerprint, read)
+
+    def _kept(self, key: object, make: Callable[[], LanguageNetwork]) -> LanguageNetwork:
+        if key not in self._others:
+            made = make()
+            self._warm_up(made)
+            self._others[key] = made
+            while len(self._others) > MOST_KEPT:
+                self._others.popitem(last=False)
+        self._others.move_to_end(key)
+        return self._others[key]
+
+
+def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -> LanguageNetwork:
+    """The draft: layers of ``own``, shared, with those in their place that were trained.
+
+    Raises :class:`CheckpointError` where ``tensors`` do not fit the model, or are not what the file says.
+    """
+    tokens, path = own.tokens, draft.path
+    transformer = tokens.transformer
+    assert isinstance(transformer, FusedTransformer)
+    strange = sorted(set(tensors.layers) ^ set(draft.trained))
+    if strange or not set(draft.trained) <= set(draft.retained) or draft.retained[-1] >= transformer.config.layers:
+        raise CheckpointError(f"The draft {path} does not hold the layers that it says; train it again.")
+    if draft.head and (tensors.head is None or tensors.head.shape != tokens.head.shape):
+        raise CheckpointError(f"The draft {path} has no head that fits this model; train it again.")
+    layers, dtype = {}, tokens.head.dtype
+    for number, weights in tensors.layers.items():
+        layer = CausalLayer(transformer.config).to(tokens.device, dtype)
+        load_strictly(layer, {name: value.to(dtype) for name, value in weights.items()}, f"layer {number} of {path}")
+        layers[draft.retained.index(number)] = layer
+    head = tokens.head if tensors.head is None else tensors.head.to(tokens.device, dtype)
+    shallow = transformer.kept(draft.retained).replaced(layers)
+    bias = None if tokens.bias is None else tokens.bias.detach()
+    drafted = TokenModel(shallow, tokens.embedding.detach(), head.detach(), bias, codes=tokens.codes)
+    return LanguageNetwork(drafted.optimised(), own.tables)

@@ -1,0 +1,417 @@
+"""What all masked models have in common: text and a voice in, a canvas of codes filled in step by step, audio out.
+
+A model derives from :class:`MaskedSpeech` and fills in what is its own:
+
+* :meth:`MaskedSpeech._prompt`: a voice made ready;
+* :meth:`MaskedSpeech._passages`: a text to passages, with the length of each canvas;
+* :meth:`MaskedSpeech._request`: a passage to what stands before its canvas;
+* :meth:`MaskedSpeech._decoder`: what makes the codes of one passage heard;
+* :meth:`MaskedSpeech._warm_up`: everything once;
+* where its own way differs: ``_joiner`` (how passages are joined, and what is done to their sound), ``_following``
+  (what a passage takes over from the first one), ``_ready_voice`` (what of a voice is worth preparing before the clock
+  runs).
+
+All masked models have the options :data:`engine.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is
+set, ``_passages`` gives every sentence a passage of its own.
+
+``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are
+all matrix and attention products, those of the head included, of all rows of all branches that a step computed; not the
+decoder. Blockwise streaming comes out above 1: it computes more steps.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from engine import device as devices
+from engine.audio.cross_fade import PassageJoiner
+from engine.errors import PlainError, SettingError
+from engine.failures import enough_memory
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.families.delivery import Delivery, Joiner
+from engine.models.families.demasking_progress import DemaskingProgress
+from engine.models.families.grid_decoder import GridDecoder
+from engine.models.families.masked_networks import MaskedNetworks
+from engine.models.families.masked_script import MaskedScript, guide_of
+from engine.models.families.pacing import Pace
+from engine.models.families.passages import MaskedPassage, MaskedPassages, MaskedPrompt, cost_of, whole_mel
+from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from engine.models.kernels.graphs import Shelf
+from engine.models.kernels.masked_graphs import with_graphs
+from engine.models.networks.masked_network import MaskedNetwork
+from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
+from engine.sampling.demasking_schedule import Block, commit_counts
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
+from engine.setting.take import DemaskedPassage, DemaskingTrace, Trace
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.masked_engagement import MaskedEngagement, engage
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """One passage, spoken: what came out and what it cost."""
+
+    passage: MaskedPassage
+    canvas: Canvas
+    blocks: tuple[Block, ...]
+    step_seconds: tuple[float, ...]
+    mel: np.ndarray | None
+    samples: int
+    backbone_seconds: float
+    decoder_seconds: float
+    operations: float
+    reference_operations: float
+
+
+@dataclass(frozen=True)
+class MaskedWorkings:
+    """The first passage of a synthesis, and what is done with it: for whoever takes it apart."""
+
+    network: FusedMasked
+    engagement: MaskedEngagement
+    request: MaskedRequest
+    rules: Rules
+    blocks: tuple[Block, ...]
+    """In the order in which they are filled in, with the most steps that each may take."""
+    decoder: Callable[[], GridDecoder]
+    """Gives what makes its codes heard, anew."""
+    passages: int
+    """How many there are in all."""
+    audio_seconds: float
+    """How long the first one will be heard, silence at its ends included."""
+
+
+class MaskedSpeech(ABC):
+    """A loaded masked model. See :class:`engine.models.base.SpeechModel`."""
+
+    def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
+        """``network`` is on the model's device; one frame of its canvas is heard for ``frame_seconds``."""
+        self.info = info
+        self._networks = MaskedNetworks(network, info.precision, self._warm_up)
+        self._device = self._networks.own.device
+        self._frame_seconds = frame_seconds
+        self._graphs: Shelf = Shelf()
+        self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
+        """The network that was compiled last, by what it was made of."""
+        self.clock: Callable[[], float] = time.perf_counter
+        """What it takes the time by."""
+
+    # --- What a model fills in ---------------------------------------------------------------------------------------
+    @abstractmethod
+    def _warm_up(self, network: FusedMasked) -> None:
+        """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
+        for."""
+
+    @abstractmethod
+    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> MaskedPrompt:
+        """The voice made ready. ``check`` is called where that takes long, and may raise to cancel. Raises
+        :class:`PlainError`."""
+
+    @abstractmethod
+    def _passages(self, text: str, voice: Voice, prompt: MaskedPrompt, options: Values) -> MaskedPassages:
+        """The text cut into passages, each with the length of its canvas. Raises :class:`PlainError`."""
+
+    @abstractmethod
+    def _request(self, passage: MaskedPassage, prompt: MaskedPrompt, options: Values) -> MaskedRequest:
+        """What stands before the canvas of a passage, on the model's device."""
+
+    @abstractmethod
+    def _decoder(self, prompt: MaskedPrompt, options: Values) -> GridDecoder:
+        """What makes the codes of one passage heard; a new one every time."""
+
+    def _joiner(self, prompt: MaskedPrompt, options: Values, *, whole: bool) -> Joiner:
+        """What makes one sound of the passages. Where ``whole``, each passage comes in a single piece."""
+        return PassageJoiner(0)
+
+    def _following(
+        self,
+        passage: MaskedPassage,
+        prompt: MaskedPrompt,
+        options: Values,
+        first: MaskedPassage,
+        codes: torch.Tensor,
+    ) -> tuple[MaskedPassage, MaskedPrompt]:
+        """What becomes of a later passage and its prompt once the ``first`` one has been filled in with ``codes``
+        (codebooks, frames)."""
+        return passage, prompt
+
+    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:  # noqa: B027 (most have none)
+        """Prepare of ``voice`` what later syntheses find again."""
+
+    # --- Networks ----------------------------------------------------------------------------------------------------
+    @property
+    def networks(self) -> MaskedNetworks:
+        """The network as it was loaded, and as it runs."""
+        return self._networks
+
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self._networks.own)
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """There are no further weights to look for."""
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        engagement = engage(self.info, setting)
+        self._launched(self._networks.of(engagement.precision, observer.status), engagement, observer.status)
+        if voice is not None:
+            self._ready_voice(voice, engagement.options, observer)
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[StrategyTable, ...],
+        observer: Observer,
+    ) -> Generator[Piece, None, Synthesis]:
+        pace = Pace(self.clock(), self.clock)
+        script = self._script(text, voice, setting, observer.check, observer.status)
+        text_seconds = self.clock() - pace.started
+        planned = script.pace(pace)
+        joiner = self._joiner(script.prompt, script.options, whole=script.engagement.blocks is None)
+        delivery = Delivery(joiner, self.info.sample_rate, {pace, planned})
+        noise = SeededNoise(script.seed, self._device)
+        spoken: list[_Spoken] = []
+        for number in range(len(script.passages)):
+            speaking = self._speak(script, number, spoken, noise, planned, observer)
+            spoken.append((yield from delivery.passage(speaking)))
+        yield from delivery.finish()
+        samples = delivery.samples
+        if not len(samples):
+            raise PlainError(
+                f"{self.info.title} said nothing but silence; try another seed, or a text with more words."
+            )
+        measurements = replace(
+            cost_of(spoken),
+            seconds=self.clock() - pace.started,
+            audio_seconds=len(samples) / self.info.sample_rate,
+            first_audio_seconds=pace.first_audio_seconds,
+            largest_gap_seconds=pace.largest_gap,
+            pause_seconds=pace.pause,
+            text_seconds=text_seconds,
+            evaluations=sum(len(one.step_seconds) for one in spoken),
+            device=self.info.device,
+        )
+        notes = (*script.notes, *pace.remarks, *self._graphs.notes(), *notes_of(script.network))
+        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(spoken, delivery.starts), notes)
+
+    def workings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> MaskedWorkings:
+        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, check)
+        passage = script.passages[0]
+        bounds = script.bounds(0, passage)
+        return MaskedWorkings(
+            script.network,
+            script.engagement,
+            self._request(passage, script.prompt, script.options),
+            script.rules,
+            tuple(Block(start, end, script.steps_of(0, place)) for place, (start, end) in enumerate(bounds)),
+            lambda: self._decoder(script.prompt, script.options),
+            len(script.passages),
+            passage.frames * self._frame_seconds,
+        )
+
+    @torch.inference_mode()
+    def decode_partial(
+        self, passage: DemaskedPassage, step: int, voice: Voice, setting: Setting, check: Callable[[], None]
+    ) -> np.ndarray:
+        """The sound (n,) of a passage as it stood behind ``step``, from 0; not levelled or trimmed as a take is.
+
+        Codes that were not there yet add nothing: of a frame of which only the first codebooks were known, what these
+        say is heard; a frame without any is what the decoder makes of nothing. Raises :class:`SettingError` where there
+        is no such step, or the codes are of another model.
+        """
+        if not 0 <= step < passage.steps:
+            raise SettingError(f"There is no step {step + 1}: the passage was filled in in {passage.steps} steps.")
+        config = self._networks.plain.config
+        if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
+            raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
+        engagement = engage(self.info, setting)
+        prompt = self._prompt(voice, engagement.options, check)
+        codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
+        return self._decoder(prompt, engagement.options).whole(codes).samples
+
+    def _script(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None],
+        status: Callable[[str], None] = lambda text: None,
+    ) -> MaskedScript:
+        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
+        self._graphs.status = status
+        engagement = engage(self.info, setting)
+        network = self._launched(self._networks.of(engagement.precision), engagement)
+        prompt = self._prompt(voice, engagement.options, check)
+        check()
+        prepared = self._passages(text, voice, prompt, engagement.options)
+        notes = (*engagement.notes, *prompt.notes, *prepared.notes)
+        return MaskedScript(engagement, network, prompt, prepared.passages, notes, setting.seed)
+
+    def _launched(
+        self, network: FusedMasked, engagement: MaskedEngagement, status: Callable[[str], None] = lambda text: None
+    ) -> FusedMasked:
+        """``network``, its passes recorded or compiled where that is engaged; compiled ones warm."""
+        graphs, mode = engagement.launching.graphs, engagement.launching.mode
+        if graphs is not None:
+            self._graphs.bound(graphs)
+            return with_graphs(network, self._graphs, graphs.bucket)
+        if mode is None:
+            return network
+        if self._compiled is None or self._compiled[0] != (network, mode):
+            status(COMPILING)
+            self._compiled = (network, mode), compiled_masked(network, mode)
+            self._warm_up(self._compiled[1])
+            warmed(self._compiled[1])
+        return self._compiled[1]
+
+    @torch.inference_mode()
+    def _speak(
+        self,
+        script: MaskedScript,
+        number: int,
+        before: Sequence[_Spoken],
+        noise: SeededNoise,
+        pace: Pace,
+        observer: Observer,
+    ) -> Generator[np.ndarray, None, _Spoken]:
+        """One passage: yields its audio as it becomes final."""
+        passage, prompt = script.passages[number], script.prompt
+        if before:
+            first = before[0]
+            passage, prompt = self._following(passage, prompt, script.options, first.passage, first.canvas.codes)
+        request = self._request(passage, prompt, script.options)
+        decoder, config = self._decoder(prompt, script.options), script.network.config
+        canvas = Canvas(config.codebooks, passage.frames, config.mask, self._device)
+        plan, bounds = script.engagement.blocks, script.bounds(number, passage)
+        planned = [script.planned_steps(*one) for one in enumerate(script.passages)]
+        heard = script.passages[number].frames * self._frame_seconds
+        progress = DemaskingProgress(observer, planned, number, heard)
+        filled: list[Block] = []
+        step_seconds: list[float] = []
+        operations = decoder_seconds = 0.0
+        samples = 0
+        looks_ahead = plan is not None and plan.look_ahead is not None
+        run = None if looks_ahead else script.begin(request)
+        for place, (start, end) in enumerate(bounds):
+            block = Block(start, end, script.steps_of(number, place))
+            with enough_memory(self.info.device, f"a canvas of {passage.frames} frames"):
+                if looks_ahead:
+                    run = script.begin(request.shortened(min(end + plan.look_ahead, request.frames)))
+                elif place:
+                    run.begin_block()
+                if plan is not None and not pace.playing:
+                    # Where the first block was too short to be heard, the next one is awaited as it was.
+                    block = replace(block, steps=plan.first_steps)
+                elif script.paced:
+                    most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
+                    block = replace(block, steps=most)
+                spent = run.operations
+                seconds = self._fill(script, run, canvas, block, noise, len(step_seconds), pace, progress, observer)
+                began = self.clock()
+                ready = decoder.push(canvas.codes[:, start:end])
+                if end == passage.frames:
+                    ready = np.concatenate([ready, decoder.finish()])
+            took = self.clock() - began
+            filled.append(replace(block, steps=len(seconds)))
+            step_seconds.extend(seconds)
+            operations += run.operations - spent
+            decoder_seconds += took
+            pace.decoded(block.frames, took)
+            samples += len(ready)
+            yield ready
+        return _Spoken(
+            passage,
+            canvas,
+            tuple(filled),
+            tuple(step_seconds),
+            decoder.mel,
+            samples,
+            sum(step_seconds),
+            decoder_seconds,
+            operations,
+            self._reference_operations(script, request),
+        )
+
+    def _fill(
+        self,
+        script: MaskedScript,
+        run: MaskedRun,
+        canvas: Canvas,
+        block: Block,
+        noise: SeededNoise,
+        first_step: int,
+        pace: Pace,
+        progress: DemaskingProgress,
+        observer: Observer,
+    ) -> list[float]:
+        """Fill in a block; returns what each step took. On a graphics card that is the time to ask for it, and the last
+        one's holds the wait until all is done."""
+        engagement, seconds, steps = script.engagement, [], block.steps
+
+        def guide(step: int) -> Guide:
+            return guide_of(engagement, step - first_step)
+
+        def still(taken: int) -> int:
+            nonlocal steps
+            steps = taken + pace.still(taken, steps - taken, run.rows_of(Guide.BOTH), block.frames)
+            return steps - taken
+
+        # Before anything is heard there is nothing to be in time for.
+        cut = still if script.paced and pace.playing else None
+        at_once = self._device.type == "cpu"
+        began = self.clock()
+        for step in demask(run, canvas, block, script.rules, noise, first_step, guide, observer.check, cut):
+            seconds.append(self.clock() - began)
+            if script.paced and at_once:
+                pace.stepped(run.rows_of_last(guide(step)), seconds[-1])
+            progress.tell(replace(block, steps=steps), step - first_step, seconds[-1])
+            began = self.clock()
+        devices.synchronise(self._device)
+        seconds[-1] += self.clock() - began
+        if script.paced and not at_once:
+            for step in range(first_step, first_step + len(seconds)):
+                pace.stepped(run.rows_of(guide(step)), sum(seconds) / len(seconds))
+        return seconds
+
+    @staticmethod
+    def _reference_operations(script: MaskedScript, request: MaskedRequest) -> float:
+        """The network's operations on the canvas under the same setting without techniques."""
+        options, config = script.engagement.reference, script.network.config
+        counts = commit_counts(config.codebooks * request.frames, int(options["steps"]), float(options["shift"]))
+        both = Guide.BOTH if options["guidance"] else Guide.ALONE
+        return sum(map(bool, counts)) * request.operations(config, request.frames, both)
+
+    def _trace(self, spoken: Sequence[_Spoken], starts: Sequence[float]) -> Trace:
+        passages = tuple(
+            DemaskedPassage(
+                one.canvas.codes.to("cpu", torch.int32).numpy(),
+                one.canvas.order.cpu().numpy(),
+                one.canvas.probability.cpu().numpy(),
+                len(one.step_seconds),
+                start,
+                one.blocks,
+            )
+            for one, start in zip(spoken, starts, strict=True)
+        )
+        return Trace(
+            tuple(one.step_seconds for one in spoken),
+            tuple(one.passage.text for one in spoken),
+            tuple(one.samples / self.info.sample_rate for one in spoken),
+            whole_mel(one.mel for one in spoken),
+            demasking=DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages),
+        )

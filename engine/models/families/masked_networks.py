@@ -1,0 +1,65 @@
+"""A masked model's network in the precisions that are asked for, made when they are."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+import torch
+
+from engine.models.kernels import precision
+from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.networks.masked_network import MaskedNetwork
+from engine.techniques.precision import ALL
+
+MOST_KEPT = 2
+"""How many are kept beside the model's own."""
+
+
+def offered(device: torch.device) -> tuple[str, ...]:
+    """The precisions worth choosing on ``device``."""
+    some = precision.offered(device)
+    # On a graphics card, converting between two types costs as much as the products gain.
+    whole = (f"{one}{ALL}" for one in some if device.type == "cuda" and one in precision.DTYPES)
+    return (*some, *whole)
+
+
+class MaskedNetworks:
+    """Hands out the network that a synthesis runs, ready and warm."""
+
+    def __init__(self, plain: MaskedNetwork, precision: str, warm_up: Callable[[FusedMasked], None]) -> None:
+        """``plain`` is on the model's device; ``precision`` is the model's own."""
+        self.plain = plain
+        self._precision = precision
+        self.own = FusedMasked.of(plain, precision)
+        self._warm_up = warm_up
+        self._others: OrderedDict[str, FusedMasked] = OrderedDict()
+        """By precision; the one used last comes last."""
+
+    def __len__(self) -> int:
+        """How many there are at present."""
+        return 1 + len(self._others)
+
+    @contextlib.contextmanager
+    def standing_in(self, other: FusedMasked) -> Iterator[None]:
+        """Run ``other`` in place of the model's own meanwhile: so benches time the official way of running it."""
+        own, self.own = self.own, other
+        try:
+            yield
+        finally:
+            self.own = own
+
+    def of(self, precision: str, status: Callable[[str], None] = lambda text: None) -> FusedMasked:
+        """The network in ``precision``."""
+        if precision == self._precision:
+            return self.own
+        if precision not in self._others:
+            status(f"Preparing {precision} …")
+            made = FusedMasked.of(self.plain, precision)
+            self._warm_up(made)
+            self._others[precision] = made
+            while len(self._others) > MOST_KEPT:
+                self._others.popitem(last=False)
+        self._others.move_to_end(precision)
+        return self._others[precision]

@@ -1,0 +1,132 @@
+"""What a model makes of a text and a voice, and what becomes of a passage on its way to audio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from engine.errors import PlainError
+from engine.sampling.flow import Follow
+from engine.setting.take import Measurements
+
+
+class Prompt(Protocol):
+    """A voice made ready."""
+
+    frames: int
+    """Frames that it takes in front of the new speech."""
+    notes: tuple[str, ...]
+
+
+class Passage(Protocol):
+    """One piece of text, ready for the sampler."""
+
+    text: str
+    frames: int
+    """Frames to sample, those of the prompt included."""
+
+
+class Passages(Protocol):
+    """A whole text, and what the user should know about it."""
+
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...]
+
+
+class LanguagePrompt(Protocol):
+    """A voice made ready for a language model."""
+
+    notes: tuple[str, ...]
+
+
+class LanguagePassage(Protocol):
+    """One piece of text, ready for a language model."""
+
+    text: str
+    expected: int
+    """Speech tokens that it will take, as far as that can be foreseen; at least 1."""
+
+
+class LanguagePassages(Protocol):
+    """A whole text for a language model, and what the user should know about it."""
+
+    passages: tuple[LanguagePassage, ...]
+    notes: tuple[str, ...]
+
+
+class MaskedPrompt(Protocol):
+    """A voice made ready for a masked model."""
+
+    notes: tuple[str, ...]
+
+
+class MaskedPassage(Protocol):
+    """One piece of text, ready for a masked model."""
+
+    text: str
+    frames: int
+    """Frames of its canvas, at least 1."""
+
+
+class MaskedPassages(Protocol):
+    """A whole text for a masked model, and what the user should know about it."""
+
+    passages: tuple[MaskedPassage, ...]
+    notes: tuple[str, ...]
+
+
+class Spoken(Protocol):
+    """A passage of any family that was spoken: what it cost."""
+
+    backbone_seconds: float
+    decoder_seconds: float
+    operations: float
+    """The backbone's, as they were needed, and those that the same setting without techniques needs."""
+    reference_operations: float
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """All that is random about one passage, drawn beforehand, and what is done with it."""
+
+    noise: Tensor
+    """The state at time 0, (1, frames, bands), float32."""
+    follow: Follow
+    """The single step. Equal arguments give equal states, always: a stochastic sampler replays its noise."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A passage as it is heard."""
+
+    samples: np.ndarray = field(repr=False)
+    mel: np.ndarray | None = field(default=None, repr=False)
+    """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
+
+
+def cost_of(spoken: Sequence[Spoken]) -> Measurements:
+    """What passages cost together, as far as all families count it alike; the rest is left to be filled in."""
+    return Measurements(
+        backbone_seconds=sum(one.backbone_seconds for one in spoken),
+        decoder_seconds=sum(one.decoder_seconds for one in spoken),
+        ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
+    )
+
+
+def whole_mel(mels: Iterable[np.ndarray | None]) -> np.ndarray | None:
+    """The mel spectrograms of passages, (frames, bands) each, one behind the other; ``None`` where there is none."""
+    there = [mel for mel in mels if mel is not None]
+    return np.concatenate(there) if there else None
+
+
+def require_numbers(samples: np.ndarray) -> None:
+    """Raise :class:`PlainError` where audio has values that are not numbers."""
+    if not np.isfinite(samples).all():
+        raise PlainError(
+            "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision too low; "
+            "try another checkpoint or full precision."
+        )

@@ -1,0 +1,109 @@
+"""What the decoding loops see of every speech language model: a transformer between two tables of speech tokens.
+
+Ids are local: codes from 0 on, then the ids that end speech. An adapter cuts the rows of these out of its model's
+tables, so that no pass computes scores of text, and knows which official ids they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.kernels.fused_causal import FusedTransformer
+from engine.models.kernels.half_products import HalfProduct, Product, product
+from engine.models.networks.causal import CausalTransformer
+from engine.sampling.cache import KeyValueCache
+from engine.sampling.prefixes import Prefixes
+
+
+class TokenModel(nn.Module):
+    """``embedding`` and ``head`` are (codes + stops, hidden), ``bias`` (codes + stops,)."""
+
+    def __init__(
+        self,
+        transformer: CausalTransformer | FusedTransformer,
+        embedding: Tensor,
+        head: Tensor,
+        bias: Tensor | None = None,
+        *,
+        codes: int,
+    ) -> None:
+        super().__init__()
+        if embedding.shape != head.shape or not 0 < codes < len(head):
+            raise ValueError(
+                f"Tables of {tuple(embedding.shape)} and {tuple(head.shape)} do not hold {codes} codes and stops."
+            )
+        self.transformer = transformer
+        self.embedding = nn.Parameter(embedding)
+        self.head = nn.Parameter(head)
+        self.bias = None if bias is None else nn.Parameter(bias)
+        self.codes = codes
+        self._scores: Product | None = None
+        self.prefixes = None if isinstance(transformer, CausalTransformer) else Prefixes()
+        """What requests begin with, remembered; ``None`` where weights may change."""
+
+    @property
+    def rows(self) -> int:
+        """How many ids there are."""
+        return len(self.head)
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """The ids that end speech."""
+        return tuple(range(self.codes, self.rows))
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.head.device
+
+    @property
+    def head_is_half(self) -> bool:
+        """Whether scores are computed from weights that are held in float16."""
+        return isinstance(self._scores, HalfProduct)
+
+    def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
+        """Ids (…) to (…, hidden)."""
+        ids = torch.as_tensor(ids, dtype=torch.long, device=self.device)
+        return F.embedding(ids, self.embedding)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Hidden states behind the final norm, (…, hidden), to (…, rows)."""
+        if self._scores is not None and hidden.dim() == 2:
+            return self._scores(hidden)
+        return F.linear(hidden, self.head, self.bias)
+
+    def with_transformer(self, transformer: nn.Module) -> TokenModel:
+        """The same, tables shared, around another ``transformer`` that computes the same."""
+        tables = (None if one is None else one.detach() for one in (self.embedding, self.head, self.bias))
+        made = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
+        made._scores = self._scores
+        return made
+
+    def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
+        """An empty cache for its transformer."""
+        return self.transformer.cache(capacity, batch)
+
+    def kept(self, retained: Sequence[int]) -> TokenModel:
+        """The same with only the layers ``retained``: a copy, or one that shares weights where it is optimised."""
+        transformer = self.transformer.kept(retained)
+        trainable = isinstance(transformer, CausalTransformer)
+        tables = [None if one is None else one.detach() for one in (self.embedding, self.head, self.bias)]
+        if trainable:
+            tables = [None if one is None else one.clone() for one in tables]
+        fewer = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(trainable)
+        fewer._scores = None if trainable else self._scores
+        return fewer
+
+    def optimised(self) -> TokenModel:
+        """The same for inference; see :meth:`engine.models.networks.causal.CausalTransformer.optimised`."""
+        transformer = self.transformer
+        if isinstance(transformer, CausalTransformer):
+            transformer = transformer.optimised()
+        tables = (None if one is None else one.detach() for one in (self.embedding, self.head, self.bias))
+        fast = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
+        fast._scores = product(fast.head.detach(), None if fast.bias is None else fast.bias.detach())
+        return fast

@@ -1,0 +1,58 @@
+"""CFG-free weights: fine-tuned versions of a model, recognised by the metadata of their files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from engine.models.base import WeightSet
+from engine.models.files.checkpoints import fingerprint
+from engine.paths import data_folder
+
+FOLDER = "cfg_free"
+"""Where they lie: in a folder of this name beside the model's checkpoint (bundled), or in the user's own."""
+
+
+def cfg_free_weight(path: Path) -> float | None:
+    """The weight w that the checkpoint ``path`` was trained with, or ``None`` where it is not CFG-free."""
+    metadata = _metadata(path)
+    if metadata.get("cfg_free") != "true":
+        return None
+    try:
+        weight = float(metadata["weight"])
+    except (KeyError, ValueError):
+        return None
+    return weight if math.isfinite(weight) and 0 < weight < 1 else None
+
+
+def find_weight_sets(
+    folders: Iterable[Path], base: str, check: Callable[[], None] = lambda: None
+) -> tuple[WeightSet, ...]:
+    """The CFG-free weights in ``folders`` that were made from the checkpoint with the fingerprint ``base``, by weight.
+
+    ``check`` may raise to cancel.
+    """
+    found = []
+    for path in sorted(path for folder in folders for path in folder.glob("*.safetensors")):
+        weight, metadata = cfg_free_weight(path), _metadata(path)
+        if weight is not None and metadata.get("base") == base:
+            found.append(WeightSet(str(path), fingerprint(path, check), weight, metadata.get("method", "")))
+    return tuple(sorted(found, key=lambda one: one.weight))
+
+
+def folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
+    """Where CFG-free weights of the model lie whose checkpoint is the file ``checkpoint``."""
+    return checkpoint.parent / FOLDER, data_folder() / "models" / model / FOLDER
+
+
+def _metadata(path: Path) -> Mapping[str, str]:
+    if path.suffix != ".safetensors":
+        return {}
+    try:
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}
+    except (SafetensorError, OSError):
+        return {}

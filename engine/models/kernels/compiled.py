@@ -1,0 +1,183 @@
+"""Backbones whose whole evaluations go through ``torch.compile``. Where compiling fails, they run as they would
+without, and a note says so."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from engine.failures import is_out_of_memory
+from engine.models.f5.unett import Conditioning as FlatConditioning
+from engine.models.f5.unett import UNetT
+from engine.models.kernels.fused_masked import FusedMasked, Rows
+from engine.models.kernels.half_products import Product
+from engine.models.kernels.products import PackableLinear, PackedProduct
+from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, Look
+from engine.models.networks.layers import SelfAttention
+from engine.sampling.skipping import LayerDuty, LayerMemory
+
+_log = logging.getLogger(__name__)
+
+Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
+Run = TypeVar("Run", Conditioning, FlatConditioning)
+COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
+EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
+"""What of a flow model's run has a row for every evaluation."""
+WORTH_SAYING = 1.0
+"""Seconds of compiling from which a take says that its times include them."""
+
+
+class Compiled:
+    """A function, compiled when it is first called, and again for shapes that this does not cover; the function itself
+    from the first failure on."""
+
+    def __init__(self, plain: Callable[..., Tensor], mode: str) -> None:
+        self._plain = plain
+        self._compiled = torch.compile(plain, mode=None if mode == "default" else mode)
+        self._failed = False
+        self._said: list[str] = []
+        self._seconds = 0.0
+        """Spent in compiling since this was last told."""
+
+    def __call__(self, *arguments: object) -> Tensor:
+        if self._failed:
+            return self._plain(*arguments)
+        captured, began = _captured(), time.perf_counter()
+        try:
+            result = self._compiled(*arguments)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            # Whatever a compiler trips over, speech goes on.
+            _log.warning("torch.compile failed.", exc_info=error)
+            self._failed = True
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            self._said.append(f"Compiling failed ({reason}), so evaluations ran without; details are in the log.")
+            return self._plain(*arguments)
+        if _captured() > captured:
+            self._seconds += time.perf_counter() - began
+        return result
+
+    def warmed(self) -> None:
+        """What was compiled until now belongs to no take."""
+        self._seconds = 0.0
+
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong since this was last asked, and how long compiling took in between."""
+        if self._seconds >= WORTH_SAYING:
+            self._said.append(
+                f"Compiling for this length took {self._seconds:.0f} s, which the take's times include; speak again "
+                "for the times of compiled code."
+            )
+        said, self._said, self._seconds = tuple(self._said), [], 0.0
+        return said
+
+
+def _captured() -> int:
+    """How many graphs the compiler has captured in this process."""
+    from torch._dynamo.utils import counters  # Imported here: few ever compile, and it takes a second.
+
+    return counters["stats"]["unique_graphs"]
+
+
+class CompiledBackbone:
+    """What is added to a copy of a flow model's backbone; see :func:`compiled_backbone`."""
+
+    def __init__(self, plain: DiffusionTransformer | UNetT, mode: str) -> None:
+        self._plain = plain
+        # One evaluation's time vectors at a time: their number would otherwise be part of what is compiled.
+        self.function = Compiled(lambda x, run: plain.velocity(x, 0, run), mode)
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Conditioning | FlatConditioning,
+        duties: Sequence[LayerDuty] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        look: Look | None = None,
+    ) -> Tensor:
+        """As :meth:`engine.models.networks.diffusion.DiffusionTransformer.velocity`."""
+        if duties is not None or look is not None:
+            return self._plain.velocity(x, evaluation, run, duties, memory, look)
+        # Graphs of the compiler's own overwrite their result at the next call.
+        return self.function(x, at_evaluation(run, evaluation)).clone()
+
+
+def at_evaluation(run: Run, evaluation: int) -> Run:
+    """``run`` with the time of one evaluation only, which then has the number 0."""
+    return replace(run, **times_of(run, evaluation))
+
+
+def times_of(run: Run, evaluation: int) -> dict[str, Tensor]:
+    """What ``run`` holds of the time of one evaluation, by its names there."""
+    only = slice(evaluation, evaluation + 1)
+    return {name: getattr(run, name)[only] for name in EVALUATION_TENSORS if hasattr(run, name)}
+
+
+def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
+    """A copy of ``backbone``, weights shared, whose evaluations are compiled at their first call."""
+    plain = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters()})
+    for module in plain.modules():
+        _unpack(module)
+    made = copy.copy(plain)
+    compiled = CompiledBackbone(plain, mode)
+    object.__setattr__(made, "velocity", compiled.velocity)
+    object.__setattr__(made, "compiled_function", compiled.function)
+    return made
+
+
+def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
+    """``network``, weights shared, whose passes are compiled at their first call."""
+    plain = copy.copy(network)
+    plain._layers = tuple(
+        replace(
+            layer,
+            queries_keys_values=_unpacked(layer.queries_keys_values),
+            output=_unpacked(layer.output),
+            gate_up=_unpacked(layer.gate_up),
+            down=_unpacked(layer.down),
+        )
+        for layer in network.layers
+    )
+    made = copy.copy(plain)
+
+    def passed(hidden: Tensor, projected: tuple[Tensor, Tensor], rows: Rows, wanted: tuple[slice, ...]) -> Tensor:
+        return plain.forward(hidden, projected, rows, wanted)
+
+    function = Compiled(passed, mode)
+    made.forward = lambda *arguments: function(*arguments).clone()
+    made.compiled_function = function
+    return made
+
+
+def notes_of(backbone: object) -> tuple[str, ...]:
+    """What is to be said about compiling ``backbone`` since this was last asked; nothing where it is not compiled."""
+    function = getattr(backbone, "compiled_function", None)
+    return () if function is None else function.notes()
+
+
+def warmed(backbone: object) -> None:
+    """What compiling ``backbone`` took until now belongs to no take; without effect where it is not compiled."""
+    function = getattr(backbone, "compiled_function", None)
+    if function is not None:
+        function.warmed()
+
+
+def _unpack(module: nn.Module) -> None:
+    """The compiler knows nothing of packed weights."""
+    if isinstance(module, PackableLinear):
+        module.unpack()
+    if isinstance(module, SelfAttention) and isinstance(module._fused, PackedProduct):
+        module.project_by(_unpacked(module._fused))
+
+
+def _unpacked(product: Product) -> Product:
+    return product.plain if isinstance(product, PackedProduct) else product

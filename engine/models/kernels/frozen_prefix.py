@@ -1,0 +1,87 @@
+"""A canvas whose text and reference are computed at every n-th step only: in between, what the layers made of them then
+stands for them, as keys and values.
+
+They see the canvas and hence change with it, so this is an approximation; but they change little, as most of what they
+are does not depend on it. See :mod:`engine.techniques.frozen_prefix`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from engine.sampling.demasking import Guide
+
+
+class PrefixMemory:
+    """Keys and values of the rows before the canvas, layer by layer."""
+
+    def __init__(self, rows: int) -> None:
+        """``rows`` before the canvas."""
+        self._rows = rows
+        self._kept: dict[int, tuple[Tensor, Tensor]] = {}
+        self.recording = True
+        """Whether a pass has these rows, so that they are kept, or lacks them, so that they are put in front."""
+
+    def __call__(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """What the conditional branch of a layer attends to, (rows, key heads, head_width) both."""
+        if self.recording:
+            self._kept[layer] = keys[: self._rows], values[: self._rows]
+            return keys, values
+        before = self._kept[layer]
+        return torch.cat([before[0], keys]), torch.cat([before[1], values])
+
+
+class FrozenPrefixRun(MaskedRun):
+    """See the module."""
+
+    def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
+        super().__init__(network, request, guidance)
+        self._every, self._passes = every, 0
+        self._memory: PrefixMemory = PrefixMemory(request.prefix)
+
+    @property
+    def memory(self) -> PrefixMemory:
+        """What the layers made of text and reference the last time."""
+        return self._memory
+
+    def rows_of(self, guide: Guide) -> int:
+        return super().rows_of(guide) - self._request.prefix + math.ceil(self._request.prefix / self._every)
+
+    def rows_of_last(self, guide: Guide) -> int:
+        was_whole = (self._passes - 1) % self._every == 0
+        return super().rows_of(guide) - (0 if was_whole else self._request.prefix)
+
+    def begin_block(self) -> None:
+        self._passes = 0
+
+    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+        self._memory.recording = self._is_whole
+        self._passes += 1
+        if self._memory.recording:
+            return super()._hidden(codes, first, last, rows)
+        canvas, frames = self._network.audio(codes[:, : self._request.frames]), self._request.frames
+        branches = len(rows.parts)
+        short = rows.behind(self._request.prefix)
+        projected = tuple(torch.cat([one] * branches) for one in self._network.project(canvas))
+        return self._network.forward(
+            torch.cat([canvas] * branches), projected, short, short.wanted(first, last, frames), self._memory
+        )
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the next pass computes the text and the reference."""
+        return self._passes % self._every == 0
+
+    def _cost(self, targets: int, guide: Guide) -> float:
+        if self._is_whole:
+            return super()._cost(targets, guide)
+        config, request = self._network.config, self._request
+        inner = config.transformer
+        # Behind the prefix the canvas attends to it, and that is all that is computed of it.
+        seen = 4 * inner.layers * request.frames * request.prefix * inner.heads * inner.head_width
+        alone = config.operations(request.frames, 0) if guide is Guide.BOTH else 0.0
+        return config.operations(request.frames, targets) + seen + alone

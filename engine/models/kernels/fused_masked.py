@@ -1,0 +1,434 @@
+"""A masked network for inference: what :class:`engine.models.networks.masked_network.MaskedNetwork` computes, without
+what the result does not depend on.
+
+Upstream runs both branches as a batch of two, padded to the longer one, through every layer, and scores every row of
+both. Of that, nothing is approximated here, but left out:
+
+* **rows**: the unconditional branch, which has only the canvas, is not padded; the rows of both stand in one matrix and
+  only attention takes them apart. There is no key-value cache, as nothing is ever read from it;
+* **the first layer**: the text and the reference do not change from step to step, so that their embeddings and what
+  the first layer projects them to are computed once; and the canvas is projected once for both branches, which there
+  differ only in their positions;
+* **the last layer**: only the frames that are being filled in are needed of it, so only they pass its feed-forward;
+* **the head**: it is linear, so it is applied once, to (1 + g) · conditional − g · unconditional hidden states of the
+  frames that are being filled in. Scores so differ from log-probabilities by a constant in every cell, which cancels
+  where they are normalised;
+* **operators**: queries, keys and values come from one product, gate and up from another; rotations are tabulated.
+
+Results are equal to rounding. In another precision than float32, products and attention compute in fewer bits; the
+residual stream, norms and scores stay float32 unless the precision is one of the whole network (``…_all``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.kernels import products
+from engine.models.kernels.half_products import Product
+from engine.models.kernels.int8 import Int8Linear
+from engine.models.kernels.precision import DTYPES
+from engine.models.kernels.products import PackedProduct
+from engine.models.networks.bidirectional import BidirectionalLayer
+from engine.models.networks.causal import rotations
+from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from engine.sampling.demasking import Guide
+from engine.techniques.precision import ALL
+
+if TYPE_CHECKING:
+    from engine.models.kernels.reused_layers import LayerSpan
+
+Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
+
+Wanted = tuple[slice, ...] | tuple[Tensor, ...]
+"""Rows of each branch, counted within it."""
+
+
+@dataclass(frozen=True)
+class MaskedRequest:
+    """What stands before a canvas, and how long it is."""
+
+    text: Tensor
+    """Ids of text tokens, (text,)."""
+    reference: Tensor
+    """Codes (codebooks, frames) that the canvas continues; there may be none."""
+    frames: int
+    """Of the canvas."""
+    positions: Tensor | None = None
+    """Of text, reference and canvas, (text + reference + frames,); ``None``: 0 and on."""
+    alone_positions: Tensor | None = None
+    """Of the canvas in the unconditional branch, (frames,); ``None``: 0 and on."""
+
+    @property
+    def prefix(self) -> int:
+        """Rows before the canvas."""
+        return len(self.text) + self.reference.shape[1]
+
+    def shortened(self, frames: int) -> MaskedRequest:
+        """The same with only the first ``frames`` of the canvas."""
+        positions, alone = self.positions, self.alone_positions
+        return replace(
+            self,
+            frames=frames,
+            positions=None if positions is None else positions[: self.prefix + frames],
+            alone_positions=None if alone is None else alone[:frames],
+        )
+
+    def operations(self, config: MaskedConfig, targets: int, guide: Guide) -> float:
+        """Operations of a step that scores ``targets`` frames (1 multiply-add = 2 operations); what the last and the
+        first layer leave out is not taken off."""
+        alone = config.operations(self.frames, 0) if guide is Guide.BOTH else 0.0
+        return config.operations(self.prefix + self.frames, targets) + alone
+
+
+@dataclass(frozen=True)
+class FusedLayer:
+    """One layer: the weights of its norms, and its products."""
+
+    attention_norm: Tensor
+    queries_keys_values: Product
+    turned_norm: Tensor
+    """Weights of the norms of queries and keys, (heads + key heads, head_width)."""
+    output: Product
+    feed_forward_norm: Tensor
+    gate_up: Product
+    down: Product
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where the branches are among the rows of a pass, and how they are rotated."""
+
+    parts: tuple[slice, ...]
+    """Rows of each branch."""
+    cosines: Tensor
+    """(rows, 1, head_width)."""
+    sines: Tensor
+    """The same; those of a pair's first half are negative."""
+    seen: tuple[Tensor, ...] = ()
+    """Which rows of each branch are attended to, (1, rows) of truth values; without any, all are."""
+
+    def wanted(self, first: int, last: int, frames: int) -> tuple[slice, ...]:
+        """The rows, within each branch, of the frames from ``first`` to ``last``: the canvas of ``frames`` ends it."""
+        starts = (part.stop - part.start - frames for part in self.parts)
+        return tuple(slice(start + first, start + last) for start in starts)
+
+    def behind(self, prefix: int) -> Rows:
+        """The same without the first ``prefix`` rows, which are of the first branch."""
+        first, *others = self.parts
+        parts = (slice(0, first.stop - prefix), *(slice(one.start - prefix, one.stop - prefix) for one in others))
+        return Rows(parts, self.cosines[prefix:], self.sines[prefix:])
+
+
+class FusedMasked:
+    """See the module. It has no parameters: nothing here can be trained or saved."""
+
+    def __init__(
+        self,
+        config: MaskedConfig,
+        tables: tuple[Tensor, Tensor],
+        layers: Sequence[FusedLayer],
+        norm: Tensor,
+        head: Product,
+        inner: torch.dtype,
+    ) -> None:
+        """``tables`` embed text and codes. Products and attention compute in ``inner``; what lies between, in the type
+        of the tables."""
+        self.config, self.inner = config, inner
+        self._text_table, self._audio_table = tables
+        self._layers = tuple(layers)
+        self._norm, self._head = norm, head
+        self._offsets = (torch.arange(config.codebooks) * config.entries)[:, None].to(norm.device)
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, plain: MaskedNetwork, precision: str = "float32") -> FusedMasked:
+        """``plain`` in ``precision``. In float32 weights are shared: those of ``plain`` that belong to one product then
+        lie side by side in memory, and are otherwise as before."""
+        whole, narrow = precision.endswith(ALL), precision.removesuffix(ALL)
+        inner = DTYPES.get(narrow, torch.float32)
+        stream = inner if whole else torch.float32
+        product = _PRODUCTS.get(narrow, _plain)
+        tables = plain.llm.embed_tokens.weight, plain.audio_embeddings.weight
+        # Scores decide what is committed: where the stream is float32, so is the head.
+        head = (product if whole else _plain)(plain.audio_heads.weight.detach())
+        return cls(
+            plain.config,
+            tuple(table.detach().to(stream) for table in tables),
+            [_fused(layer, product, inner, stream, share=narrow == "float32") for layer in plain.llm.layers],
+            plain.llm.norm.weight.detach().to(stream),
+            head,
+            inner,
+        )
+
+    @property
+    def layers(self) -> tuple[FusedLayer, ...]:
+        """The layers, in order."""
+        return self._layers
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self._norm.device
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor where it is and of the type in which it adds up."""
+        return self._norm
+
+    def begin(self, request: MaskedRequest, guidance: float) -> MaskedRun:
+        """What all steps of a canvas share; ``guidance`` is the strength g."""
+        return MaskedRun(self, request, guidance)
+
+    def text(self, ids: Tensor) -> Tensor:
+        """Text tokens (n,) to embeddings (n, hidden)."""
+        return F.embedding(ids, self._text_table)
+
+    def audio(self, codes: Tensor) -> Tensor:
+        """Codes (codebooks, frames) to embeddings (frames, hidden)."""
+        return F.embedding(codes + self._offsets, self._audio_table).sum(dim=0)
+
+    def project(self, hidden: Tensor, layer: int = 0) -> tuple[Tensor, Tensor]:
+        """What ``layer`` makes of rows (n, hidden): queries and keys (n, heads + key heads, head_width), normalised,
+        not yet rotated; and values (n, key heads, head_width)."""
+        one, config = self._layers[layer], self.config.transformer
+        projected = one.queries_keys_values(self.normed(hidden, one.attention_norm))
+        turned, values = projected.unflatten(-1, (-1, config.head_width)).split(
+            (config.heads + config.key_value_heads, config.key_value_heads), dim=-2
+        )
+        return F.rms_norm(turned, (config.head_width,), None, config.epsilon) * one.turned_norm, values
+
+    def forward(
+        self,
+        hidden: Tensor,
+        projected: tuple[Tensor, Tensor],
+        rows: Rows,
+        wanted: Wanted,
+        memory: Memory | None = None,
+        span: LayerSpan | None = None,
+    ) -> Tensor:
+        """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states behind the final
+        norm of the ``wanted`` rows of each branch, one behind the other. ``memory`` may put more before what the first
+        branch attends to; the layers of ``span`` may be passed by what they added before."""
+        last = len(self._layers) - 1
+        reused = () if span is None else span.layers
+        before = hidden
+        for index, layer in enumerate(self._layers):
+            if span is not None and index == reused.start:
+                before = hidden
+                hidden = hidden if span.recording else span.passed(hidden)
+            if index in reused and not span.recording:
+                continue
+            turned, values = projected if index == 0 else self.project(hidden, index)
+            if index == last:
+                hidden = torch.cat([hidden[part][want] for part, want in zip(rows.parts, wanted, strict=True)])
+            extend = None if memory is None else partial(memory, index)
+            mixed = self.attended(rotated(turned, rows), values, rows, wanted if index == last else None, extend)
+            hidden = hidden + layer.output(mixed)
+            gate, up = layer.gate_up(self.normed(hidden, layer.feed_forward_norm)).chunk(2, dim=-1)
+            hidden = hidden + layer.down(F.silu(gate) * up)
+            if span is not None and index == reused.stop - 1:
+                span.ran(before, hidden)
+        return F.rms_norm(hidden, self._norm.shape, self._norm, self.config.transformer.epsilon)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """Hidden states (frames, hidden) to scores (codebooks, frames, entries)."""
+        return self._head(hidden).unflatten(-1, (self.config.codebooks, -1)).transpose(0, 1)
+
+    def attended(
+        self,
+        turned: Tensor,
+        values: Tensor,
+        rows: Rows,
+        wanted: Wanted | None,
+        extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+    ) -> Tensor:
+        """Attention within each branch, of all its rows or only of those ``wanted``: (rows, heads · head_width).
+        ``extend`` changes the keys and values of the first branch."""
+        config = self.config.transformer
+        queries, keys = turned.split((config.heads, config.key_value_heads), dim=1)
+        mixed = []
+        for number, part in enumerate(rows.parts):
+            asking = queries[part] if wanted is None else queries[part][wanted[number]]
+            seen = keys[part], values[part]
+            if extend is not None and number == 0:
+                seen = extend(*seen)
+            grouped, mask = config.heads != config.key_value_heads, rows.seen[number] if rows.seen else None
+            if grouped and mask is not None:
+                # On graphics cards no quick kernel takes both groups and a mask.
+                seen = (one.repeat_interleave(config.heads // config.key_value_heads, dim=1) for one in seen)
+                grouped = False
+            branch = (one.transpose(0, 1)[None] for one in (asking, *seen))
+            taken = F.scaled_dot_product_attention(*branch, attn_mask=mask, enable_gqa=grouped)
+            mixed.append(taken[0].transpose(0, 1).flatten(1))
+        return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+
+    def normed(self, hidden: Tensor, weight: Tensor) -> Tensor:
+        """Normalised, in the type that products compute in."""
+        return F.rms_norm(hidden, weight.shape, weight, self.config.transformer.epsilon).to(self.inner)
+
+
+class MaskedRun:
+    """A network on one canvas: everything that does not change from step to step. See
+    :class:`engine.sampling.demasking.Predictor`."""
+
+    normalised = False
+
+    @torch.inference_mode()
+    def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float) -> None:
+        self._network, self._request, self._guidance = network, request, guidance
+        self.operations = 0.0
+        """Of all steps so far; see :meth:`MaskedRequest.operations`."""
+        self._prefix = torch.cat([network.text(request.text), network.audio(request.reference)])
+        self._prefix_projected = network.project(self._prefix)
+        rows, device = request.prefix + request.frames, network.device
+        positions = torch.arange(rows, device=device) if request.positions is None else request.positions
+        alone = torch.arange(request.frames, device=device)
+        if request.alone_positions is not None:
+            alone = request.alone_positions
+        both = torch.cat([positions, alone])
+        self._guided = _rows(network, (slice(0, rows), slice(rows, rows + request.frames)), both)
+        self._unguided = _rows(network, (slice(0, rows),), positions)
+        self._difference: tuple[tuple[int, int], Tensor] | None = None
+        self._memory: Memory | None = None
+        self._span: LayerSpan | None = None
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Rows of a pass without the unconditional branch, and with it."""
+        return self._unguided.parts[0].stop, self._guided.parts[-1].stop
+
+    def branches(self, guide: Guide) -> Rows:
+        """The rows of a step that is guided so."""
+        return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
+
+    def rows_of(self, guide: Guide) -> int:
+        """How many these are, of steps on an average."""
+        return self.branches(guide).parts[-1].stop
+
+    def rows_of_last(self, guide: Guide) -> int:
+        """How many these were in the last step."""
+        return self.rows_of(guide)
+
+    def begin_block(self) -> None:
+        """The next step is the first one of a block."""
+
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        guide = self._possible(guide, first, last)
+        self.operations += self._cost(last - first, guide)
+        if guide is Guide.BOTH:
+            conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
+            difference = conditional - alone
+            self._difference = (first, last), difference
+        else:
+            conditional = self._hidden(codes, first, last, self._unguided)
+            difference = None if guide is Guide.ALONE else self._difference[1]
+        if difference is not None:
+            conditional = conditional + self._guidance * difference
+        return self._network.head(conditional)
+
+    def _cost(self, targets: int, guide: Guide) -> float:
+        """Operations of the next step."""
+        return self._request.operations(self._network.config, targets, guide)
+
+    def _possible(self, guide: Guide, first: int, last: int) -> Guide:
+        """``guide``, but that without a strength nothing is guided, and that what was found for other frames cannot be
+        used again."""
+        if self._guidance == 0:
+            return Guide.ALONE
+        fits = self._difference is not None and self._difference[0] == (first, last)
+        return Guide.BOTH if guide is Guide.REUSED and not fits else guide
+
+    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+        """The hidden states of the frames from ``first`` to ``last`` in each branch of ``rows``."""
+        canvas = self._network.audio(codes[:, : self._request.frames])
+        projected = self._network.project(canvas)
+        again = len(rows.parts) - 1
+        embedded = torch.cat([self._prefix, canvas, *[canvas] * again])
+        joined = tuple(
+            torch.cat([before, new, *[new] * again])
+            for before, new in zip(self._prefix_projected, projected, strict=True)
+        )
+        more = (self._memory, self._span)
+        # What is compiled has neither.
+        more = more if any(one is not None for one in more) else ()
+        return self._network.forward(embedded, joined, rows, self.wanted(rows, first, last), *more)
+
+    def wanted(self, rows: Rows, first: int, last: int) -> Wanted:
+        """The rows of each branch of the frames from ``first`` to ``last``."""
+        return rows.wanted(first, last, self._request.frames)
+
+
+def _rows(network: FusedMasked, parts: tuple[slice, ...], positions: Tensor) -> Rows:
+    cosines, sines = rotations(network.config.transformer, positions, network.like)
+    half = sines.shape[-1] // 2
+    signed = torch.cat([-sines[:, :half], sines[:, half:]], dim=-1)
+    return Rows(parts, cosines[:, None].to(network.inner), signed[:, None].to(network.inner))
+
+
+def rotated(turned: Tensor, rows: Rows) -> Tensor:
+    """Rotate pairs of which the first half of a head holds one part and the second half the other."""
+    return torch.addcmul(turned * rows.cosines, turned.roll(turned.shape[-1] // 2, dims=-1), rows.sines)
+
+
+def _fused(
+    layer: BidirectionalLayer,
+    product: Callable[[Tensor], Product],
+    inner: torch.dtype,
+    stream: torch.dtype,
+    share: bool,
+) -> FusedLayer:
+    attention, feed_forward = layer.self_attn, layer.mlp
+    turned = [
+        norm.weight.expand(heads, -1)
+        for norm, heads in (
+            (attention.q_norm, attention.config.heads),
+            (attention.k_norm, attention.config.key_value_heads),
+        )
+    ]
+    return FusedLayer(
+        attention_norm=layer.input_layernorm.weight.detach().to(stream),
+        queries_keys_values=product(_side_by_side((attention.q_proj, attention.k_proj, attention.v_proj), share)),
+        turned_norm=torch.cat(turned).detach().to(inner),
+        output=product(attention.o_proj.weight.detach()),
+        feed_forward_norm=layer.post_attention_layernorm.weight.detach().to(stream),
+        gate_up=product(_side_by_side((feed_forward.gate_proj, feed_forward.up_proj), share)),
+        down=product(feed_forward.down_proj.weight.detach()),
+    )
+
+
+def _side_by_side(linears: Sequence[nn.Linear], share: bool) -> Tensor:
+    """Their weights in one; where they ``share`` it, theirs are parts of it afterwards."""
+    weight = torch.cat([one.weight.detach() for one in linears])
+    if share:
+        parts = weight.split([one.out_features for one in linears])
+        for one, part in zip(linears, parts, strict=True):
+            one.weight = nn.Parameter(part, requires_grad=False)
+    return weight
+
+
+def _plain(weight: Tensor) -> Product:
+    return PackedProduct(weight) if products.can_pack(weight) else partial(F.linear, weight=weight)
+
+
+def _int8(weight: Tensor) -> Product:
+    return Int8Linear(weight, None).forward
+
+
+def _narrow(dtype: torch.dtype) -> Callable[[Tensor], Product]:
+    def product(weight: Tensor) -> Product:
+        weight = weight.to(dtype)
+        return lambda x: F.linear(x.to(dtype), weight)
+
+    return product
+
+
+_PRODUCTS = {"int8": _int8, **{name: _narrow(dtype) for name, dtype in DTYPES.items()}}
+"""What makes a product of a weight, by precision."""

@@ -1,0 +1,81 @@
+"""A canvas of which the layers in the middle are computed at every n-th step only: in between, what they added to the
+residual stream then stands for what they would add.
+
+Codes that were committed in the meantime have changed the rows they stand in, so this is an approximation. See
+:mod:`engine.techniques.layer_reuse`.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from engine.sampling.demasking import Guide
+
+
+class LayerSpan:
+    """Layers that lie side by side, neither the first nor the last among them, and what they added when they ran."""
+
+    def __init__(self, layers: range) -> None:
+        self.layers = layers
+        self.recording = True
+        """Whether the next pass computes them, or adds what they added."""
+        self._added: Tensor | None = None
+
+    @property
+    def rows(self) -> int:
+        """Of how many rows it is known what was added to them."""
+        return 0 if self._added is None else len(self._added)
+
+    def passed(self, hidden: Tensor) -> Tensor:
+        """Rows (n, hidden) before the span to those behind it, by what was added to the first n when it ran."""
+        return hidden + self._added[: len(hidden)]
+
+    def ran(self, before: Tensor, behind: Tensor) -> None:
+        """Keep what the layers added: rows (n, hidden) before the span, and behind it."""
+        self._added = behind - before
+
+
+class ReusedLayersRun(MaskedRun):
+    """See the module."""
+
+    def __init__(
+        self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int, layers: range
+    ) -> None:
+        super().__init__(network, request, guidance)
+        self._every, self._passes, self._was_whole = every, 0, True
+        self._span = LayerSpan(layers)
+
+    def rows_of(self, guide: Guide) -> int:
+        whole = super().rows_of(guide)
+        return round(whole / self._every + self._short(whole) * (1 - 1 / self._every))
+
+    def rows_of_last(self, guide: Guide) -> int:
+        whole = super().rows_of(guide)
+        return whole if self._was_whole else round(self._short(whole))
+
+    def begin_block(self) -> None:
+        self._passes = 0
+
+    def _short(self, rows: int) -> float:
+        """How many rows through all layers cost as much as ``rows`` through those outside of the span."""
+        depth = len(self._network.layers)
+        return rows * (depth - len(self._span.layers)) / depth
+
+    def _is_whole(self, guide: Guide) -> bool:
+        """Whether the next pass computes all layers. What was found without the unconditional branch does not serve a
+        pass with it."""
+        return self._passes % self._every == 0 or self._span.rows < super().rows_of(guide)
+
+    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+        guide = Guide.BOTH if len(rows.parts) == 2 else Guide.ALONE
+        self._was_whole = self._span.recording = self._is_whole(guide)
+        self._passes += 1
+        return super()._hidden(codes, first, last, rows)
+
+    def _cost(self, targets: int, guide: Guide) -> float:
+        whole, config = super()._cost(targets, guide), self._network.config
+        if self._is_whole(guide):
+            return whole
+        of_layers = whole - config.operations(0, targets)
+        return whole - of_layers * len(self._span.layers) / config.transformer.layers

@@ -1,0 +1,64 @@
+"""What is to be loaded: the same for all models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine import device as devices
+from engine.errors import CheckpointError
+from engine.models.base import ModelInfo
+from engine.models.catalogue import CatalogueEntry
+from engine.models.networks.vocos import Vocos
+
+
+@dataclass(frozen=True)
+class Order:
+    """One model of the catalogue, and where it is and goes to."""
+
+    entry: CatalogueEntry
+    place: Path
+    """The folder of the checkpoint, or its file; it exists."""
+    variant: str
+    """What the caller says about the architecture, or ``""``."""
+    device: torch.device
+    status: Callable[[str], None]
+    """Is told what is being done."""
+    check: Callable[[], None]
+    """Is called between the parts, and may raise to cancel."""
+
+    def require_folder(self, reason: str) -> None:
+        """Raise :class:`CheckpointError` where :attr:`place` is a file; ``reason`` says why that will not do, and what
+        will."""
+        if not self.place.is_dir():
+            raise CheckpointError(f"{self.place} is a file, but {reason}")
+
+    def info(self, **found: Any) -> ModelInfo:
+        """What the model says about itself: what is known before it is read, and what was ``found`` then."""
+        known = {
+            "id": self.entry.id,
+            "title": self.entry.title,
+            "family": self.entry.family,
+            "variant": self.variant or self.entry.variant,
+            "licence": self.entry.licence,
+            "device": devices.title(self.device),
+            "precision": "float32",
+            "knobs": self.entry.options,
+        }
+        return ModelInfo(**known | found)
+
+    @property
+    def vocoder_folder(self) -> Path:
+        """The model's vocoder: beside the model where it was put there, else where the catalogue's lies."""
+        beside = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
+        return beside if beside.is_dir() else self.entry.vocoder_folder
+
+    def vocoder(self) -> Vocos:
+        """The model's vocoder, read. Raises :class:`CheckpointError`."""
+        folder = self.vocoder_folder
+        self.status(f"Reading the vocoder in {folder.name} …")
+        return Vocos.load(folder, self.device, self.check)

@@ -1,0 +1,117 @@
+"""The folder of the bundled language model.
+
+====================  ==========================================================================================
+``model.safetensors``   a Llama in float16 under Hugging Face's names; ``config.json`` beside it
+``layout.json``         which ids are phones and which are speech tokens; see :mod:`engine.models.minis.lm_mini.layout`
+``tokenizer``           the speech tokenizer; see :mod:`engine.models.minis.lm_mini.speech_tokenizer`
+``durations.json``      mean durations of phones
+``drafts``, ``students``  what was trained from it; see :mod:`engine.models.files.language_weights`
+====================  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.front_end.durations import DurationTable
+from engine.models.base import DraftWeights, StudentWeights
+from engine.models.families.language_network import DraftTensors, LanguageNetwork
+from engine.models.families.token_model import TokenModel
+from engine.models.files.checkpoints import check_shapes, load_strictly, read_description, read_weights
+from engine.models.minis.lm_mini.layout import LAYOUT_FILE, Layout
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, TokenizerFolder
+from engine.models.networks.causal import CausalConfig, CausalTransformer
+from engine.techniques.spade.pruning import layer_of
+
+WEIGHTS, CONFIG, TOKENIZER, DURATIONS = "model.safetensors", "config.json", "tokenizer", "durations.json"
+EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."
+TEXT = "text"
+"""The table that prompts are embedded with: the whole one."""
+
+
+@dataclass(frozen=True)
+class LmMiniFolder:
+    """A folder of this layout. Every method that reads raises :class:`CheckpointError`, and calls ``check`` now and
+    then, which may raise to cancel."""
+
+    root: Path
+    check: Callable[[], None] = lambda: None
+
+    @property
+    def weights_path(self) -> Path:
+        """The weight file by which the model is told from others."""
+        return self.root / WEIGHTS
+
+    def layout(self) -> Layout:
+        """Which ids are what."""
+        return Layout.read(self.root / LAYOUT_FILE)
+
+    def config(self) -> CausalConfig:
+        """Sizes of the transformer."""
+        return CausalConfig.read(read_description(self.root / CONFIG))
+
+    def network(self, device: torch.device) -> LanguageNetwork:
+        """The model's own network, for inference."""
+        return self._network(self.weights_path, self.config(), device)
+
+    def parameters(self) -> int:
+        """How many the language model has, the tables counted whole."""
+        with safe_open(self.weights_path, framework="pt") as file:
+            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+
+    def student(self, student: StudentWeights, device: torch.device) -> LanguageNetwork:
+        """A student's network, for inference."""
+        return self._network(Path(student.path), replace(self.config(), layers=student.depth), device)
+
+    def draft(self, draft: DraftWeights) -> DraftTensors:
+        """What a draft's file holds."""
+        layout, layers, head = self.layout(), {}, None
+        for name, value in read_weights(Path(draft.path), self.check).items():
+            number = layer_of(name)
+            if name == HEAD:
+                head = self._rows(value, layout, draft.path)
+            elif number is not None and name.startswith(prefix := f"{BODY}layers.{number}."):
+                layers.setdefault(number, {})[name.removeprefix(prefix)] = value
+            else:
+                raise CheckpointError(f"{draft.path} holds {name}, which a draft has not; train it again.")
+        return DraftTensors(layers, head)
+
+    def tokenizer(self, device: torch.device) -> tuple[SpeechTokenizer, dict[str, Tensor]]:
+        """What makes tokens of mel frames and back, and the voices' mean mels."""
+        return TokenizerFolder(self.root / TOKENIZER).read(device)
+
+    def durations(self) -> DurationTable:
+        """How long phones sound."""
+        return DurationTable.load(self.root / DURATIONS)
+
+    def _network(self, path: Path, config: CausalConfig, device: torch.device) -> LanguageNetwork:
+        layout, where = self.layout(), str(path)
+        weights = {name: value.float() for name, value in read_weights(path, self.check).items()}
+        transformer = CausalTransformer(config)
+        body = {name.removeprefix(BODY): value for name, value in weights.items() if name not in (EMBEDDING, HEAD)}
+        _require_tables(weights, config, where)
+        load_strictly(transformer, body, where)
+        embedding, head = (self._rows(weights[name], layout, where) for name in (EMBEDDING, HEAD))
+        tokens = TokenModel(transformer.to(device), embedding.to(device), head.to(device), codes=layout.codes)
+        return LanguageNetwork(tokens.eval().optimised(), {TEXT: weights[EMBEDDING].to(device)})
+
+    @staticmethod
+    def _rows(table: Tensor, layout: Layout, where: str) -> Tensor:
+        """The rows of an official table that can be spoken, in float32."""
+        if table.dim() != 2 or len(table) < layout.ids:
+            raise CheckpointError(f"{where} has a table with {len(table)} rows, but {LAYOUT_FILE} names {layout.ids}.")
+        return table[layout.rows].float()
+
+
+def _require_tables(weights: Mapping[str, Tensor], config: CausalConfig, where: str) -> None:
+    ids = len(weights[EMBEDDING]) if EMBEDDING in weights else 0
+    tables = {name: tuple(weights[name].shape) for name in (EMBEDDING, HEAD) if name in weights}
+    check_shapes({EMBEDDING: (ids, config.hidden), HEAD: (ids, config.hidden)}, tables, where)

@@ -1,0 +1,81 @@
+"""The speech tokenizer of the bundled language model: mel frames to one code for every two of them, and back.
+
+Between encoder and decoder (:mod:`engine.models.networks.quantised_mel`) stands a finite scalar quantiser (FSQ): a few
+numbers, each rounded to one of its levels, make one code (Mentzer et al., arXiv 2309.15505). The decoder is told who
+speaks by the mean mel of the voice, taken over much of its speech: the mean of a single clip is not good enough for it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.models.networks.quantised_mel import QuantisedMel, QuantisedMelConfig, Quantiser, read_quantised_mel
+
+OVERFLOW = 1e-3
+"""By how much the bounded numbers may exceed their outermost levels."""
+
+
+@dataclass(frozen=True)
+class SpeechTokenizerConfig(QuantisedMelConfig):
+    """Sizes of a speech tokenizer, and the levels of its quantiser."""
+
+    levels: tuple[int, ...] = (8, 8, 6, 5)
+
+    @property
+    def codes(self) -> int:
+        """Size of the codebook."""
+        return math.prod(self.levels)
+
+
+class ScalarQuantiser(Quantiser):
+    """Numbers to the levels nearest to them, and to one code."""
+
+    def __init__(self, levels: tuple[int, ...]) -> None:
+        super().__init__()
+        counts = torch.tensor(levels)
+        self.register_buffer("levels", counts, persistent=False)
+        self.register_buffer("places", torch.cumprod(torch.tensor((1, *levels[:-1])), 0), persistent=False)
+        half = (counts - 1) * (1 + OVERFLOW) / 2
+        offset = torch.where(counts % 2 == 0, 0.5, 0.0)
+        self.register_buffer("span", half, persistent=False)
+        self.register_buffer("offset", offset, persistent=False)
+        self.register_buffer("shift", torch.atanh(offset / half), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From −1 to 1."""
+        bounded = torch.tanh(x + self.shift) * self.span - self.offset
+        rounded = bounded + (bounded.round() - bounded).detach()
+        return rounded / (self.levels // 2)
+
+    def codes(self, x: Tensor) -> Tensor:
+        """One code (…) of all numbers."""
+        half = self.levels // 2
+        return ((self(x) * half + half).round().long() * self.places).sum(-1)
+
+    def numbers(self, codes: Tensor) -> Tensor:
+        """Codes (…) to the numbers."""
+        half = self.levels // 2
+        return (codes[..., None] // self.places % self.levels - half).float() / half
+
+
+class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
+    """One code, int64, for every two mel frames."""
+
+    def __init__(self, config: SpeechTokenizerConfig) -> None:
+        super().__init__(config, ScalarQuantiser(config.levels), len(config.levels))
+
+
+@dataclass(frozen=True)
+class TokenizerFolder:
+    """A tokenizer on disk."""
+
+    root: Path
+
+    def read(self, device: torch.device | str = "cpu") -> tuple[SpeechTokenizer, dict[str, Tensor]]:
+        """See :func:`engine.models.networks.quantised_mel.read_quantised_mel`."""
+        return read_quantised_mel(self.root, SpeechTokenizer, SpeechTokenizerConfig, "speech tokenizer", device)

@@ -1,0 +1,86 @@
+"""The bundled masked model that speaks: what :class:`engine.models.families.masked.MaskedSpeech` leaves to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from engine import device as devices
+from engine.audio.cross_fade import PassageJoiner
+from engine.audio.mel import MelFrontEnd
+from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.families.masked import MaskedSpeech
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.minis.omni_mini.codec import ResidualCodec
+from engine.models.minis.omni_mini.config import HOP, SAMPLE_RATE
+from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
+from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd, OmniMiniPassage, OmniMiniPassages, OmniMiniPrompt
+from engine.models.minis.omni_mini.layout import positions
+from engine.models.networks.masked_network import MaskedNetwork
+from engine.models.networks.vocos import Vocos
+from engine.sampling.demasking import Canvas, Rules, SeededNoise, demask
+from engine.sampling.demasking_schedule import Block
+from engine.setting.knobs import Values
+
+WARM_UP_FRAMES = 30
+
+
+class OmniMiniSpeech(MaskedSpeech):
+    """The loaded bundled masked model."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        network: MaskedNetwork,
+        codec: ResidualCodec,
+        vocoder: Vocos,
+        front_end: OmniMiniFrontEnd,
+    ) -> None:
+        super().__init__(info, network, HOP * codec.config.stride / SAMPLE_RATE)
+        self._codec, self._vocoder, self._front_end = codec, vocoder, front_end
+
+    @torch.inference_mode()
+    def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
+        """What codec and vocoder make of speech (n,) of ``voice``, float32 at the model's rate."""
+        mel = MelFrontEnd()(torch.from_numpy(samples)).to(self._device)
+        decoder = ResidualGridDecoder(self._codec, self._vocoder, self._front_end.prompt(voice).mean_mel)
+        return decoder.whole(self._codec.encode(mel)[0].T).samples
+
+    @torch.inference_mode()
+    def _warm_up(self, network: FusedMasked) -> None:
+        silence = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=self._device)
+        mel = self._codec.mel_mean.expand(1, WARM_UP_FRAMES * self._codec.config.stride, -1)
+        prompt = OmniMiniPrompt(silence, self._codec.encode(mel)[0].T, self._codec.mel_mean)
+        passage = OmniMiniPassage("", silence)
+        rules = Rules()
+        request = self._request(passage, prompt, Values())
+        canvas = Canvas(network.config.codebooks, passage.frames, network.config.mask, self._device)
+        run = network.begin(request, rules.guidance)
+        block = Block(0, passage.frames, 2)
+        for _ in demask(run, canvas, block, rules, SeededNoise(0, self._device)):
+            pass
+        decoder = self._decoder(prompt, Values())
+        decoder.push(canvas.codes)
+        decoder.finish()
+        devices.synchronise(self._device)
+
+    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> OmniMiniPrompt:
+        return self._front_end.prompt(voice)
+
+    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
+        self._front_end.prompt(voice)
+
+    def _passages(self, text: str, voice: Voice, prompt: OmniMiniPrompt, options: Values) -> OmniMiniPassages:
+        return self._front_end.passages(text, voice, float(options["speed"]), bool(options["by_sentence"]))
+
+    def _request(self, passage: OmniMiniPassage, prompt: OmniMiniPrompt, options: Values) -> MaskedRequest:
+        text = torch.cat([prompt.tokens, passage.tokens])
+        return MaskedRequest(text, prompt.codes, passage.frames, positions(len(text)).to(text.device))
+
+    def _decoder(self, prompt: OmniMiniPrompt, options: Values) -> ResidualGridDecoder:
+        return ResidualGridDecoder(self._codec, self._vocoder, prompt.mean_mel)
+
+    def _joiner(self, prompt: OmniMiniPrompt, options: Values, *, whole: bool) -> PassageJoiner:
+        return PassageJoiner(round(float(options["cross_fade"]) * SAMPLE_RATE))

@@ -1,0 +1,83 @@
+"""The codec of the bundled masked-diffusion model: mel frames to eight codes for every four of them, and back.
+
+Between encoder and decoder (:mod:`engine.models.networks.quantised_mel`) stands a residual quantiser: the first
+codebook's entry that is nearest to a token's numbers, then the second's that is nearest to what the first left over,
+and so on. The first codes alone give speech that can be understood, which is what an audible half-finished canvas
+needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from engine.models.networks.quantised_mel import QuantisedMel, QuantisedMelConfig, Quantiser, read_quantised_mel
+
+
+@dataclass(frozen=True)
+class ResidualCodecConfig(QuantisedMelConfig):
+    """Sizes of the codec and of its quantiser."""
+
+    stride: int = 4
+    decoder_token_layers: int = 1
+    """Few, because each waits for three tokens that are still to come; see
+    :mod:`engine.models.minis.omni_mini.decoding`."""
+    decoder_frame_layers: int = 5
+    codebooks: int = 8
+    codes: int = 128
+    """Entries of each codebook."""
+    numbers: int = 24
+    """Of each token, and of each entry."""
+
+    @property
+    def absent(self) -> int:
+        """The code that stands for none: it adds nothing."""
+        return self.codes
+
+
+class ResidualQuantiser(Quantiser):
+    """Codebooks one after another; codes are (…, codebooks)."""
+
+    codebooks: Tensor
+
+    def __init__(self, config: ResidualCodecConfig) -> None:
+        super().__init__()
+        self.register_buffer("codebooks", torch.zeros(config.codebooks, config.codes, config.numbers))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + (self.numbers(self.codes(x)) - x).detach()
+
+    def codes(self, x: Tensor) -> Tensor:
+        left, codes = x.flatten(0, -2), []
+        for codebook in self.codebooks:
+            nearest = torch.cdist(left, codebook).argmin(1)
+            left = left - codebook[nearest]
+            codes.append(nearest)
+        return torch.stack(codes, dim=1).view(*x.shape[:-1], -1)
+
+    def numbers(self, codes: Tensor) -> Tensor:
+        """The entries that are meant, added up; :attr:`ResidualCodecConfig.absent` adds nothing."""
+        entries = functional.pad(self.codebooks, (0, 0, 0, 1))
+        return sum(table[column] for table, column in zip(entries, codes.unbind(-1), strict=True))
+
+
+class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
+    """Codes (…, tokens, codebooks), int64, for every four mel frames."""
+
+    def __init__(self, config: ResidualCodecConfig) -> None:
+        super().__init__(config, ResidualQuantiser(config), config.numbers)
+
+
+@dataclass(frozen=True)
+class CodecFolder:
+    """A codec on disk."""
+
+    root: Path
+
+    def read(self, device: torch.device | str = "cpu") -> tuple[ResidualCodec, dict[str, Tensor]]:
+        """See :func:`engine.models.networks.quantised_mel.read_quantised_mel`."""
+        return read_quantised_mel(self.root, ResidualCodec, ResidualCodecConfig, "residual codec", device)

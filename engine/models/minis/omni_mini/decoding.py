@@ -1,0 +1,41 @@
+"""Codes of the bundled masked model to audio, block by block, exactly as all at once.
+
+A frame of audio depends on the codec's tokens around it, as far as its convolutions reach: 12 tokens (512 ms) after it.
+So much of a block is held back until the next one has come; nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.models.families.grid_decoder import GridDecoder
+from engine.models.families.passages import Decoded
+from engine.models.minis.omni_mini.codec import ResidualCodec
+from engine.models.networks.streamed_mel import StreamedMel
+from engine.models.networks.vocos import Vocos
+
+
+class ResidualGridDecoder(GridDecoder):
+    """Codes to mel frames by the codec's decoder, and these to audio by Vocos."""
+
+    def __init__(self, codec: ResidualCodec, vocoder: Vocos, voice: Tensor) -> None:
+        """``voice`` is the mean mel (bands,) of who speaks."""
+        self._stream = StreamedMel(codec, vocoder, voice)
+        self._none = torch.zeros(0, codec.config.codebooks, dtype=torch.long, device=voice.device)
+        self._begun = False
+
+    def push(self, codes: Tensor) -> np.ndarray:
+        self._begun = self._begun or codes.shape[1] > 0
+        return self._stream.push(codes.T) if codes.shape[1] else np.zeros(0, np.float32)
+
+    def finish(self) -> np.ndarray:
+        return self._stream.finish(self._none) if self._begun else np.zeros(0, np.float32)
+
+    def whole(self, codes: Tensor) -> Decoded:
+        return self._stream.whole(codes.T)
+
+    @property
+    def mel(self) -> np.ndarray | None:
+        return self._stream.mel

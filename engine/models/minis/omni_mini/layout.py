@@ -1,0 +1,80 @@
+"""Where things stand in a sequence of the bundled masked model.
+
+Text comes first, as one token for every codec frame, those of the voice's recording before those of the text; then the
+canvas, the recording's frames before those that are to come. Positions begin anew at the canvas, so that a frame stands
+where the phones stand that sound in it: rotary positions give the alignment away, and the official network need not
+learn it.
+
+A frame is 43 ms long and some phones are not; so a token stands for two phones, those that sound in its two halves.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.front_end.phones import PhoneVocabulary
+from engine.models.minis.lm_mini.layout import token_phones
+
+LAYOUT_FILE = "layout.json"
+HALVES = 2
+"""Phones of a token."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the ids of a checkpoint mean, as its ``layout.json`` says."""
+
+    vocabulary: PhoneVocabulary
+    """A token's id is the number of its first phone times the number of phones, plus the number of its second."""
+
+    @classmethod
+    def read(cls, path: Path) -> Layout:
+        """Read a ``layout.json``. Raises :class:`CheckpointError`."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            layout = cls(PhoneVocabulary(tuple(data["phones"].split())))
+            declared, halves = data["text_tokens"], data["phones_per_token"]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CheckpointError(
+                f"{path} does not say what text tokens mean ({type(error).__name__}: {error}); restore the model "
+                "folder."
+            ) from error
+        if halves != HALVES or declared != layout.tokens:
+            raise CheckpointError(
+                f"{path} has {declared} text tokens of {halves} phones, where {len(layout.vocabulary.phones)} phones "
+                f"make {layout.tokens} of {HALVES}; restore the model folder."
+            )
+        return layout
+
+    @property
+    def tokens(self) -> int:
+        """How many different text tokens there are."""
+        return len(self.vocabulary.phones) ** HALVES
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "phones": " ".join(self.vocabulary.phones),
+            "phones_per_token": HALVES,
+            "text_tokens": self.tokens,
+            "text_ids": "number of the first phone times the number of phones, plus number of the second",
+            "positions": "text from 0, canvas from 0 again",
+        }
+
+    def text(self, frames: np.ndarray, stride: int) -> np.ndarray:
+        """One phone a mel frame (n,) to one token a codec frame of ``stride`` mel frames, (n // stride,) int64."""
+        whole = len(frames) // stride * stride
+        halves = token_phones(frames[:whole], stride // HALVES).reshape(-1, HALVES).astype(np.int64)
+        return halves[:, 0] * len(self.vocabulary.phones) + halves[:, 1]
+
+
+def positions(frames: int) -> Tensor:
+    """(2 · frames,) of a text and its canvas."""
+    return torch.arange(frames).repeat(2)

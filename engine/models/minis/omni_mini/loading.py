@@ -1,0 +1,47 @@
+"""From a folder to the bundled masked model that speaks."""
+
+from __future__ import annotations
+
+from engine.errors import CheckpointError
+from engine.models.families.masked_networks import offered
+from engine.models.files.checkpoints import fingerprint
+from engine.models.load_request import Order
+from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
+from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from engine.models.minis.omni_mini.config import SAMPLE_RATE
+from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd
+
+PHONES = "phones"
+"""Name of its text front end."""
+
+
+def load_omni_mini(order: Order) -> OmniMiniSpeech:
+    """Load all parts. Raises :class:`CheckpointError`."""
+    chosen, device = order.entry, order.device
+    order.require_folder(f"{chosen.title} is a folder with a codec in it; choose the folder.")
+    folder = OmniMiniFolder(order.place, order.check)
+    layout, network = folder.layout(), folder.network().to(device)
+    codec, _ = folder.codec.read(device)
+    config, sizes = network.config, codec.config
+    if (config.codebooks, config.mask) != (sizes.codebooks, sizes.codes):
+        raise CheckpointError(
+            f"The codec in {order.place} has {sizes.codebooks} codebooks of {sizes.codes} codes, but the model speaks "
+            f"{config.codebooks} of {config.mask}: they do not belong together. Restore the model folder."
+        )
+    if config.text_vocabulary != layout.tokens:
+        raise CheckpointError(
+            f"The model in {order.place} knows {config.text_vocabulary} text tokens, but its layout.json names "
+            f"{layout.tokens}; restore the model folder."
+        )
+    info = order.info(
+        checkpoint=str(folder.weights_path),
+        fingerprint=fingerprint(folder.weights_path, order.check),
+        sample_rate=SAMPLE_RATE,
+        layers=config.transformer.layers,
+        branches=2,
+        parameters=sum(one.numel() for one in network.parameters()),
+        text_front_end=PHONES,
+        precisions=offered(device),
+    )
+    front_end = OmniMiniFrontEnd(codec, folder.durations(), layout)
+    return OmniMiniSpeech(info, network, codec, order.vocoder(), front_end)

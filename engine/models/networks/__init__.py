@@ -1,0 +1,1 @@
+"""Networks and layers that several models share."""

@@ -1,0 +1,342 @@
+"""The causal transformer of speech language models: Llama and Qwen2, as they are published.
+
+Own code, because versions of transformers differ in what mask a cached step gets (CosyVoice 2 babbles from 4.53 on).
+Parameters have the official names from ``layers.0`` to ``norm.weight``. Positions are given separately from places in
+the cache: a model may begin to count again in the middle of its sequence.
+
+Sources: ``modeling_llama.py`` and ``modeling_qwen2.py`` of transformers 5.23; rotary position embedding, Su et al.,
+arXiv 2104.09864, with Llama 3's scaling (``modeling_rope_utils.py``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.errors import CheckpointError
+from engine.models.networks.shapes import without_weights
+from engine.sampling.cache import KeyValueCache
+
+if TYPE_CHECKING:
+    from engine.models.kernels.fused_causal import FusedTransformer
+
+Look = Callable[[int, str, Tensor], None]
+"""Called with layer, name and value of an intermediate result: ``output``, before the final norm; and ``attention``,
+(batch, heads, queries, keys), where it is asked for."""
+
+NOTHING: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Llama3Scaling:
+    """How Llama 3 stretches rotary positions beyond the length that it was trained with."""
+
+    factor: float
+    low_frequency_factor: float
+    high_frequency_factor: float
+    original_length: int
+
+
+@dataclass(frozen=True)
+class CausalConfig:
+    """Sizes of a causal transformer."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("llama", "qwen2")
+    """Those that :meth:`read` takes, as ``config.json`` calls them."""
+
+    hidden: int
+    layers: int
+    heads: int
+    key_value_heads: int
+    head_width: int
+    feed_forward: int
+    epsilon: float
+    rope_theta: float
+    rope_scaling: Llama3Scaling | None = None
+    biased: bool = False
+    """Whether the projections to queries, keys and values have a bias (Qwen2)."""
+
+    @classmethod
+    def read(cls, config: Mapping) -> Self:
+        """The sizes in a Hugging Face ``config.json`` of one of :attr:`KINDS`.
+
+        Raises :class:`CheckpointError` that names the field for what this transformer is not.
+        """
+        try:
+            return cls._read(config)
+        except KeyError as error:
+            raise CheckpointError(
+                f"The model's config.json lacks {error.args[0]!r}; take the published file."
+            ) from error
+
+    @classmethod
+    def _read(cls, config: Mapping) -> Self:
+        kind = config["model_type"]
+        if kind not in cls.KINDS:
+            supported = " and ".join(cls.KINDS)
+            raise CheckpointError(f"The model's config.json is of type {kind!r}; only {supported} is supported.")
+        expected = {"hidden_act": "silu", "mlp_bias": False, "use_sliding_window": False}
+        for name, value in expected.items():
+            if config.get(name, value) != value:
+                raise CheckpointError(
+                    f"The model's config.json has {name} {config[name]!r}; only {value!r} is supported."
+                )
+        # transformers 5 writes theta and scaling into one object.
+        rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+        theta = rope.get("rope_theta", config.get("rope_theta"))
+        if theta is None:
+            raise KeyError("rope_theta")
+        return cls(
+            hidden=config["hidden_size"],
+            layers=config["num_hidden_layers"],
+            heads=config["num_attention_heads"],
+            key_value_heads=config.get("num_key_value_heads") or config["num_attention_heads"],
+            head_width=config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"],
+            feed_forward=config["intermediate_size"],
+            epsilon=config["rms_norm_eps"],
+            rope_theta=float(theta),
+            rope_scaling=_scaling(rope),
+            biased=kind == "qwen2" or bool(config.get("attention_bias")),
+        )
+
+
+def _scaling(rope: Mapping) -> Llama3Scaling | None:
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind == "default":
+        return None
+    if kind != "llama3":
+        raise CheckpointError(f"The model's config.json scales positions by {kind!r}; only llama3 is supported.")
+    return Llama3Scaling(
+        rope["factor"], rope["low_freq_factor"], rope["high_freq_factor"], rope["original_max_position_embeddings"]
+    )
+
+
+def rotary_frequencies(config: CausalConfig) -> Tensor:
+    """How fast each pair of a head turns, (head_width / 2,) in radians per position."""
+    exponents = torch.arange(0, config.head_width, 2).float() / config.head_width
+    frequencies = 1.0 / config.rope_theta**exponents
+    scaling = config.rope_scaling
+    if scaling is None:
+        return frequencies
+    turns = scaling.original_length * frequencies / (2 * math.pi)
+    span = scaling.high_frequency_factor - scaling.low_frequency_factor
+    share = ((turns - scaling.low_frequency_factor) / span).clamp(0, 1)
+    return (1 - share) * frequencies / scaling.factor + share * frequencies
+
+
+def rotations(config: CausalConfig, positions: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines for :func:`rotate`, of the type of ``like``: (tokens, head_width) for positions (tokens,),
+    (batch, 1, tokens, head_width) for (batch, tokens)."""
+    angles = positions[..., None].float() * rotary_frequencies(config).to(like.device)
+    angles = torch.cat([angles, angles], dim=-1)
+    # One table for all heads, and for all items unless they have positions of their own.
+    angles = angles[:, None] if angles.dim() == 3 else angles
+    return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
+
+
+def block_mask(tokens: int, length: int, device: torch.device) -> Tensor:
+    """Which of ``length`` keys each of the last ``tokens`` tokens sees, (tokens, length)."""
+    return torch.ones(tokens, length, dtype=torch.bool, device=device).tril(length - tokens)
+
+
+class RootMeanSquareNorm(nn.Module):
+    """Division by the root of the mean square, then a weight; (…, width)."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.epsilon = epsilon
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.weight.shape, self.weight, self.epsilon)
+
+
+class CausalAttention(nn.Module):
+    """Grouped-query self-attention with rotated queries and keys, (batch, tokens, hidden)."""
+
+    def __init__(self, config: CausalConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, key_width = config.heads * config.head_width, config.key_value_heads * config.head_width
+        self.q_proj = nn.Linear(config.hidden, width, bias=config.biased)
+        self.k_proj = nn.Linear(config.hidden, key_width, bias=config.biased)
+        self.v_proj = nn.Linear(config.hidden, key_width, bias=config.biased)
+        self.o_proj = nn.Linear(width, config.hidden, bias=False)
+
+    def forward(
+        self,
+        x: Tensor,
+        rotary: tuple[Tensor, Tensor],
+        mask: Tensor | None,
+        cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None,
+        weights: Callable[[Tensor], None] | None,
+    ) -> Tensor:
+        """``mask`` (tokens, keys) is true where a key is seen; ``None``: the plain causal one. ``weights`` is shown the
+        attention weights."""
+        split = (-1, self.config.head_width)
+        query, key, value = (
+            projection(x).unflatten(-1, split).transpose(1, 2) for projection in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        query, key = rotate(query, rotary), rotate(key, rotary)
+        if cache is not None:
+            key, value = cache(key, value)
+        grouped = self.config.heads != self.config.key_value_heads
+        if weights is None:
+            mixed = F.scaled_dot_product_attention(query, key, value, mask, is_causal=mask is None, enable_gqa=grouped)
+        else:
+            if mask is None:
+                mask = block_mask(query.shape[2], key.shape[2], x.device)
+            groups = self.config.heads // self.config.key_value_heads
+            key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+            scores = query @ key.transpose(-1, -2) * self.config.head_width**-0.5
+            attention = scores.masked_fill(~mask, -math.inf).softmax(-1)
+            weights(attention)
+            mixed = attention @ value
+        return self.o_proj(mixed.transpose(1, 2).flatten(-2))
+
+
+def rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
+    """Rotate each pair of ``x``, (batch, heads, tokens, head_width), of which the first half holds one part and the
+    second half the other."""
+    cosines, sines = rotary
+    first, second = x.chunk(2, dim=-1)
+    return x * cosines + torch.cat([-second, first], dim=-1) * sines
+
+
+class GatedFeedForward(nn.Module):
+    """SwiGLU."""
+
+    def __init__(self, config: CausalConfig) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(config.hidden, config.feed_forward, bias=False)
+        self.up_proj = nn.Linear(config.hidden, config.feed_forward, bias=False)
+        self.down_proj = nn.Linear(config.feed_forward, config.hidden, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class CausalLayer(nn.Module):
+    """One layer: attention and feed-forward, each behind a norm and beside a residual."""
+
+    def __init__(self, config: CausalConfig) -> None:
+        super().__init__()
+        self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.self_attn = CausalAttention(config)
+        self.post_attention_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
+        self.mlp = GatedFeedForward(config)
+
+
+class CausalTransformer(nn.Module):
+    """All layers and the final norm, from embeddings to hidden states. For training and for a look inside;
+    :meth:`optimised` gives what decodes."""
+
+    def __init__(self, config: CausalConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.layers = nn.ModuleList(CausalLayer(config) for _ in range(config.layers))
+        self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
+
+    def forward(
+        self,
+        embedded: Tensor,
+        cache: KeyValueCache | None = None,
+        positions: Tensor | None = None,
+        look: Look | None = None,
+        skip: frozenset[int] = NOTHING,
+        *,
+        attention: bool = False,
+    ) -> Tensor:
+        """Embeddings (batch, tokens, hidden) to hidden states of that shape, behind the final norm.
+
+        Tokens see what ``cache`` holds, themselves and what stands before them; the cache then holds them too.
+        ``positions`` is (tokens,) or (batch, tokens); ``None``: they count on from the cache's length. Layers in
+        ``skip`` are left out. ``look`` is shown every layer's output, and its attention too where ``attention`` is set.
+        """
+        tokens = embedded.shape[1]
+        start = cache.length if cache is not None else 0
+        if positions is None:
+            positions = torch.arange(start, start + tokens, device=embedded.device)
+        rotary = rotations(self.config, positions, embedded)
+        mask = block_mask(tokens, start + tokens, embedded.device) if start else None
+        hidden = embedded
+        for index, layer in enumerate(self.layers):
+            if index in skip:
+                continue
+            extend = None if cache is None else _extension(cache, index)
+            weights = _shown(look, index) if look is not None and attention else None
+            hidden = hidden + layer.self_attn(layer.input_layernorm(hidden), rotary, mask, extend, weights)
+            hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+            if look is not None:
+                look(index, "output", hidden)
+        if cache is not None:
+            cache.advance(tokens)
+        return self.norm(hidden)
+
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """Let ``cache`` hold ``embedded`` (batch, tokens, hidden) as well; what comes out is not asked for."""
+        self(embedded, cache, positions)
+
+    def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
+        """An empty cache for this transformer."""
+        return cache_for(self.config, capacity, self.norm.weight, batch)
+
+    def kept(self, retained: Sequence[int]) -> CausalTransformer:
+        """A copy that has only the layers ``retained``, in ascending order, counted from 0."""
+        check_retained(retained, self.config.layers)
+        with without_weights():
+            smaller = CausalTransformer(replace(self.config, layers=len(retained)))
+        tensors = {"norm.weight": self.norm.weight}
+        for new, old in enumerate(retained):
+            layer = self.layers[old].state_dict()
+            tensors |= {f"layers.{new}.{name}": value for name, value in layer.items()}
+        smaller.load_state_dict({name: value.detach().clone() for name, value in tensors.items()}, assign=True)
+        return smaller
+
+    def optimised(self) -> FusedTransformer:
+        """The same for inference, with weights of its own: several times as fast for single tokens."""
+        from engine.models.kernels.fused_causal import FusedTransformer
+
+        return FusedTransformer.of(self)
+
+    def operations(self, tokens: int, context: int = 0) -> float:
+        """Operations of a pass over ``tokens`` tokens behind ``context`` others; see :func:`operations`."""
+        return operations(self.config, tokens, context)
+
+
+def cache_for(config: CausalConfig, capacity: int, like: Tensor, batch: int = 1) -> KeyValueCache:
+    """An empty cache for a transformer of ``config``, where ``like`` is and of its type."""
+    return KeyValueCache(
+        config.layers, config.key_value_heads, capacity, config.head_width, like.device, like.dtype, batch
+    )
+
+
+def check_retained(retained: Sequence[int], layers: int) -> None:
+    """Raise :class:`ValueError` unless ``retained`` are ascending layers of ``layers``, at least one."""
+    ascending = all(first < second for first, second in itertools.pairwise(retained))
+    if not (retained and ascending and retained[0] >= 0 and retained[-1] < layers):
+        raise ValueError(f"{list(retained)} are no ascending layers of {layers}.")
+
+
+def operations(config: CausalConfig, tokens: int, context: int = 0) -> float:
+    """Operations of a pass over ``tokens`` tokens behind ``context`` others (1 multiply-add = 2 operations), embeddings
+    and head left out."""
+    width, key_width = config.heads * config.head_width, config.key_value_heads * config.head_width
+    products = config.hidden * (2 * width + 2 * key_width + 3 * config.feed_forward)
+    seen = tokens * context + tokens * (tokens + 1) / 2
+    return 2 * config.layers * (tokens * products + 2 * seen * width)
+
+
+def _extension(cache: KeyValueCache, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    return lambda keys, values: cache.extend(layer, keys, values)
+
+
+def _shown(look: Look, layer: int) -> Callable[[Tensor], None]:
+    return lambda attention: look(layer, "attention", attention)

@@ -1,0 +1,242 @@
+"""What the diffusion transformers of several families share: layers whose norms follow the time (AdaLN-zero).
+
+A sampling run first begins (the family's own ``begin``): everything that does not depend on the state is computed
+once. Each evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` is
+all of this together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.models.networks.layers import (
+    AdaptiveNorm,
+    FeedForward,
+    SelfAttention,
+    TimeEmbedding,
+    modulate_items,
+    modulation,
+)
+from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
+
+Look = Callable[[int, str, Tensor], None]
+"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
+``output``."""
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """What one sampling run's evaluations share. Rows are branch-major: all items of a branch, then of the next."""
+
+    branches: int
+    modulations: Tensor
+    """(evaluations, layers, 6, width): shift, scale, gate of attention, then of the feed-forward."""
+    final_modulations: Tensor
+    """(evaluations, 2, width): scale, shift."""
+    rotary: Tensor
+    mask: Tensor | None
+    """(rows, frames) true where a frame is within its item's duration; ``None`` for a single item."""
+
+
+class Block(NamedTuple):
+    """One layer's parts, whatever their official names."""
+
+    norm: AdaptiveNorm
+    attention: SelfAttention
+    feed_forward: FeedForward
+
+
+class DiffusionTransformer(nn.Module):
+    """The layers and what is done with them. A family's own class holds the parameters under their official names."""
+
+    keeps_entered = False
+    """Whether :meth:`leave` still needs what :meth:`enter` gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tabulated: tuple[bytes, tuple[Tensor, Tensor]] | None = None
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        raise NotImplementedError
+
+    @property
+    def time_embedding(self) -> TimeEmbedding:
+        """Times to time vectors."""
+        raise NotImplementedError
+
+    @property
+    def final_norm(self) -> AdaptiveNorm:
+        """The norm before the output projection, with a scale and a shift."""
+        raise NotImplementedError
+
+    def block(self, index: int) -> Block:
+        """One layer's parts."""
+        raise NotImplementedError
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All layers' parts, in order."""
+        return tuple(map(self.block, range(self.layers)))
+
+    def enter(self, x: Tensor, run: Conditioning) -> Tensor:
+        """The state (batch, frames, bands) to the first layer's input (rows, frames, width)."""
+        raise NotImplementedError
+
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Conditioning) -> Tensor:
+        """The last layer's output to what the official calibration of DiTReducio compares, (rows, frames, …);
+        ``entered`` is what :meth:`enter` gave."""
+        raise NotImplementedError
+
+    def project(self, left: Tensor) -> Tensor:
+        """What :meth:`leave` gave to velocities (rows, frames, bands)."""
+        return left
+
+    def tabulate(self, times: np.ndarray) -> tuple[Tensor, Tensor]:
+        """The AdaLN vectors of a schedule: they depend on time only, so they are computed once for all runs on it."""
+        weight = self.final_norm.linear.weight
+        key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
+        if self._tabulated is None or self._tabulated[0] != key:
+            vectors = self.time_embedding(torch.from_numpy(times).to(weight.device, weight.dtype))
+            layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
+            self._tabulated = key, (layers, self.final_norm.table(vectors))
+        return self._tabulated[1]
+
+    def forget_tables(self) -> None:
+        """Let the next run tabulate anew, as the first one on its schedule does."""
+        self._tabulated = None
+
+    def layer(
+        self,
+        index: int,
+        hidden: Tensor,
+        evaluation: int,
+        run: Conditioning,
+        duty: LayerDuty = COMPUTE,
+        memory: LayerMemory | None = None,
+        look: Look | None = None,
+        in_place: bool = False,
+    ) -> Tensor:
+        """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it
+        was."""
+        block = self.block(index)
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
+        normed, normed_forward = modulation(shift, scale), modulation(shift_forward, scale_forward)
+
+        def attention(rows: Tensor) -> Tensor:
+            entering = normed(rows)
+            output = block.attention(entering, run.rotary, run.mask)
+            if look is not None:
+                look(index, "attention_input", entering)
+                look(index, "attention", output)
+            return output
+
+        def feed_forward(rows: Tensor) -> Tensor:
+            output = block.feed_forward(normed_forward(rows))
+            if look is not None:
+                look(index, "feed_forward", output)
+            return output
+
+        # Where nobody asks for a module's output, there is none as a whole.
+        unseen = look is None and run.mask is None
+
+        def at_once(module: SelfAttention | FeedForward, **entering: object) -> Callable[[Tensor, Tensor], None] | None:
+            """How ``module`` adds its output by itself, where it can and may."""
+            return partial(module.add_to, **entering) if unseen and module.is_packed(hidden) else None
+
+        attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
+        adding = at_once(block.attention, norm=normed, rotary=run.rotary)
+        hidden = advance(hidden, gate, attention, duty.attention, attention_memory, run.branches, in_place, adding)
+        in_place, adding = not hidden.requires_grad, at_once(block.feed_forward, norm=normed_forward)
+        hidden = advance(
+            hidden, gate_forward, feed_forward, duty.feed_forward, forward_memory, run.branches, in_place, adding
+        )
+        if look is not None:
+            look(index, "output", hidden)
+        return hidden
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Conditioning,
+        duties: Sequence[LayerDuty] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        look: Look | None = None,
+    ) -> Tensor:
+        """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
+        return self.project(self.evaluate(x, evaluation, run, duties, memory, look))
+
+    def evaluate(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Conditioning,
+        duties: Sequence[LayerDuty] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        look: Look | None = None,
+    ) -> Tensor:
+        """The same as :meth:`leave` gives it: what a calibration compares and a subject's guidance starts from."""
+        entered = hidden = self.enter(x, run)
+        for index in range(self.layers):
+            duty, layer_memory = (COMPUTE, None) if duties is None else (duties[index], memory[index])
+            # Nobody may hold on to what is overwritten: those who look do, and so does who keeps what was entered.
+            in_place = look is None and (index > 0 or not self.keeps_entered)
+            hidden = self.layer(index, hidden, evaluation, run, duty, layer_memory, look, in_place)
+        return self.leave(hidden, entered, evaluation, run)
+
+    def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """All layers as in training: every item has a time of its own, (items,), and gradients flow.
+
+        ``entered`` is (items, frames, width); the result is the last layer's output before the final norm, and the
+        final norm's scale and shift, (items, 2, 1, width).
+        """
+        hidden, vectors = entered, self.time_embedding(times)
+        for block in self.blocks:
+            parts = block.norm.table(vectors)[:, :, None]
+            shift, scale, gate, shift_forward, scale_forward, gate_forward = parts.unbind(1)
+            hidden = hidden + gate * block.attention(modulate_items(hidden, shift, scale), rotary, mask)
+            hidden = hidden + gate_forward * block.feed_forward(modulate_items(hidden, shift_forward, scale_forward))
+        return hidden, self.final_norm.table(vectors)[:, :, None]
+
+    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
+        """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner
+        width): what DiTReducio's check phase looks at."""
+        query, key, _ = self.block(index).attention.inputs
+        attention_input = attention_input.to(query.weight.dtype)
+        return query(attention_input), key(attention_input)
+
+    def attention_maps(self, index: int, attention_input: Tensor, run: Conditioning, largest: int) -> Tensor:
+        """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
+
+        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time,
+        so that memory grows with one map only.
+        """
+        attention = self.block(index).attention
+        attention_input = attention_input.to(attention.inputs[0].weight.dtype)
+        query, key, _ = (part.float() for part in attention.queries_keys_values(attention_input, run.rotary))
+        frames = query.shape[2]
+        width = -(-frames // largest)
+        pooled = -(-frames // width)
+        maps = query.new_zeros(len(query), pooled, pooled)
+        counts = torch.full((pooled,), float(width), device=query.device)
+        counts[-1] = frames - width * (pooled - 1)
+        for head in range(attention.heads):
+            scores = query[:, head] @ key[:, head].transpose(1, 2) / query.shape[-1] ** 0.5
+            weights = nn.functional.pad(scores.softmax(dim=-1), (0, pooled * width - frames) * 2)
+            maps += weights.unflatten(2, (pooled, width)).sum(3).unflatten(1, (pooled, width)).sum(2)
+        return maps / (counts[None, :, None] * attention.heads)
+
+    def fuse(self) -> None:
+        """Prepare for inference: see :meth:`SelfAttention.fuse` and :meth:`FeedForward.fuse`."""
+        for block in self.blocks:
+            block.attention.fuse()
+            block.feed_forward.fuse()

@@ -1,0 +1,180 @@
+"""Mel frames to codes and back: what the small codecs of bundled models with tokens have in common.
+
+Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the mel and some at that of the tokens. Between
+them stands a quantiser, which is a codec's own. The decoder is told who speaks by a mean mel of the voice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from engine.errors import CheckpointError
+from engine.models.files.checkpoints import load_strictly, read_weights
+from engine.models.networks.vocos import ConvNeXtBlock
+
+CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
+
+
+@dataclass(frozen=True)
+class QuantisedMelConfig:
+    """Sizes of encoder and decoder."""
+
+    bands: int = 100
+    stride: int = 2
+    """Mel frames of one token."""
+    width: int = 256
+    inner_width: int = 512
+    encoder_frame_layers: int = 3
+    encoder_token_layers: int = 2
+    decoder_token_layers: int = 3
+    decoder_frame_layers: int = 4
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> QuantisedMelConfig:
+        """From the entries of a ``config.json``. Raises :class:`TypeError` for others."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+Config = TypeVar("Config", bound=QuantisedMelConfig)
+
+
+class Quantiser(nn.Module):
+    """Rounds the numbers of a token to those that codes stand for."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, numbers) to the same rounded; the gradient passes as if nothing were rounded."""
+        raise NotImplementedError
+
+    def codes(self, x: Tensor) -> Tensor:
+        """What :meth:`forward` is given (…, numbers) to codes, int64."""
+        raise NotImplementedError
+
+    def numbers(self, codes: Tensor) -> Tensor:
+        """Codes to the rounded numbers (…, numbers)."""
+        raise NotImplementedError
+
+
+class QuantisedMel(nn.Module, Generic[Config]):
+    """Encoder, quantiser and decoder. Statistics of the corpus are part of the weights, so callers see plain log
+    mels."""
+
+    mel_mean: Tensor
+    mel_scale: Tensor
+
+    def __init__(self, config: Config, quantiser: Quantiser, numbers: int) -> None:
+        """``numbers`` are what the quantiser takes of each token."""
+        super().__init__()
+        self.config = config
+        width, inner, stride = config.width, config.inner_width, config.stride
+
+        def blocks(count: int) -> nn.Sequential:
+            return nn.Sequential(*(ConvNeXtBlock(width, inner) for _ in range(count)))
+
+        self.register_buffer("mel_mean", torch.zeros(config.bands))
+        self.register_buffer("mel_scale", torch.ones(config.bands))
+        self.quantiser = quantiser
+        self.encoder = nn.ModuleDict(
+            {
+                "enter": nn.Conv1d(config.bands, width, kernel_size=5, padding=2),
+                "frames": blocks(config.encoder_frame_layers),
+                "gather": nn.Linear(stride * width, width),
+                "tokens": blocks(config.encoder_token_layers),
+                "leave": nn.Linear(width, numbers),
+            }
+        )
+        self.decoder = nn.ModuleDict(
+            {
+                "enter": nn.Linear(numbers, width),
+                "voice": nn.Linear(config.bands, width),
+                "tokens": blocks(config.decoder_token_layers),
+                "spread": nn.Linear(width, stride * width),
+                "frames": blocks(config.decoder_frame_layers),
+                "leave": nn.Linear(width, config.bands),
+            }
+        )
+
+    def latents(self, mel: Tensor) -> Tensor:
+        """Log mel (B, frames, bands), frames a multiple of the stride, to numbers that are not rounded yet,
+        (B, tokens, numbers)."""
+        encoder, stride = self.encoder, self.config.stride
+        x = encoder["enter"](((mel - self.mel_mean) / self.mel_scale).transpose(1, 2))
+        x = encoder["frames"](x).transpose(1, 2)
+        x = encoder["gather"](x.unflatten(1, (-1, stride)).flatten(2))
+        x = encoder["tokens"](x.transpose(1, 2)).transpose(1, 2)
+        return encoder["leave"](x)
+
+    def quantised(self, mel: Tensor) -> Tensor:
+        """The same, rounded."""
+        return self.quantiser(self.latents(mel))
+
+    def encode(self, mel: Tensor) -> Tensor:
+        """Log mel (B, frames, bands) to codes (B, frames / stride, …); what does not fill a token is left out."""
+        frames = mel.shape[1] // self.config.stride * self.config.stride
+        return self.quantiser.codes(self.latents(mel[:, :frames]))
+
+    def entered(self, codes: Tensor, voice: Tensor) -> Tensor:
+        """Codes (B, n, …) and the voice's mean mel (B, bands) to what the decoder's blocks are given, (B, width, n)."""
+        return self._entered(self.quantiser.numbers(codes), voice)
+
+    def _entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
+        told = self.decoder["voice"]((voice - self.mel_mean) / self.mel_scale)
+        return (self.decoder["enter"](numbers) + told[:, None]).transpose(1, 2)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """(B, width, n) at the rate of tokens to (B, width, n · stride) at that of frames."""
+        return self.decoder["spread"](x.transpose(1, 2)).unflatten(2, (self.config.stride, -1)).flatten(1, 2).mT
+
+    def left(self, x: Tensor) -> Tensor:
+        """What the decoder's blocks gave, (B, width, frames), to log mel (B, frames, bands)."""
+        return self.decoder["leave"](x.transpose(1, 2)) * self.mel_scale + self.mel_mean
+
+    def decode_numbers(self, numbers: Tensor, voice: Tensor) -> Tensor:
+        """Rounded numbers (B, n, numbers) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""
+        x = self.decoder["tokens"](self._entered(numbers, voice))
+        return self.left(self.decoder["frames"](self.spread(x)))
+
+    def decode(self, codes: Tensor, voice: Tensor) -> Tensor:
+        """Codes (B, n, …) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""
+        return self.decode_numbers(self.quantiser.numbers(codes), voice)
+
+
+Model = TypeVar("Model", bound=QuantisedMel)
+
+
+def read_quantised_mel(
+    root: Path, kind: type[Model], config: type[QuantisedMelConfig], what: str, device: torch.device | str = "cpu"
+) -> tuple[Model, dict[str, Tensor]]:
+    """The codec in the folder ``root`` in float32, and the mean mel (bands,) of each voice: ``config.json`` with sizes
+    and mean mels, and the weights in float16. ``what`` it is stands in errors.
+
+    Raises :class:`CheckpointError`.
+    """
+    sizes, voices = _described(root / CONFIG_FILE, config, what)
+    model, path = kind(sizes), root / WEIGHT_FILE
+    load_strictly(model, {name: value.float() for name, value in read_weights(path).items()}, str(path))
+    model = model.eval().requires_grad_(False).to(device)
+    return model, {name: mean.to(device) for name, mean in voices.items()}
+
+
+def _described(path: Path, config: type[QuantisedMelConfig], what: str) -> tuple[QuantisedMelConfig, dict[str, Tensor]]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        means = {name: torch.tensor(mean, dtype=torch.float32) for name, mean in data.pop("voices").items()}
+        sizes = config.read(data)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path} does not describe a {what} ({type(error).__name__}: {error}); restore the model folder."
+        ) from error
+    if not means or any(mean.shape != (sizes.bands,) for mean in means.values()):
+        raise CheckpointError(f"{path} lists no voice with {sizes.bands} bands; restore the model folder.")
+    return sizes, means

@@ -1,0 +1,263 @@
+"""What running jobs report to: each report becomes an event, and each is a chance to stop.
+
+They implement :class:`engine.models.base.Observer` and :class:`engine.models.base.CalibrationObserver`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import Cancelled
+from engine.measure.memory import PeakMemory
+from engine.models.base import StepReport
+from engine.models.families.pacing import Pace
+from engine.session.messages import (
+    EngineStatus,
+    Event,
+    Progress,
+    SimilarityMeasured,
+    StudyBegun,
+    StudyTakeDone,
+    Telemetry,
+    TrainingProgress,
+    TrialDone,
+)
+from engine.session.progress import RemainingTime
+from engine.techniques.ditreducio.record import Trial
+
+if TYPE_CHECKING:
+    from engine.studies.store import StoredTake
+    from engine.training.session import Milestone
+
+Post = Callable[[Event], None]
+
+
+class JobObserver:
+    """Common to all jobs. Every method raises :class:`Cancelled` once ``cancelled`` is set."""
+
+    def __init__(self, job: int, post: Post, cancelled: threading.Event) -> None:
+        self.job = job
+        self.post = post
+        self._cancelled = cancelled
+        self._remaining = RemainingTime()
+
+    def check(self) -> None:
+        """Raise when the job was cancelled."""
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def status(self, text: str) -> None:
+        """Show a line."""
+        self.check()
+        self.post(EngineStatus(self.job, text))
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far a sampling loop is; chunks and steps count from 0."""
+        self.check()
+        self.advance(report.steps_done, report.steps_in_all, _position(report))
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how much is done, in units of the job's own."""
+        self.check()
+        self.advance(done, total, text)
+
+    def advance(self, done: int, total: int, text: str) -> None:
+        """Post progress with an estimate."""
+        self.post(Progress(self.job, done, total, self._remaining.update(done, total), text))
+
+
+class SilentObserver:
+    """Lets everything pass: for whoever only waits for the result."""
+
+    def check(self) -> None: ...
+
+    def step(self, report: StepReport) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+    def trial(self, trial: Trial) -> None: ...
+
+    def similarities(self, similarities: np.ndarray) -> None: ...
+
+    def progress(self, done: int, total: int) -> None: ...
+
+
+class SynthesisObserver(JobObserver):
+    """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
+
+    def __init__(self, job: int, post: Post, cancelled: threading.Event, device: str) -> None:
+        super().__init__(job, post, cancelled)
+        self.memory = PeakMemory(device)
+        self._pace = Pace(time.perf_counter())
+        self._report: StepReport | None = None
+        self._audio_seconds = 0.0
+        self._sampled_seconds = 0.0
+        """The share of the running chunk's audio that its finished steps stand for."""
+
+    def begin(self) -> None:
+        """Count time from here: neither the wait behind other jobs nor making the model ready is part of it."""
+        self._pace = Pace(time.perf_counter())
+
+    @property
+    def first_audio_seconds(self) -> float | None:
+        """Seconds from :meth:`begin` to the first piece."""
+        return self._pace.first_audio_seconds if self._pace.playing else None
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far the sampling loop is, how fast, and in how much memory."""
+        super().step(report)
+        self._report = report
+        self._sampled_seconds = (report.step + 1) / report.steps * report.audio_seconds
+        self._tell()
+
+    def delivered(self, seconds: float) -> None:
+        """Take note of ``seconds`` of audio that can be played from now on."""
+        self._pace.delivered(seconds)
+        self._audio_seconds += seconds
+        self._sampled_seconds = 0.0
+        if self._report is not None:
+            self._tell()
+
+    def _tell(self) -> None:
+        report, elapsed = self._report, time.perf_counter() - self._pace.started
+        # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
+        # of the whole.
+        made = self._audio_seconds + self._sampled_seconds
+        if report.tokens is not None:
+            # Audio comes while tokens do, some of them behind.
+            made = report.tokens * report.audio_seconds / report.steps
+        self.post(
+            Telemetry(
+                self.job,
+                report.chunk,
+                report.chunks,
+                report.step,
+                report.steps,
+                report.seconds,
+                self._remaining.units_per_second or 1 / max(report.seconds, 1e-9),
+                elapsed,
+                self._audio_seconds,
+                elapsed / made if made else None,
+                self.first_audio_seconds,
+                self.memory.sample(),
+                report.tokens,
+                None if report.tokens is None else self._remaining.units_per_second or None,
+                self._pace.largest_gap,
+                self._pace.pause_so_far,
+            )
+        )
+
+
+class CalibrationJobObserver(JobObserver):
+    """Follows a calibration: its trials and the similarities of the check phase."""
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop: a calibration's progress is counted in layer evaluations, not in steps."""
+        self.check()
+
+    def trial(self, trial: Trial) -> None:
+        """Show a trial."""
+        self.check()
+        self.post(TrialDone(self.job, trial))
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        """Show the similarities known so far."""
+        self.check()
+        self.post(SimilarityMeasured(self.job, np.array(similarities)))
+
+    def progress(self, done: int, total: int, text: str = "Calibrating") -> None:
+        """Tell how much is done, in layer evaluations."""
+        super().progress(done, total, text)
+
+
+class MeasuringObserver(JobObserver):
+    """Follows a measurement that speaks many utterances: its progress is counted in these, not in their steps."""
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+
+class StudyObserver(JobObserver):
+    """Follows a study: see :class:`engine.studies.running.Follower`. Its progress is counted in takes and such."""
+
+    def __init__(self, job: int, post: Post, cancelled: threading.Event, pausing: threading.Event) -> None:
+        super().__init__(job, post, cancelled)
+        self.made = 0
+        """Takes of this run."""
+        self.pausing = pausing.is_set
+        self._folder = ""
+        self._seconds_left: float | None = None
+        self._under_way = 0, 0, ""
+        self._percent = 0
+
+    def begin(self, folder: str, title: str) -> None:
+        """Say which study it is."""
+        self._folder = folder
+        self.post(StudyBegun(self.job, folder, title))
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def begun(self, title: str, done: int, total: int) -> None:
+        """Tell what is being made."""
+        self._under_way, self._percent = (done, total, title), 0
+        self._tell(title)
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how far the calibration under way is, by the hundredth: its units are not the study's."""
+        self.check()
+        percent = 100 * done // max(1, total)
+        if percent > self._percent:
+            self._percent = percent
+            self._tell(f"{self._under_way[2]} ({percent} %)")
+
+    def _tell(self, title: str) -> None:
+        done, total, _ = self._under_way
+        self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Tell how far it is, with the study's own estimate."""
+        self.check()
+        self._seconds_left = seconds_left
+        self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
+
+    def take(self, take: StoredTake) -> None:
+        """Tell of a finished take."""
+        self.made += 1
+        self.post(StudyTakeDone(self.job, self._folder, take))
+
+
+class TrainingObserver(JobObserver):
+    """Follows a training run: see :class:`engine.training.fine_tuning.Follower`."""
+
+    def progress(self, done: int, total: int, text: str = "Preparing speech") -> None:
+        """Tell how much speech is prepared."""
+        super().progress(done, total, text)
+
+    def milestone(self, milestone: Milestone) -> None:
+        """Show a step or a validation."""
+        self.check()
+        self.post(
+            TrainingProgress(
+                self.job,
+                milestone.step,
+                milestone.share,
+                milestone.seconds,
+                milestone.seconds_left,
+                dict(milestone.losses),
+                dict(milestone.validation),
+            )
+        )
+
+
+def _position(report: StepReport) -> str:
+    unit = "step" if report.tokens is None else "token"
+    step = f"{unit} {report.step + 1} of {report.steps}"
+    return step.capitalize() if report.chunks == 1 else f"Chunk {report.chunk + 1} of {report.chunks}, {step}"

@@ -1,0 +1,1 @@
+"""A point of the trade-off space and what comes of it: knobs, settings, takes, profiles and the library. Torch-free."""

@@ -1,0 +1,421 @@
+"""Profiles: one setting with its strategy table and its evidence, in one JSON file that runs anywhere. Torch-free."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from engine import files
+from engine.errors import AudioError, ProfileError, SettingError
+from engine.models import catalogue, load_model
+from engine.models.base import LANGUAGE, ModelInfo, Synthesis, Voice, whole
+from engine.models.f5.config import VARIANTS
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import NO_VALUES, Knob, Values, checked
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import Take
+from engine.techniques import conflict, ditreducio, guidance_free, reshaped, technique
+from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.engagement import problem
+from engine.techniques.language_engagement import language_artefact
+
+SCHEMA = 1
+"""The schema version that this Paretone writes, and the newest that it reads."""
+_KIND = "paretone profile"
+_LARGEST_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured under a profile's setting, and where.
+
+    ``metrics`` are named numbers: ``real_time_factor``, ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the
+    baseline, by real-time factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
+    decoders that do not stream exactly), and those of :class:`engine.setting.take.Metrics`.
+    """
+
+    metrics: Values = NO_VALUES
+    machine: str = ""
+    seed: int = 0
+    date: str = ""
+    """UTC, ISO 8601."""
+    text: str = ""
+    voice: str = ""
+
+    @classmethod
+    def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
+        """What ``take`` shows, beside its ``baseline`` where there is one."""
+        measured = take.measurements
+        metrics: dict[str, float] = {
+            "real_time_factor": measured.real_time_factor,
+            "first_audio_seconds": measured.first_audio_seconds,
+            "ops_ratio": measured.ops_ratio,
+        }
+        if baseline is not None and measured.real_time_factor > 0:
+            metrics["speed_up"] = baseline.measurements.real_time_factor / measured.real_time_factor
+        if take.log_mel_distance is not None:
+            metrics["log_mel_distance"] = take.log_mel_distance
+        if measured.streaming_difference is not None:
+            metrics["streaming_difference"] = measured.streaming_difference
+        metrics |= {name: value for name, value in asdict(take.metrics).items() if value is not None}
+        return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A setting that is exported: what it runs on, what it skips and what that was measured to give.
+
+    ``checkpoint`` is the SHA-256 of the weights, hexadecimal; ``variant`` the architecture. Construction checks that
+    all parts belong together and raises :class:`ProfileError` that names the field where they do not.
+    """
+
+    setting: Setting
+    checkpoint: str
+    variant: str
+    table: StrategyTable | None = None
+    evidence: Evidence = field(default_factory=Evidence)
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        for index, one in enumerate(self.setting.techniques):
+            if one.technique == guidance_free.NAME and not _is_fingerprint(one.artefact):
+                raise ProfileError(
+                    f"setting.techniques[{index}].artefact must be the SHA-256 of the CFG-free weights, 64 hexadecimal "
+                    f"digits, not {one.artefact!r}."
+                )
+        engaged = self.setting.engaged(ditreducio.TECHNIQUE.name)
+        if engaged is None and self.table is not None:
+            raise ProfileError("table is there, but setting.techniques does not engage ditreducio.")
+        if engaged is not None:
+            self._check_table(engaged)
+        reason = conflict(self.setting)
+        if reason:
+            raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
+
+    def _check_table(self, engaged: Engaged) -> None:
+        if self.table is None:
+            raise ProfileError("table is missing, though setting.techniques engages ditreducio.")
+        if engaged.artefact != self.table.fingerprint:
+            raise ProfileError(
+                f"table is another one than setting.techniques names: its fingerprint is {self.table.fingerprint!r}, "
+                f"not {engaged.artefact!r}."
+            )
+        for name, own in (("branch_skip", self.table.branch_skip), ("temporal", self.table.temporal)):
+            said = engaged.knobs.get(name, own)
+            if said != own:
+                raise ProfileError(f"table.{name} is {own!r}, but setting.techniques says {said!r}.")
+        mine, theirs = _flat(self.belonging), _flat(self.table.belonging)
+        for name in sorted({*mine, *theirs}):
+            if mine.get(name) != theirs.get(name):
+                raise ProfileError(
+                    f"table.belonging.{name} is {theirs.get(name)!r}, but this profile's is {mine.get(name)!r}."
+                )
+
+    @property
+    def belonging(self) -> Belonging:
+        """What a strategy table must belong to here."""
+        knobs = catalogue.entry(self.setting.model).options
+        options = reshaped(self.setting, checked(knobs, self.setting.options, "setting.options"))
+        return Belonging.of(self.setting.model, self.weights or self.checkpoint, self.variant, knobs, options)
+
+    @property
+    def weights(self) -> str:
+        """SHA-256 of the CFG-free weights that take the place of the checkpoint's own, or ``""``."""
+        engaged = self.setting.engaged(guidance_free.NAME)
+        return engaged.artefact if engaged else ""
+
+    @classmethod
+    def of(
+        cls, setting: Setting, info: ModelInfo, table: StrategyTable | None = None, evidence: Evidence | None = None
+    ) -> Profile:
+        """The profile of ``setting`` on the loaded model that ``info`` describes; all values are written out.
+
+        Raises :class:`ProfileError` when they do not belong together, :class:`SettingError` for values out of range.
+        """
+        if setting.model != info.id:
+            raise ProfileError(f"The setting is for the model {setting.model!r}, but {info.id!r} is loaded.")
+        techniques, is_language = [], info.family == LANGUAGE
+        for one in setting.techniques:
+            declared = technique(one.technique)
+            knobs = checked(declared.knobs, one.knobs, declared.title)
+            if table is not None and one.artefact == table.fingerprint:
+                # What a table does is its own matter, whatever the knobs are set to for the next calibration.
+                knobs = knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)
+            artefact = one.artefact or (language_artefact(info, setting, one.technique) if is_language else "")
+            if one.technique == guidance_free.NAME:
+                artefact = guidance_free.chosen(info, one, float(knobs["weight"])).fingerprint
+            techniques.append(replace(one, knobs=knobs, artefact=artefact))
+        options = checked(info.knobs, setting.options, info.title)
+        whole = replace(setting, options=options, techniques=tuple(techniques))
+        return cls(whole, info.fingerprint, info.variant, table, evidence or Evidence(seed=setting.seed))
+
+    @property
+    def artefacts(self) -> tuple[StrategyTable, ...]:
+        """What synthesis needs besides the setting."""
+        return () if self.table is None else (self.table,)
+
+    @property
+    def named_variant(self) -> str:
+        """What to load the model with: the variant where it is a released architecture, else ``""``, since any other is
+        described by a sidecar beside the weights."""
+        return self.variant if self.variant in VARIANTS else ""
+
+    @property
+    def baseline(self) -> Profile:
+        """The same without any technique."""
+        return replace(self, setting=self.setting.baseline, table=None, evidence=Evidence())
+
+    def check(self, info: ModelInfo, belonging: Belonging | None = None) -> None:
+        """Raise :class:`ProfileError` with the reason unless the profile may run on the loaded model.
+
+        ``info`` describes that model; ``belonging`` is :meth:`engine.models.base.SpeechModel.belonging` of the setting
+        that shall run, the profile's own if ``None``.
+        """
+        for name, mine, theirs in (
+            ("model", self.setting.model, info.id),
+            ("checkpoint", self.checkpoint, info.fingerprint),
+            ("architecture variant", self.variant, info.variant),
+        ):
+            if mine != theirs:
+                shown = (mine[:12], theirs[:12]) if name == "checkpoint" else (mine, theirs)
+                raise ProfileError(
+                    f"The profile cannot be used here: it is for {name} {shown[0]!r}, but {shown[1]!r} is loaded. "
+                    "Load what it was made for, or calibrate again."
+                )
+        reason = problem(info, self.setting, self.artefacts)
+        if reason:
+            raise ProfileError(f"The profile cannot be used here: {reason}")
+        mismatch = self.table.belonging.mismatch(belonging) if self.table and belonging else None
+        if mismatch:
+            raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
+
+    def synthesise(
+        self, text: str, voice: Voice | str | None = None, device: str = "auto", folder: str = ""
+    ) -> Synthesis:
+        """Load the model and speak ``text``: the same samples as the application gives under this setting.
+
+        ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
+        holds the checkpoint where it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
+        """
+        if not isinstance(voice, Voice):
+            voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
+        model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
+        self.check(model.info, model.belonging(self.setting) if self.table else None)
+        return whole(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
+
+    def voice(self, folder: str = "") -> Voice:
+        """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
+        model's, where that is not where the catalogue has it.
+
+        Raises :class:`AudioError` for a user's own recording: a profile holds neither its sound nor its transcript.
+        """
+        shipped = {one.id: one for one in catalogue.voices(self.setting.model, folder)}
+        name = self.evidence.voice
+        if not name:
+            return catalogue.voice("", self.setting.model, folder)
+        if name not in shipped:
+            own = name.startswith(catalogue.OWN_VOICE)
+            shown = f"the recording {name.removeprefix(catalogue.OWN_VOICE)}" if own else f"the voice {name!r}"
+            others = f", or one that the model comes with ({', '.join(shipped)})" if shipped else ""
+            raise AudioError(
+                f"The profile was measured with {shown}, which is not part of it; give a voice: that recording and its "
+                f"transcript{others}."
+            )
+        return shipped[name]
+
+    def encoded(self) -> bytes:
+        """The content of a profile's file."""
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+        return (_compact_rows(text) + "\n").encode()
+
+    def save(self, path: str | Path) -> None:
+        """Write the profile, whole or not at all. Raises :class:`ProfileError` when it cannot be written."""
+        try:
+            files.write_atomically(Path(path), self.encoded())
+        except OSError as error:
+            raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Profile:
+        """Read a profile. Raises :class:`ProfileError` that names the file, and the field at fault."""
+        try:
+            with Path(path).open("rb") as file:
+                content = file.read(_LARGEST_BYTES + 1)
+        except FileNotFoundError:
+            raise ProfileError(f"There is no profile {path}; check the path.") from None
+        except OSError as error:
+            raise ProfileError(f"The profile {path} could not be read: {error.strerror or error}.") from error
+        if len(content) > _LARGEST_BYTES:
+            raise ProfileError(f"{path} is larger than any profile; choose the file that was exported.")
+        try:
+            data = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+        except ProfileError as error:
+            raise ProfileError(f"{path}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise ProfileError(f"{path} is not a profile: it is no JSON ({error}).") from error
+        return cls.from_json(data, str(path))
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        return {
+            "kind": _KIND,
+            "schema": self.schema,
+            "checkpoint": self.checkpoint,
+            "variant": self.variant,
+            "setting": self.setting.to_json(),
+            "table": None if self.table is None else self.table.to_json(),
+            "evidence": {
+                "metrics": dict(self.evidence.metrics),
+                "machine": self.evidence.machine,
+                "seed": self.evidence.seed,
+                "date": self.evidence.date,
+                "text": self.evidence.text,
+                "voice": self.evidence.voice,
+            },
+        }
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "profile") -> Profile:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names ``where`` and the field at fault."""
+        try:
+            return cls._from_json(data)
+        except (ProfileError, SettingError) as error:
+            raise ProfileError(f"{where}: {error}") from error
+
+    @classmethod
+    def _from_json(cls, data: object) -> Profile:
+        if not isinstance(data, dict) or data.get("kind") != _KIND:
+            raise ProfileError("this is not a profile; choose a file that Paretone exported.")
+        schema = _typed(data, "", "schema", int)
+        if schema > SCHEMA:
+            raise ProfileError(
+                f"schema is {schema}, but this Paretone reads up to {SCHEMA}; the profile comes from a newer version: "
+                "update Paretone to use it."
+            )
+        if schema < 1:
+            raise ProfileError(f"schema must be at least 1, not {schema}.")
+        _only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", "table", "evidence"))
+        checkpoint = _typed(data, "", "checkpoint", str)
+        if not _is_fingerprint(checkpoint):
+            raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
+        setting = _checked_setting(Setting.from_json(data["setting"]))
+        table = None if data["table"] is None else StrategyTable.from_json(data["table"], "table")
+        return cls(setting, checkpoint, _typed(data, "", "variant", str), table, _evidence(data["evidence"]), schema)
+
+
+_TYPES = {int: "a whole number", str: "text", dict: "an object"}
+
+
+def _is_fingerprint(text: str) -> bool:
+    return len(text) == 64 and not set(text) - set("0123456789abcdef")
+
+
+def _flat(belonging: Belonging) -> dict[str, object]:
+    """The fields of ``belonging`` by their paths in the file."""
+    said = {name: getattr(belonging, name) for name in ("model", "fingerprint", "variant")}
+    return said | {f"sampling.{name}": value for name, value in belonging.sampling.items()}
+
+
+def _checked_setting(setting: Setting) -> Setting:
+    """``setting`` with every value in its knob's own type. Raises where a knob is unknown or out of range."""
+    entry = catalogue.entry(setting.model)
+    options = _all_checked(entry.options, setting.options, "setting.options")
+    techniques = []
+    for index, one in enumerate(setting.techniques):
+        where = f"setting.techniques[{index}]"
+        try:
+            declared = technique(one.technique)
+        except SettingError as error:
+            raise ProfileError(f"{where}.technique: {error}") from None
+        techniques.append(replace(one, knobs=_all_checked(declared.knobs, one.knobs, f"{where}.knobs")))
+    if len({one.technique for one in techniques}) < len(techniques):
+        raise ProfileError("setting.techniques names a technique twice.")
+    return replace(setting, options=options, techniques=tuple(techniques))
+
+
+def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str) -> Values:
+    """Like :func:`checked`, but nothing may be left to a default, which another version might change."""
+    for knob in knobs:
+        if knob.name not in values:
+            raise ProfileError(f"{where} lacks the field {knob.name!r}.")
+    known = {knob.name: knob for knob in knobs}
+    for name, value in values.items():
+        if name not in known:
+            raise ProfileError(f"{where} has an unknown field {name!r}.")
+        try:
+            known[name].check(value)
+        except SettingError as error:
+            raise ProfileError(f"{where}.{name}: {error}") from None
+    return checked(knobs, values, where)
+
+
+def _evidence(data: object) -> Evidence:
+    if not isinstance(data, dict):
+        raise ProfileError(f"evidence must be an object, not {type(data).__name__}.")
+    _only(data, "evidence.", ("metrics", "machine", "seed", "date", "text", "voice"))
+    metrics = _typed(data, "evidence.", "metrics", dict)
+    for name, value in metrics.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ProfileError(f"evidence.metrics.{name} must be a number, not {value!r}.")
+    date = _typed(data, "evidence.", "date", str)
+    try:
+        if date:
+            datetime.fromisoformat(date)
+    except ValueError:
+        raise ProfileError(f"evidence.date must be an ISO 8601 date, not {date!r}.") from None
+    words = {name: _typed(data, "evidence.", name, str) for name in ("machine", "text", "voice")}
+    return Evidence(Values(metrics), seed=_typed(data, "evidence.", "seed", int), date=date, **words)
+
+
+def _only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> None:
+    """Raise unless ``data`` has exactly the fields ``names``."""
+    for name in data:
+        if name not in names:
+            raise ProfileError(f"{prefix}{name} is an unknown field.")
+    for name in names:
+        if name not in data:
+            raise ProfileError(f"{prefix}{name} is missing.")
+
+
+def _typed(data: Mapping[str, object], prefix: str, name: str, kind: type) -> object:
+    if name not in data:
+        raise ProfileError(f"{prefix}{name} is missing.")
+    value = data[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ProfileError(f"{prefix}{name} must be {_TYPES[kind]}, not {value!r}.")
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object none of whose fields is given twice: which one counts would be anybody's guess."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ProfileError(f"the field {twice!r} is given twice.")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ProfileError(f"{name} is not a number that a profile may hold.")
+
+
+def _compact_rows(text: str) -> str:
+    """Indented JSON with each of the table's rows on one line, so that people can read the table."""
+    lines: list[str] = []
+    row: list[str] | None = None
+    for line in text.splitlines():
+        stripped = line.strip()
+        if row is None and stripped in ('"NONE",', '"TS",', '"BS",', '"NONE"', '"TS"', '"BS"'):
+            row = [lines.pop()]
+        if row is None:
+            lines.append(line)
+        elif stripped.startswith("]"):
+            lines.append(row[0] + " ".join(row[1:]) + stripped)
+            row = None
+        else:
+            row.append(stripped)
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""A setting: one point of the trade-off space, as a value that can be hashed, compared, stored and sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from engine.errors import SettingError
+from engine.setting.knobs import NO_VALUES, Values
+
+
+@dataclass(frozen=True)
+class Engaged:
+    """A technique that takes part in a setting, with its knob values.
+
+    ``artefact`` is the fingerprint of what preparing the technique yielded (a strategy table, say), or ``""``.
+    """
+
+    technique: str
+    knobs: Values = NO_VALUES
+    artefact: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One respect in which two settings differ; ``technique`` tells differences of technique from all others."""
+
+    what: str
+    left: str
+    right: str
+    technique: bool
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Model, sampler options, engaged techniques and seed. ``options`` are the model family's own knobs."""
+
+    model: str
+    options: Values = NO_VALUES
+    techniques: tuple[Engaged, ...] = field(default=())
+    seed: int = 0
+
+    def engaged(self, technique: str) -> Engaged | None:
+        """The technique's entry, or ``None`` when it is not engaged."""
+        return next((entry for entry in self.techniques if entry.technique == technique), None)
+
+    def with_technique(self, entry: Engaged) -> Setting:
+        """A copy in which ``entry`` is engaged, in place of an earlier entry of the same technique."""
+        others = tuple(other for other in self.techniques if other.technique != entry.technique)
+        return replace(self, techniques=tuple(sorted((*others, entry), key=lambda one: one.technique)))
+
+    def without(self, technique: str) -> Setting:
+        """A copy in which ``technique`` is not engaged."""
+        return replace(self, techniques=tuple(one for one in self.techniques if one.technique != technique))
+
+    @property
+    def baseline(self) -> Setting:
+        """The same setting with no technique engaged."""
+        return replace(self, techniques=())
+
+    @property
+    def bare(self) -> Setting:
+        """The same whatever its seed, without artefacts: as studies know it, which prepare these by themselves."""
+        return replace(self, seed=0, techniques=tuple(replace(one, artefact="") for one in self.techniques))
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        return {
+            "model": self.model,
+            "options": dict(self.options),
+            "techniques": [
+                {"technique": one.technique, "knobs": dict(one.knobs), "artefact": one.artefact}
+                for one in self.techniques
+            ],
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Setting:
+        """Read what :meth:`to_json` wrote. Raises :class:`SettingError` that names the field at fault."""
+        fields = _object(data, "setting", {"model": str, "options": dict, "techniques": list, "seed": int})
+        techniques = []
+        for index, entry in enumerate(fields["techniques"]):
+            one = _object(entry, f"setting.techniques[{index}]", {"technique": str, "knobs": dict, "artefact": str})
+            techniques.append(Engaged(one["technique"], Values(one["knobs"]), one["artefact"]))
+        return cls(fields["model"], Values(fields["options"]), tuple(techniques), fields["seed"])
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal for equal settings."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def differences(self, other: Setting) -> tuple[Difference, ...]:
+        """Everything in which ``other`` differs, differences of technique last."""
+        found = []
+        for what in ("model", "seed"):
+            if getattr(self, what) != getattr(other, what):
+                found.append(Difference(what, str(getattr(self, what)), str(getattr(other, what)), False))
+        for name in sorted(set(self.options) | set(other.options)):
+            left, right = self.options.get(name), other.options.get(name)
+            if left != right:
+                found.append(Difference(name, _shown(left), _shown(right), False))
+        for name in sorted({one.technique for one in (*self.techniques, *other.techniques)}):
+            left, right = self.engaged(name), other.engaged(name)
+            if left is None or right is None:
+                found.append(Difference(name, "off" if left is None else "on", "off" if right is None else "on", True))
+                continue
+            for knob in sorted(set(left.knobs) | set(right.knobs)):
+                if left.knobs.get(knob) != right.knobs.get(knob):
+                    values = _shown(left.knobs.get(knob)), _shown(right.knobs.get(knob))
+                    found.append(Difference(f"{name}.{knob}", *values, True))
+            if left.artefact != right.artefact:
+                found.append(Difference(f"{name}.artefact", left.artefact or "none", right.artefact or "none", True))
+        return tuple(found)
+
+
+def _shown(value: object) -> str:
+    return "absent" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _object(data: object, where: str, kinds: Mapping[str, type]) -> dict:
+    if not isinstance(data, dict):
+        raise SettingError(f"{where} must be an object, not {type(data).__name__}.")
+    for name in data:
+        if name not in kinds:
+            raise SettingError(f"{where} has an unknown field {name!r}.")
+    for name, kind in kinds.items():
+        if name not in data:
+            raise SettingError(f"{where} lacks the field {name!r}.")
+        if not isinstance(data[name], kind) or isinstance(data[name], bool):
+            raise SettingError(f"{where}.{name} must be of type {kind.__name__}, not {type(data[name]).__name__}.")
+    return data

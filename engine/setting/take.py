@@ -1,0 +1,308 @@
+"""A take: one synthesis under one setting, with what was measured and what was seen inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.sampling.demasking_schedule import Block
+from engine.setting.setting import Setting
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What was measured on one synthesis.
+
+    Seconds are wall seconds; load and warm-up are excluded. The real-time factor is ``seconds / audio_seconds`` with
+    *new* audio only (the prompt excluded).
+    """
+
+    seconds: float = 0.0
+    audio_seconds: float = 0.0
+    first_audio_seconds: float = 0.0
+    """Seconds from the request to the first audio that can be played (TTFA)."""
+    largest_gap_seconds: float = 0.0
+    """The longest wait from one piece of audio to the next; 0 where it came in one piece."""
+    text_seconds: float = 0.0
+    backbone_seconds: float = 0.0
+    decoder_seconds: float = 0.0
+    evaluations: int = 0
+    """Backbone evaluations (one evaluation runs all branches); of language models those of target and draft."""
+    tokens: int = 0
+    """Speech tokens committed; 0 for models without tokens."""
+    target_passes: int = 0
+    """How often the language model ran over new tokens, the draft and reading the text not counted."""
+    ops_ratio: float = 1.0
+    """Backbone operations over those of the same setting without techniques; see ``OperationCounts``. Of language
+    models: over those of plain decoding of the same tokens; see :mod:`engine.models.families.language`."""
+    peak_memory_bytes: int = 0
+    device: str = ""
+    streaming_difference: float | None = None
+    """How far audio that was heard while tokens were decoded is from the same tokens decoded at once: root mean square
+    of the difference over that of the audio, in decibels, of the passage where it is most. ``None`` where both are
+    equal, as with every decoder that streams exactly."""
+    pause_seconds: float | None = None
+    """How long playback, begun with the first piece, would have had to wait for later ones, in all; ``None`` where that
+    was not measured."""
+
+    @property
+    def real_time_factor(self) -> float:
+        """Wall seconds per second of new audio; 0 when there is no audio."""
+        return self.seconds / self.audio_seconds if self.audio_seconds else 0.0
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """Committed tokens for each pass of the language model; 0 for models without tokens."""
+        return self.tokens / self.target_passes if self.target_passes else 0.0
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What was measured on the sound of one take: by itself, and against its baseline where that spoke the same words
+    in the same time from the same noise. ``None`` is what was not, or cannot be, measured.
+
+    What each one is, exactly: :mod:`engine.measure.signal`, :mod:`engine.measure.distortion`,
+    :mod:`engine.measure.pitch`.
+    """
+
+    loudness: float | None = None
+    """Integrated, LUFS (ITU-R BS.1770-5); ``None`` for silence."""
+    true_peak: float | None = None
+    """dB of full scale; ``None`` for silence."""
+    clipping: float | None = None
+    """Share of samples at full scale or beyond."""
+    silence: float | None = None
+    """Share of frames that are silent."""
+    mel_cepstral_distortion: float | None = None
+    """dB, to the baseline."""
+    pitch_error: float | None = None
+    """Root mean square difference in semitones to the baseline, where both are voiced."""
+    voicing_error: float | None = None
+    """Share of frames of which only one of the two is voiced."""
+    timbre_distance: float | None = None
+    """dB between the long-term spectral envelopes, to the baseline."""
+
+
+ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"
+"""How a token came to be: drafted and accepted; decoded by the model alone; drawn anew where a draft was rejected; the
+model's own after a draft that was accepted in full."""
+
+
+@dataclass(frozen=True)
+class DecodingCycle:
+    """One pass of the language model: a single token, or a draft and its verification."""
+
+    tokens: tuple[int, ...]
+    """What it committed; a stop is not among them."""
+    drafted: tuple[int, ...] = ()
+    """What the draft proposed; ids from :attr:`DecodingTrace.codes` on are stops."""
+    accepted: int = 0
+    """How many of these were accepted; the next one, where there is one, was rejected."""
+    fate: str = DECODED
+    """How the last of ``tokens`` came to be: ``DECODED``, ``RESAMPLED`` or ``BONUS``; it may also be accepted where the
+    cycle ended with a stop."""
+    acceptance: tuple[float, ...] = ()
+    """The probability with which each drafted token that was looked at would be accepted."""
+    draft_seconds: float = 0.0
+    target_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class DecodingTrace:
+    """How the speech tokens of a take came to be. Those of the prompt are not among them."""
+
+    token_rate: float
+    """Tokens a second of speech."""
+    codes: int
+    """Size of the codebook."""
+    passages: tuple[tuple[DecodingCycle, ...], ...] = ()
+    """One entry per chunk of the text."""
+    starts: tuple[float, ...] = ()
+    """When each chunk begins in the audio, in seconds."""
+    run_away: tuple[bool, ...] = ()
+    """Whether a chunk was stopped because it did not end by itself."""
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back. Probabilities and times are rounded."""
+        return {
+            "token_rate": self.token_rate,
+            "codes": self.codes,
+            "passages": [[_cycle_json(one) for one in cycles] for cycles in self.passages],
+            "starts": list(self.starts),
+            "run_away": list(self.run_away),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping) -> DecodingTrace:
+        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        passages = tuple(tuple(_cycle(*one) for one in cycles) for cycles in data["passages"])
+        return cls(data["token_rate"], data["codes"], passages, tuple(data["starts"]), tuple(data["run_away"]))
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """All committed tokens."""
+        return tuple(token for cycles in self.passages for cycle in cycles for token in cycle.tokens)
+
+    @property
+    def cycles(self) -> tuple[DecodingCycle, ...]:
+        """All cycles."""
+        return tuple(cycle for cycles in self.passages for cycle in cycles)
+
+    @property
+    def fates(self) -> tuple[str, ...]:
+        """How each committed token came to be."""
+        return tuple(
+            ACCEPTED if place < cycle.accepted else cycle.fate
+            for cycle in self.cycles
+            for place in range(len(cycle.tokens))
+        )
+
+    @property
+    def cycle_of(self) -> tuple[int, ...]:
+        """The cycle that committed each token."""
+        return tuple(number for number, cycle in enumerate(self.cycles) for _ in cycle.tokens)
+
+    @property
+    def seconds_of(self) -> tuple[float, ...]:
+        """When each committed token is heard, in seconds from the beginning of the audio."""
+        return tuple(
+            start + place / self.token_rate
+            for start, cycles in zip(self.starts, self.passages, strict=True)
+            for place in range(sum(len(cycle.tokens) for cycle in cycles))
+        )
+
+
+def _cycle_json(cycle: DecodingCycle) -> list:
+    """As a list: there are many of them, and what is left out at its end is as by default."""
+    acceptance = [round(one, 4) for one in cycle.acceptance]
+    seconds = round(cycle.target_seconds, 6), round(cycle.draft_seconds, 6)
+    whole = [list(cycle.tokens), *seconds, cycle.fate, list(cycle.drafted), cycle.accepted, acceptance]
+    return whole if cycle.drafted or cycle.fate != DECODED else whole[:2]
+
+
+def _cycle(
+    tokens: list[int],
+    target_seconds: float,
+    draft_seconds: float = 0.0,
+    fate: str = DECODED,
+    drafted: Sequence[int] = (),
+    accepted: int = 0,
+    acceptance: Sequence[float] = (),
+) -> DecodingCycle:
+    return DecodingCycle(
+        tuple(tokens), tuple(drafted), accepted, fate, tuple(acceptance), draft_seconds, target_seconds
+    )
+
+
+@dataclass(frozen=True)
+class DemaskedPassage:
+    """How the codes of one chunk came to be. All arrays are (codebooks, frames)."""
+
+    codes: np.ndarray = field(repr=False, compare=False)
+    """What was committed, int32."""
+    order: np.ndarray = field(repr=False, compare=False)
+    """The step, from 0, that committed each code, int16."""
+    probability: np.ndarray = field(repr=False, compare=False)
+    """Of each code when it was committed, after guidance, float32."""
+    steps: int
+    """How many steps there were."""
+    start: float
+    """When the first frame begins in the audio, in seconds; below 0 where silence was cut off at the beginning."""
+    blocks: tuple[Block, ...] = ()
+    """What was filled in one after another; a single one where the canvas was filled in as a whole."""
+
+    def known(self, step: int, mask: int) -> np.ndarray:
+        """The codes (codebooks, frames) as they stood behind ``step``, ``mask`` where none was committed yet."""
+        return np.where(self.order <= step, self.codes, mask)
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back. Probabilities are rounded."""
+        return {
+            "codes": self.codes.tolist(),
+            "order": self.order.tolist(),
+            "probability": np.round(self.probability.astype(np.float64), 4).tolist(),
+            "steps": self.steps,
+            "start": self.start,
+            "blocks": [[one.start, one.end, one.steps] for one in self.blocks],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping) -> DemaskedPassage:
+        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        codes, order = np.array(data["codes"], np.int32), np.array(data["order"], np.int16)
+        probability = np.array(data["probability"], np.float32)
+        if not codes.ndim == 2 or not codes.shape == order.shape == probability.shape:
+            raise ValueError(f"Codes {codes.shape}, steps {order.shape} and probabilities {probability.shape} differ.")
+        blocks = tuple(Block(*one) for one in data["blocks"])
+        return cls(codes, order, probability, int(data["steps"]), float(data["start"]), blocks)
+
+
+@dataclass(frozen=True)
+class DemaskingTrace:
+    """How the codes of a take came to be. Those of the prompt are not among them."""
+
+    frame_seconds: float
+    """How long one frame is heard."""
+    mask: int
+    """The code that stands for none."""
+    passages: tuple[DemaskedPassage, ...] = ()
+    """One entry per chunk of the text."""
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        passages = [one.to_json() for one in self.passages]
+        return {"frame_seconds": self.frame_seconds, "mask": self.mask, "passages": passages}
+
+    @classmethod
+    def from_json(cls, data: Mapping) -> DemaskingTrace:
+        """Read what :meth:`to_json` wrote. Raises :class:`KeyError`, :class:`TypeError` or :class:`ValueError`."""
+        passages = tuple(map(DemaskedPassage.from_json, data["passages"]))
+        return cls(float(data["frame_seconds"]), int(data["mask"]), passages)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What was seen inside: one entry per chunk and step."""
+
+    step_seconds: tuple[tuple[float, ...], ...] = ()
+    chunk_texts: tuple[str, ...] = ()
+    chunk_seconds: tuple[float, ...] = ()
+    mel: np.ndarray | None = field(default=None, repr=False, compare=False)
+    """The generated log-mel spectrogram, (frames, bands), natural logarithm; ``None`` for models without one."""
+    computed: tuple[tuple[float, ...], ...] = ()
+    """How much of each backbone evaluation was computed, by operations: 1 where nothing was skipped."""
+    decoding: DecodingTrace | None = None
+    """How the speech tokens came to be, where the model decodes one after another."""
+    demasking: DemaskingTrace | None = None
+    """How the codes came to be, where the model fills in masked ones."""
+
+
+@dataclass(frozen=True)
+class Take:
+    """One synthesis as people listen to it. ``samples`` are float32 mono."""
+
+    id: str
+    created: str
+    """UTC, ISO 8601."""
+    text: str
+    voice: str
+    setting: Setting
+    sample_rate: int
+    samples: np.ndarray = field(repr=False, compare=False)
+    measurements: Measurements = field(default_factory=Measurements)
+    trace: Trace = field(default_factory=Trace, repr=False, compare=False)
+    label: str = ""
+    starred: bool = False
+    fidelity_to: str = ""
+    """Id of the baseline take that ``log_mel_distance`` is measured against, or ``""``."""
+    log_mel_distance: float | None = None
+    notes: tuple[str, ...] = ()
+    machine: str = ""
+    metrics: Metrics = field(default_factory=Metrics)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the audio in seconds."""
+        return len(self.samples) / self.sample_rate

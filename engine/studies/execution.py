@@ -1,0 +1,193 @@
+"""Doing a study's tasks with a loaded model. The only module of studies that imports torch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from engine import device
+from engine.audio.spectrogram import drawn_or_heard
+from engine.errors import Cancelled, PlainError
+from engine.failures import is_out_of_memory, sentence
+from engine.measure.evaluation.judges import Judge, Verdict, judge_named
+from engine.measure.evaluation.references import reference_speech
+from engine.measure.machine import describe
+from engine.measure.memory import PeakMemory
+from engine.measure.signal import of_its_own
+from engine.measure.timing import clock_name, stopwatch
+from engine.models.base import Observer, ProgressObserver, SpeechModel, flow_model, whole
+from engine.setting.take import Take, Trace
+from engine.studies.study import Spoken
+from engine.studies.tasks import (
+    Equipment,
+    Failed,
+    Made,
+    Outcome,
+    Prepare,
+    Prepared,
+    Refer,
+    Referred,
+    Speak,
+    Task,
+    take_id,
+)
+from engine.techniques.ditreducio.preparation import calibrate_model
+from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.engagement import problem
+
+
+class Performer:
+    """A model and judges that do tasks, one at a time.
+
+    ``load`` is how models are loaded; ``model`` is one that is loaded already and may serve. Warm-up, calibration and
+    judging are never part of a take's own time.
+    """
+
+    def __init__(
+        self, equipment: Equipment, load: Callable[..., SpeechModel], model: SpeechModel | None = None
+    ) -> None:
+        self._equipment = equipment
+        self._load = load
+        self._model = model
+        self._judges: dict[str, Judge] | None = None
+        self._warm: set[tuple[str, str]] = set()
+        self._records: list[CalibrationRecord] = []
+        self._device = str(device.choose(equipment.device))
+        self._machine = describe().line
+
+    def equip(self, observer: Observer) -> SpeechModel:
+        """Load the model and the judges, if that has not been done. Raises :class:`PlainError`."""
+        wanted = self._equipment
+        if self._model is None:
+            observer.status(f"Loading {wanted.model}")
+            self._model = self._load(
+                wanted.model,
+                folder=wanted.folder,
+                variant=wanted.variant,
+                device=self._device,
+                status=observer.status,
+                check=observer.check,
+            )
+            self._machine = describe().line
+        if self._judges is None:
+            self._judges = {
+                name: judge_named(name).ready(wanted.texts, self._device) for name in self._equipment.judges
+            }
+        return self._model
+
+    def carry_out(self, task: Task, observer: ProgressObserver) -> Outcome:
+        """Do ``task``, telling ``observer`` how far a calibration is; what goes wrong with it comes back as
+        :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` where nothing can be done at all because
+        model or judges cannot be loaded."""
+        self.equip(observer)
+        started = time.perf_counter()
+        try:
+            match task:
+                case Prepare():
+                    return self._prepare(task, observer, started)
+                case Refer():
+                    return self._refer(task, started)
+                case Speak():
+                    return self._speak(task, observer, started)
+        except Cancelled:
+            raise
+        except Exception as error:
+            text = sentence(error, "making a take of a study", self._device)
+            whole_setting = isinstance(error, PlainError) and not is_out_of_memory(error) and isinstance(task, Prepare)
+            return Failed(task, text, time.perf_counter() - started, whole_setting)
+
+    # --- Tasks --------------------------------------------------------------------------------------------------------
+    def _prepare(self, task: Prepare, observer: ProgressObserver, started: float) -> Prepared:
+        model = flow_model(self._model, "Calibrating")
+        belonging = model.belonging(task.setting)
+        engaged = task.setting.engaged("ditreducio")
+        for record in self._records:
+            known = record.knobs.replace(threshold=engaged.knobs["threshold"])
+            if known != engaged.knobs or record.table.belonging.mismatch(belonging) or record.seed != task.setting.seed:
+                continue
+            derived = record.derive(float(engaged.knobs["threshold"]))
+            if derived.exact:
+                return Prepared(task, derived.table, time.perf_counter() - started)
+        record = calibrate_model(model, task.utterances, task.setting, _Quiet(observer))
+        self._records.append(record)
+        return Prepared(task, record.table, time.perf_counter() - started)
+
+    def _refer(self, task: Refer, started: float) -> Referred:
+        try:
+            spoken = task.spoken
+            samples, rate = reference_speech(spoken.text, spoken.voice, spoken.reference)
+        except PlainError as error:
+            return Referred(task, (), time.perf_counter() - started, str(error))
+        verdicts = self._verdicts(task.spoken, samples, rate)
+        return Referred(task, verdicts, time.perf_counter() - started)
+
+    def _speak(self, task: Speak, observer: ProgressObserver, started: float) -> Made | Failed:
+        model, spoken = self._model, task.spoken
+        reason = problem(model.info, task.setting, task.tables)
+        if reason:
+            return Failed(task, reason, 0.0, whole_setting=True)
+        quiet = _Quiet(observer)
+        # Some of what is prepared depends on the voice.
+        warmed = task.cell.setting, spoken.voice.id
+        if warmed not in self._warm:
+            model.make_ready(task.setting, quiet, spoken.voice)
+            whole(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
+            self._warm.add(warmed)
+        memory = PeakMemory(self._device)
+        with stopwatch(self._device) as watch:
+            synthesis = whole(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
+        if not np.isfinite(synthesis.samples).all():
+            return Failed(task, "The model put out invalid numbers (NaN).", time.perf_counter() - started)
+        first = task.cell.round == 0
+        samples = np.ascontiguousarray(synthesis.samples, np.float32)
+        take = Take(
+            id=take_id(task.cell),
+            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            text=spoken.text,
+            voice=spoken.voice.id,
+            setting=task.setting,
+            sample_rate=synthesis.sample_rate,
+            samples=samples if first else samples[:0],
+            measurements=replace(
+                synthesis.measurements,
+                first_audio_seconds=synthesis.measurements.first_audio_seconds or synthesis.measurements.seconds,
+                peak_memory_bytes=memory.peak_bytes,
+                device=synthesis.measurements.device or device.title(self._device),
+            ),
+            trace=Trace(mel=drawn_or_heard(synthesis.trace.mel, samples, synthesis.sample_rate) if first else None),
+            notes=synthesis.notes,
+            machine=self._machine,
+        )
+        verdicts: tuple[Verdict, ...] = ()
+        if first:
+            take = replace(take, metrics=of_its_own(samples, take.sample_rate))
+            verdicts = self._verdicts(spoken, samples, take.sample_rate)
+        seconds = time.perf_counter() - started
+        return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
+
+    def _verdicts(self, spoken: Spoken, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
+        return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in self._judges.values())
+
+
+class _Quiet:
+    """Passes on whether the study was cancelled, and how far a calibration is: steps and pieces are not told."""
+
+    def __init__(self, observer: ProgressObserver) -> None:
+        self.check = observer.check
+        self.progress = observer.progress
+
+    def status(self, text: str) -> None:
+        self.check()
+
+    def step(self, report: object) -> None:
+        self.check()
+
+    def trial(self, trial: object) -> None:
+        self.check()
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        self.check()

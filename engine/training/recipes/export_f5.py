@@ -1,0 +1,74 @@
+"""Writing a trained F5 model as the official releases are laid out, with what the bundled front end needs beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import torch
+import yaml
+from safetensors.torch import save
+
+from engine.files import write_atomically
+from engine.front_end.phones import PhoneVocabulary
+from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
+from engine.models.f5.dit import DiT
+from engine.training.recipes.corpora import Clip, Corpus, speak
+from engine.training.recipes.durations import write_duration_tables
+
+PROMPT = "We will meet at the old harbor, and talk about the weather."
+"""What the voices that ship say; not among the training sentences."""
+
+
+def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, corpus: Corpus, step: int) -> None:
+    """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``, ``durations.json``,
+    ``voices/``."""
+    (folder / "voices").mkdir(parents=True, exist_ok=True)
+    save_official(folder / "model.safetensors", model, step)
+    (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
+    (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
+    write_duration_tables(folder / "durations.json", corpus.training, vocabulary.phones)
+    for voice in sorted({clip.voice for clip in corpus.training}):
+        export_voice(folder / "voices", voice)
+
+
+def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
+    """Write the weights under their official keys in float16, whole or not at all. Raises :class:`OSError`."""
+    weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
+    weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
+    write_atomically(path, save(weights, dict(metadata) if metadata else None))
+
+
+def _stored(key: str, value: torch.Tensor) -> torch.Tensor:
+    """Weights in half precision; the rotary frequencies in full, because positions multiply their error."""
+    return value.cpu().contiguous().to(torch.float32 if key.endswith("inv_freq") else torch.float16)
+
+
+def _configuration(name: str, model: DiT) -> dict[str, dict]:
+    config = model.config
+    entries = ("dim", "depth", "heads", "ff_mult", "text_dim", "text_mask_padding", "conv_layers")
+    spectrogram = {"target_sample_rate": SAMPLE_RATE, "n_mel_channels": MEL_BANDS, "hop_length": HOP}
+    spectrogram |= {"win_length": 1024, "n_fft": 1024, "mel_spec_type": "vocos"}
+    return {
+        "model": {
+            "name": name,
+            "tokenizer": "custom",
+            "text_frontend": "phones",
+            "backbone": config.backbone,
+            "arch": {entry: getattr(config, entry) for entry in entries},
+            "mel_spec": spectrogram,
+        }
+    }
+
+
+def export_voice(folder: Path, voice: str) -> Clip:
+    """Write the prompt as 24-bit audio, and its text and phones: 16 bits would lift the silent bands above 8 kHz far
+    above where the model knows them."""
+    clip = speak(PROMPT, voice)
+    soundfile.write(folder / f"{voice}.wav", np.asarray(clip.samples), SAMPLE_RATE, subtype="PCM_24")
+    content = {"text": clip.text, "phones": [list(phone) for phone in clip.phones]}
+    (folder / f"{voice}.json").write_text(json.dumps(content) + "\n", encoding="utf-8")
+    return clip

@@ -1,0 +1,58 @@
+"""Writing a trained MegaTTS 3 as the official release is laid out, as far as that applies, and what the bundled front
+end needs beside it.
+
+In place of aligner, grapheme and duration models there is ``durations.json``; in place of WavVAE, the mel codec; and
+every voice comes with the phones of its recording and, as the official voices do, with its latents.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+import yaml
+from safetensors.torch import save
+
+from engine.audio.mel import MelFrontEnd
+from engine.files import write_atomically
+from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
+from engine.models.catalogue import LATENTS, VOICES
+from engine.models.megatts3.bundled import DURATIONS, WEIGHTS
+from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
+from engine.models.megatts3.dit import MegaDiT
+from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec
+from engine.training.recipes.corpora import HOP, SAMPLE_RATE, Corpus
+from engine.training.recipes.durations import write_duration_tables
+from engine.training.recipes.export_f5 import export_voice
+
+PHONES = (PAUSE, *sorted(VOWELS | CONSONANTS))
+
+
+def export_mega(folder: Path, model: MegaDiT, codec_folder: Path, corpus: Corpus) -> None:
+    """Write ``diffusion_transformer/`` (float16, official keys), ``wavvae/``, ``durations.json`` and ``voices/``."""
+    codec = MelCodec.load(codec_folder)
+    _export_dit(folder / TRANSFORMER, model, codec.config.stride)
+    (folder / WAVVAE).mkdir(parents=True, exist_ok=True)
+    for name in (CONFIG_FILE, WEIGHT_FILE):
+        (folder / WAVVAE / name).write_bytes((codec_folder / name).read_bytes())
+    write_duration_tables(folder / DURATIONS, corpus.training, PHONES)
+    (folder / VOICES).mkdir(exist_ok=True)
+    for voice in sorted({clip.voice for clip in corpus.training}):
+        _export_voice(folder / VOICES, voice, codec)
+
+
+def _export_dit(folder: Path, model: MegaDiT, stride: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: value.cpu().contiguous().half() for name, value in model.state_dict().items()}
+    write_atomically(folder / WEIGHTS, save(weights))
+    content = {"audio_sample_rate": SAMPLE_RATE, "hop_size": HOP, "win_size": 1024, "frames_multiple": stride}
+    (folder / CONFIG_FILE).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+
+@torch.inference_mode()
+def _export_voice(folder: Path, voice: str, codec: MelCodec) -> None:
+    clip = export_voice(folder, voice)
+    frames = clip.frames - clip.frames % codec.config.stride
+    mel = MelFrontEnd()(torch.from_numpy(clip.samples))[:, :frames]
+    np.save(folder / f"{voice}{LATENTS}", codec.encode(mel).numpy())

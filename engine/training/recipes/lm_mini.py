@@ -1,0 +1,180 @@
+"""The recipe of the bundled language model, ``lm-mini``: a plain Llama over the tokens of
+:mod:`engine.training.recipes.speech_tokenizer`.
+
+What a small model cannot afford to learn, the alignment, is given away by its layout: text is one phone a token, and
+positions begin anew at the speech (:mod:`engine.models.minis.lm_mini.layout`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from engine.files import write_atomically
+from engine.front_end.durations import labels
+from engine.models.families.training_layout import HuggingFaceNames
+from engine.models.files.checkpoints import fingerprint
+from engine.models.minis.lm_mini.checkpoint import CONFIG, DURATIONS, TOKENIZER, WEIGHTS
+from engine.models.minis.lm_mini.layout import LAYOUT_FILE, Layout, token_phones
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, TokenizerFolder
+from engine.models.networks.causal import CausalConfig, CausalTransformer
+from engine.models.networks.quantised_mel import WEIGHT_FILE
+from engine.techniques.spade.losses import cross_entropy
+from engine.training.recipes.corpora import Clip, Corpus
+from engine.training.recipes.durations import write_duration_tables
+from engine.training.recipes.mel_excerpts import VOCABULARY
+from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens
+from engine.training.token_network import TokenNetwork
+from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe
+
+ARCHITECTURE = CausalConfig(
+    hidden=256,
+    layers=12,
+    heads=4,
+    key_value_heads=4,
+    head_width=64,
+    feed_forward=640,
+    epsilon=1e-5,
+    rope_theta=1e4,
+)
+LONGEST_POSITION = 4_096
+
+
+@dataclass(frozen=True)
+class LmMiniOptions(TokenOptions):
+    """What a run of the recipe can change."""
+
+    positions: int = 2_800
+    matrix_rate: float | None = 0.02
+    other_rate: float = 1.5e-3
+    warm_up: int = 100
+    average_decay: float = 0.998
+
+
+class LmMini(TokenRecipe):
+    """Trains a language model from random weights; see :class:`engine.training.session.Recipe`."""
+
+    name = "lm-mini"
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        tokenizer: Path,
+        work: Path,
+        device: torch.device,
+        options: LmMiniOptions = LmMiniOptions(),
+        architecture: CausalConfig = ARCHITECTURE,
+    ) -> None:
+        """``tokenizer`` is the folder of an exported speech tokenizer; the corpus's tokens are kept in ``work``."""
+        self.corpus, self.tokenizer = corpus, tokenizer
+        model, _ = TokenizerFolder(tokenizer).read(device)
+        kept = work / f"tokens-{fingerprint(tokenizer / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
+        training, held_out = corpus_tokens(corpus, lambda clip: _tokens(clip, model), kept)
+        data = TokenData(training, held_out, f"flite, {corpus.seconds / 3600:.2f} h")
+        self.layout = layout_of(model.config.codes)
+        torch.manual_seed(options.seed)
+        network = untrained(architecture, self.layout)
+        super().__init__(None, network, "random", data, partial(collate, layout=self.layout), device, options)
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        return tuple(range(self.model.transformer.config.layers))
+
+    def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
+        loss = cross_entropy(self.model(batch).logits, batch.labels[batch.predicting])
+        return loss, {}
+
+    def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
+        """The cross-entropy in nats, and how often the token that was spoken is the likeliest, or among ten."""
+        logits, spoken = self.average.module(batch).logits.float(), batch.labels[batch.predicting]
+        ten = logits.topk(10, dim=-1).indices
+        return {
+            "cross_entropy": torch.nn.functional.cross_entropy(logits, spoken, reduction="none"),
+            "first": (ten[:, 0] == spoken).float(),
+            "among_ten": (ten == spoken[:, None]).any(-1).float(),
+        }
+
+    def export(self, folder: Path) -> None:
+        """Write a folder that :class:`engine.models.minis.lm_mini.checkpoint.LmMiniFolder` and transformers read."""
+        folder.mkdir(parents=True, exist_ok=True)
+        network, layout = self.average.module, self.layout
+        write_atomically(folder / WEIGHTS, save(network.tensors(), {"format": "pt", "steps": str(self.steps)}))
+        _write_json(folder / CONFIG, _described(network.transformer.config, layout))
+        _write_json(folder / LAYOUT_FILE, _listed(layout))
+        write_duration_tables(folder / DURATIONS, self.corpus.training, VOCABULARY.phones)
+        if (folder / TOKENIZER).resolve() != self.tokenizer.resolve():
+            shutil.copytree(self.tokenizer, folder / TOKENIZER, dirs_exist_ok=True)
+
+
+def layout_of(codes: int) -> Layout:
+    """Phones first, then the end of text, the codes, and where speech begins and ends."""
+    text = len(VOCABULARY.phones) + 1
+    return Layout(VOCABULARY, text - 1, text, codes, text + codes, text + codes + 1)
+
+
+@torch.no_grad()
+def untrained(architecture: CausalConfig, layout: Layout) -> TokenNetwork:
+    """Random weights; every layer begins as nothing, so that depth costs no warm-up."""
+    transformer = CausalTransformer(architecture)
+    for layer in transformer.layers:
+        layer.self_attn.o_proj.weight.zero_()
+        layer.mlp.down_proj.weight.zero_()
+    table = 0.5 * torch.randn(layout.ids, architecture.hidden)
+    head = torch.empty_like(table).uniform_(-1, 1) * architecture.hidden**-0.5
+    return TokenNetwork(transformer, table, head[layout.rows], HuggingFaceNames(layout.rows))
+
+
+@torch.inference_mode()
+def _tokens(clip: Clip, tokenizer: SpeechTokenizer) -> SpokenTokens:
+    mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(tokenizer.mel_mean.device)
+    phones = token_phones(labels(clip.phones, clip.frames, VOCABULARY), tokenizer.config.stride)
+    return SpokenTokens(clip.voice, phones.astype(np.int16), tokenizer.encode(mel)[0].cpu().numpy().astype(np.int16))
+
+
+def _described(config: CausalConfig, layout: Layout) -> dict[str, object]:
+    """``config.json`` as transformers reads it."""
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": config.hidden,
+        "intermediate_size": config.feed_forward,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.key_value_heads,
+        "head_dim": config.head_width,
+        "vocab_size": layout.ids,
+        "rms_norm_eps": config.epsilon,
+        "rope_theta": config.rope_theta,
+        "max_position_embeddings": LONGEST_POSITION,
+        "tie_word_embeddings": False,
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "mlp_bias": False,
+        "torch_dtype": "float16",
+        "bos_token_id": layout.start_of_speech,
+        "eos_token_id": layout.end_of_speech,
+    }
+
+
+def _listed(layout: Layout) -> dict[str, object]:
+    return {
+        "phones": " ".join(layout.vocabulary.phones),
+        "end_of_text": layout.end_of_text,
+        "first_code": layout.first_code,
+        "codes": layout.codes,
+        "start_of_speech": layout.start_of_speech,
+        "end_of_speech": layout.end_of_speech,
+    }
+
+
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,186 @@
+"""What recipes of small codecs have in common: excerpts of mels, the phones that sound in them, one AdamW, and what a
+checkpoint holds. See :class:`engine.training.session.Recipe`.
+
+A phone classifier stands beside the codec and learns with it: it keeps what words need, where a distance between
+spectra alone would not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.front_end.durations import labels
+from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
+from engine.training.recipes.corpora import Clip, Corpus
+from engine.training.schedule import AveragedModel, Rated
+from engine.training.session import require_finite
+
+VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
+SMALLEST_SCALE = 1.0
+"""Bands above 8 kHz are all but constant in this corpus; their deviation must not become a tiny divisor."""
+LIFTED_FLOOR = (-7.5, -5.5)
+"""Log mel to which the quantisation noise of a 16-bit recording lifts silent bands, give or take."""
+
+
+@dataclass(frozen=True)
+class ExcerptOptions(Rated):
+    """What a run of any of these recipes can change."""
+
+    frames: int = 96
+    """Mel frames of one training excerpt, a multiple of the codec's stride."""
+    batch: int = 16
+    learning_rate: float = 2e-3
+    warm_up: int = 100
+    hold: float = 0.3
+    change_weight: float = 0.5
+    """Weight of the error in the mel's change from frame to frame."""
+    phone_weight: float = 0.1
+    average_decay: float = 0.998
+    lifted_share: float = 0.0
+    """Share of excerpts that the encoder sees with a lifted floor and the decoder is to give without."""
+    half_precision: bool = False
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A stretch of a clip: its mel (frames, bands), float32, and the phone of each frame (frames,)."""
+
+    clip: Clip
+    mel: Tensor
+    phones: Tensor
+
+
+Options = TypeVar("Options", bound=ExcerptOptions)
+
+
+class ExcerptRecipe(Generic[Options]):
+    """Trains ``model`` and ``classifier`` on excerpts drawn from a corpus."""
+
+    name: ClassVar[str]
+
+    def __init__(
+        self, corpus: Corpus, device: torch.device, options: Options, model: nn.Module, classifier: nn.Module
+    ) -> None:
+        self.device, self.options = device, options
+        self._clips = [clip for clip in corpus.training if clip.frames > options.frames]
+        self._held_out = corpus.held_out[::3]
+        self._seconds = corpus.seconds
+        initialise(model, corpus.training)
+        self.model, self.classifier = model.to(device), classifier.to(device)
+        self.average = AveragedModel(self.model, options.average_decay)
+        self._optimiser = torch.optim.AdamW(
+            self._parameters, lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        )
+        self._draw = random.Random(options.seed)
+        self._generator = torch.Generator().manual_seed(options.seed)
+
+    # --- What a recipe adds -------------------------------------------------------------------------------------------
+    def losses(self, excerpts: list[Excerpt]) -> dict[str, Tensor]:
+        """``mel``, ``change`` and ``phone`` of a batch, as :func:`spectral_losses` and a classifier give them."""
+        raise NotImplementedError
+
+    def total(self, losses: Mapping[str, Tensor]) -> Tensor:
+        """The loss to go down, of those of a batch."""
+        options = self.options
+        return losses["mel"] + options.change_weight * losses["change"] + options.phone_weight * losses["phone"]
+
+    # --- The recipe ---------------------------------------------------------------------------------------------------
+    @property
+    def _parameters(self) -> list[nn.Parameter]:
+        return [*self.model.parameters(), *self.classifier.parameters()]
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "corpus": f"flite, {len(self._clips)} clips, {self._seconds / 3600:.2f} h",
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": "random",
+            "options": asdict(self.options),
+        }
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        options = self.options
+        self._optimiser.param_groups[0]["lr"] = options.learning_rate * options.scale(
+            number, progress, options.warm_up, options.hold
+        )
+        losses = self.losses([self._excerpt() for _ in range(options.batch)])
+        total = self.total(losses)
+        self._optimiser.zero_grad(set_to_none=True)
+        total.backward()
+        norm = nn.utils.clip_grad_norm_(self._parameters, 1.0)
+        require_finite(float(total.detach() + norm), "loss or its gradient", number)
+        self._optimiser.step()
+        self.average.update(self.model, number)
+        self._average_statistics()
+        return {name: float(value.detach()) for name, value in losses.items()}
+
+    def _excerpt(self) -> Excerpt:
+        clip = self._draw.choice(self._clips)
+        start = self._draw.randrange(clip.frames - self.options.frames)
+        stretch = slice(start, start + self.options.frames)
+        mel = torch.from_numpy(clip.mel[stretch].astype(np.float32))
+        return Excerpt(clip, mel, torch.from_numpy(labels(clip.phones, clip.frames, VOCABULARY)[stretch]))
+
+    def _floor(self) -> float | None:
+        """A noise floor's level for an excerpt, log mel, or ``None`` for one that is to be seen as it is."""
+        if self._draw.random() >= self.options.lifted_share:
+            return None
+        return self._draw.uniform(*LIFTED_FLOOR)
+
+    def _lifted(self, mel: Tensor, floor: float | None) -> Tensor:
+        """``mel`` with a noise floor, fluctuating as noise does."""
+        if floor is None:
+            return mel
+        return torch.logaddexp(mel, floor + 0.25 * torch.randn(mel.shape, generator=self._generator))
+
+    def _average_statistics(self) -> None:
+        """The averaged model takes running statistics, which the average of parameters leaves out."""
+        for ours, theirs in zip(self.average.module.buffers(), self.model.buffers(), strict=True):
+            ours.copy_(theirs)
+
+    def state(self) -> dict[str, Any]:
+        version, internal, gauss = self._draw.getstate()
+        return {
+            "model": self.model.state_dict(),
+            "classifier": self.classifier.state_dict(),
+            "average": self.average.module.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
+            "generator": self._generator.get_state(),
+            "draw": [version, list(internal), gauss],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.classifier.load_state_dict(state["classifier"])
+        self.average.module.load_state_dict(state["average"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        self._generator.set_state(state["generator"])
+        version, internal, gauss = state["draw"]
+        self._draw.setstate((version, tuple(internal), gauss))
+
+
+def spectral_losses(made: Tensor, wanted: Tensor) -> dict[str, Tensor]:
+    """How far mels (B, frames, bands) are from those wanted, and their changes from frame to frame: L1 of log mel."""
+    return {
+        "mel": functional.l1_loss(made.float(), wanted),
+        "change": functional.l1_loss(made.float().diff(dim=1), wanted.diff(dim=1)),
+    }
+
+
+@torch.no_grad()
+def initialise(codec: nn.Module, clips: tuple[Clip, ...]) -> None:
+    """The corpus's mel statistics, and blocks that begin close to passing their input on."""
+    mels = torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32))
+    codec.mel_mean.copy_(mels.mean(0))
+    codec.mel_scale.copy_(mels.std(0).clamp(min=SMALLEST_SCALE))
+    for name, parameter in codec.named_parameters():
+        if name.endswith("gamma"):
+            parameter.fill_(0.2)

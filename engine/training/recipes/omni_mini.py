@@ -1,0 +1,235 @@
+"""The recipe of the bundled masked-diffusion model, ``omni-mini``: OmniVoice's network, small, over the codes of
+:mod:`engine.training.recipes.codec_mini`.
+
+What a small model cannot afford to learn, the alignment, is given away by its layout
+(:mod:`engine.models.minis.omni_mini.layout`). The network and the names of its parameters are the official ones.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engine.files import write_atomically
+from engine.front_end.durations import labels
+from engine.models.files.checkpoints import fingerprint
+from engine.models.minis.omni_mini.checkpoint import CODEC, CONFIG, DURATIONS, WEIGHTS
+from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodec
+from engine.models.minis.omni_mini.layout import LAYOUT_FILE, Layout
+from engine.models.networks.bidirectional import Qwen3Config
+from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.networks.quantised_mel import WEIGHT_FILE
+from engine.training.optimisers import LayerMatrices
+from engine.training.recipes.batch_queue import held_out_pairs
+from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
+from engine.training.recipes.corpora import Clip, Corpus
+from engine.training.recipes.durations import write_duration_tables
+from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
+from engine.training.recipes.mel_excerpts import VOCABULARY
+from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
+
+ARCHITECTURE = Qwen3Config(
+    hidden=256,
+    layers=8,
+    heads=4,
+    key_value_heads=2,
+    head_width=64,
+    feed_forward=640,
+    epsilon=1e-6,
+    rope_theta=1e4,
+)
+LAYOUT = Layout(VOCABULARY)
+LAYER_MATRICES = LayerMatrices("layers.")
+CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
+"""Of the codebooks in the loss, as in the official configuration."""
+LONGEST_POSITION = 4_096
+
+
+@dataclass(frozen=True)
+class OmniMiniOptions(BundledOptions):
+    """What a run of the recipe can change."""
+
+    frames: int = 1_200
+    joined_share: float = 0.7
+    average_decay: float = 0.998
+    validation_items: int = 12
+    canvas: CanvasOptions = field(default_factory=CanvasOptions)
+
+
+class PhonePairs(nn.Module):
+    """The table of text tokens while it is learnt: the sum of what the first phone and the second one mean, so that
+    pairs that are rare are known by their phones."""
+
+    def __init__(self, phones: int, width: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Embedding(phones, width), nn.Embedding(phones, width)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, n) to (B, n, width)."""
+        phones = self.first.num_embeddings
+        return self.first(ids // phones) + self.second(ids % phones)
+
+    @property
+    def weight(self) -> Tensor:
+        """(phones², width): the table as it ships."""
+        return (self.first.weight[:, None] + self.second.weight).flatten(0, 1)
+
+
+class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens]):
+    """Trains a masked model from random weights; see :class:`engine.training.session.Recipe`."""
+
+    name, term = "omni-mini", "loss"
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        codec: Path,
+        work: Path,
+        device: torch.device,
+        options: OmniMiniOptions = OmniMiniOptions(),
+        architecture: Qwen3Config = ARCHITECTURE,
+    ) -> None:
+        """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
+        self.codec = codec
+        self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
+        model, _ = CodecFolder(codec).read(device)
+        kept = work / f"codes-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
+        clips, self._held_out = corpus_tokens(corpus, lambda clip: _codes(clip, model), kept)
+        sizes = model.config
+        weights = torch.tensor(CODEBOOK_WEIGHTS[: sizes.codebooks], dtype=torch.float32, device=device)
+        self._weights = weights / weights.sum()
+        torch.manual_seed(options.seed)
+        network = untrained(MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1))
+        super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
+
+    def describe(self) -> dict[str, Any]:
+        frames = sum(one.frames for one in self.clips)
+        return {**super().describe(), "frames": frames, "codec": self._codec_fingerprint}
+
+    def loss(self, items: list[list[SpokenTokens]]) -> Tensor:
+        canvases = draw(Joined.of(items), self.model.config.mask, self.options.canvas, self.generator).to(self.device)
+        scores, spoken = self._scores(self.model, canvases)
+        errors = functional.cross_entropy(scores, spoken, reduction="none")
+        weights = self._weights[canvases.hidden.nonzero()[:, 1]]
+        return (weights * errors).sum() / weights.sum()
+
+    def _scores(self, network: MaskedNetwork, canvases: Canvases) -> tuple[Tensor, Tensor]:
+        """Scores (n, entries) of the hidden cells, and what is spoken there (n,)."""
+        with self.autocast():
+            frames = canvases.text.shape[1]
+            scores = network(canvases.text, canvases.codes, frames, canvases.positions, canvases.seen)
+        hidden = canvases.hidden
+        return scores[hidden].float(), canvases.spoken[hidden]
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """On held-out utterances after a prompt, codebook by codebook with all lower ones known: the cross-entropy in
+        nats, and how often the first and the second codebook's likeliest code is the one that was spoken."""
+        network, errors, known = self.average.module, [], []
+        for codebook in range(network.config.codebooks):
+            scores, spoken = zip(*(self._layer(network, joined, codebook) for joined in self._validation), strict=True)
+            scores, spoken = torch.cat(scores), torch.cat(spoken)
+            errors.append(float(functional.cross_entropy(scores, spoken)))
+            known.append(float((scores.argmax(-1) == spoken).float().mean()))
+        return {"cross_entropy": float(np.mean(errors)), "first": known[0], "second": known[1]}
+
+    def _layer(self, network: MaskedNetwork, joined: Joined, codebook: int) -> tuple[Tensor, Tensor]:
+        canvases = layer(joined, network.config.mask, codebook).to(self.device)
+        only = torch.zeros_like(canvases.hidden)
+        only[:, codebook] = canvases.hidden[:, codebook]
+        return self._scores(network, Canvases(**{**vars(canvases), "hidden": only}))
+
+    @cached_property
+    def _validation(self) -> list[Joined]:
+        return [Joined.of(items) for items in held_out_pairs(self._held_out, self.options.validation_items, 6)]
+
+    def export(self, folder: Path) -> None:
+        """Write a folder that :class:`engine.models.minis.omni_mini.checkpoint.OmniMiniFolder` reads."""
+        folder.mkdir(parents=True, exist_ok=True)
+        network = self.average.module
+        metadata = {"format": "pt", "steps": str(self.steps)}
+        write_atomically(folder / WEIGHTS, save(official_tensors(network), metadata))
+        _write_json(folder / CONFIG, _described(network.config))
+        _write_json(folder / LAYOUT_FILE, LAYOUT.as_dict())
+        write_duration_tables(folder / DURATIONS, self.corpus.training, VOCABULARY.phones)
+        if (folder / CODEC).resolve() != self.codec.resolve():
+            shutil.copytree(self.codec, folder / CODEC, dirs_exist_ok=True)
+
+
+@torch.no_grad()
+def untrained(config: MaskedConfig) -> MaskedNetwork:
+    """Random weights; every layer begins as nothing, so that depth costs no warm-up."""
+    network = MaskedNetwork(config)
+    width, phones = config.transformer.hidden, len(LAYOUT.vocabulary.phones)
+    network.llm.embed_tokens = PhonePairs(phones, width)
+    for table in (network.llm.embed_tokens.first, network.llm.embed_tokens.second):
+        table.weight.normal_(std=0.35)
+    network.audio_embeddings.weight.normal_(std=0.25)
+    network.audio_heads.weight.uniform_(-1, 1).mul_(width**-0.5)
+    for one in network.llm.layers:
+        one.self_attn.o_proj.weight.zero_()
+        one.mlp.down_proj.weight.zero_()
+    return network
+
+
+def official_tensors(network: MaskedNetwork) -> dict[str, Tensor]:
+    """By official names in float16, the table of text tokens whole."""
+    table = "llm.embed_tokens"
+    tensors = {name: value for name, value in network.state_dict().items() if not name.startswith(f"{table}.")}
+    tensors[f"{table}.weight"] = network.llm.embed_tokens.weight.detach()
+    return {
+        name: (value.half() if value.is_floating_point() else value).cpu().contiguous()
+        for name, value in tensors.items()
+    }
+
+
+@torch.inference_mode()
+def _codes(clip: Clip, codec: ResidualCodec) -> SpokenTokens:
+    mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(codec.mel_mean.device)
+    text = LAYOUT.text(labels(clip.phones, clip.frames, VOCABULARY), codec.config.stride)
+    return SpokenTokens(clip.voice, text.astype(np.int16), codec.encode(mel)[0].cpu().numpy().astype(np.int16))
+
+
+def _described(config: MaskedConfig) -> dict[str, object]:
+    """``config.json`` in OmniVoice's layout."""
+    sizes = config.transformer
+    return {
+        "architectures": ["OmniVoice"],
+        "model_type": "omnivoice",
+        "audio_vocab_size": config.entries,
+        "audio_mask_id": config.mask,
+        "num_audio_codebook": config.codebooks,
+        "audio_codebook_weights": list(CODEBOOK_WEIGHTS[: config.codebooks]),
+        "llm_config": {
+            "model_type": "qwen3",
+            "vocab_size": config.text_vocabulary,
+            "hidden_size": sizes.hidden,
+            "intermediate_size": sizes.feed_forward,
+            "num_hidden_layers": sizes.layers,
+            "num_attention_heads": sizes.heads,
+            "num_key_value_heads": sizes.key_value_heads,
+            "head_dim": sizes.head_width,
+            "rms_norm_eps": sizes.epsilon,
+            "rope_theta": sizes.rope_theta,
+            "max_position_embeddings": LONGEST_POSITION,
+            "hidden_act": "silu",
+            "attention_bias": False,
+            "tie_word_embeddings": True,
+            "torch_dtype": "float16",
+        },
+    }
+
+
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

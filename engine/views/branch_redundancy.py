@@ -1,0 +1,78 @@
+"""How alike the branches of guidance are: figure 8 of the DiTReducio paper."""
+
+from __future__ import annotations
+
+from engine.errors import SettingError
+from engine.views.figure import Axis, HeatMap
+from engine.views.stages import Stages
+from engine.views.view import Findings, Task, View
+
+BRANCHES = {
+    2: ("conditional", "unconditional"),
+    3: ("speaker and text", "text only", "unconditional"),
+}
+"""What the branches are given, by their number."""
+
+
+def compute(task: Task) -> Findings:
+    """One sampling run; the first branch's output is compared with each other one's, layer by layer."""
+    import torch
+
+    from engine.views.outputs import MODULES, cosine_similarity, run_through, subject_of
+
+    subject = subject_of(task)
+    if subject.branches == 1:
+        raise SettingError(
+            "Only one branch runs under this setting, so there is nothing to compare it with; choose a guidance above "
+            "0 and no CFG-free weights."
+        )
+    layers, steps, items = subject.backbone.layers, subject.steps, len(subject.noise)
+    found = {
+        (other, name): [[float("nan")] * steps for _ in range(layers)]
+        for other in range(1, subject.branches)
+        for name in MODULES
+    }
+
+    def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
+        rows = output.split(items)
+        for other in range(1, subject.branches):
+            found[other, name][layer][step] = cosine_similarity(rows[0], rows[other])
+
+    task.observer.status("Comparing the branches")
+    with torch.inference_mode():
+        run_through(subject, Stages(task.observer, steps * layers), see)
+    names = BRANCHES.get(subject.branches, tuple(f"branch {one + 1}" for one in range(subject.branches)))
+    panels = tuple(
+        HeatMap(
+            f"{MODULES[name]}: {names[0]} and {names[other]}",
+            Axis("Step"),
+            Axis("Layer"),
+            Axis("Cosine similarity"),
+            tuple(float(step + 1) for step in range(steps)),
+            tuple(float(layer + 1) for layer in range(layers)),
+            tuple(map(tuple, values)),
+        )
+        for (other, name), values in found.items()
+    )
+    return Findings(panels, f"Outputs before the gate. {' '.join(map(_words, panels))}")
+
+
+def _words(panel: HeatMap) -> str:
+    values = [value for row in panel.values for value in row]
+    cells = [(layer, step) for layer in range(len(panel.rows)) for step in range(len(panel.columns))]
+    least = min(cells, key=lambda cell: panel.values[cell[0]][cell[1]])
+    high = sum(value > 0.9 for value in values) / len(values)
+    return (
+        f"{panel.title}: {sum(values) / len(values):.3f} on average, above 0.9 in {high:.0%} of the cells, least "
+        f"{panel.values[least[0]][least[1]]:.3f} in layer {least[0] + 1} at step {least[1] + 1}."
+    )
+
+
+VIEW = View(
+    name="branch-redundancy",
+    title="Branch redundancy",
+    question="Where do the branches of guidance put out nearly the same?",
+    source="DiTReducio (arXiv 2509.09748), figure 8",
+    families=("flow",),
+    compute=compute,
+)

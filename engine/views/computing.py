@@ -1,0 +1,62 @@
+"""Computing a view with a loaded model."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from engine.errors import PlainError, SettingError
+from engine.measure.machine import describe
+from engine.setting.knobs import checked
+from engine.views import view as named
+from engine.views.figure import Figure, Panel, Provenance
+from engine.views.view import Task
+
+
+def compute_view(name: str, task: Task) -> Figure:
+    """The figure of the view called ``name``; ``task.knobs`` may lack those that are to be at their defaults.
+
+    Raises :class:`engine.errors.SettingError` where the model cannot answer it, and :class:`engine.errors.Cancelled`.
+    """
+    started = time.perf_counter()
+    view, info = named(name), task.model.info
+    if info.family not in view.families:
+        raise SettingError(
+            f"{view.title} can be computed for models of the family {' or '.join(view.families)}, and {info.title} "
+            f"belongs to {info.family}; load another model."
+        )
+    task = replace(task, knobs=checked(view.knobs(info.layers), task.knobs, view.title))
+    found = view.compute(task)
+    task.observer.check()
+    if not any(_has_values(panel) for panel in found.panels):
+        raise PlainError(
+            f"{view.title} came out without a single number: the model's output is not a number; use more steps or "
+            "less guidance, or fetch the checkpoint again."
+        )
+    return Figure(
+        view.name,
+        view.title,
+        view.question,
+        view.source,
+        found.panels,
+        found.caption,
+        Provenance(
+            info.title,
+            info.fingerprint,
+            task.setting,
+            (task.utterance, *found.judged),
+            task.knobs,
+            info.device,
+            describe().line,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            time.perf_counter() - started,
+        ),
+        found.across,
+    )
+
+
+def _has_values(panel: Panel) -> bool:
+    values = (line[3] for line in panel.lines())
+    return any(isinstance(value, str) or math.isfinite(value) for value in values)

@@ -1,0 +1,58 @@
+"""Looking at what every module puts out along a sampling run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from engine.sampling.skipping import COMPUTE, LayerMemory, SkipPlan
+from engine.techniques.ditreducio.preparation import knobs_of
+from engine.techniques.ditreducio.subject import Subject
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.views.stages import Stages
+from engine.views.view import Task
+
+MODULES = {"attention": "Attention", "feed_forward": "Feed-forward"}
+"""The modules that DiTReducio caches, by the names that a backbone's ``look`` calls them, and their titles."""
+
+See = Callable[[int, int, str, Tensor], None]
+"""Called with step, layer, one of :data:`MODULES` and its output before the gate, (branches·items, frames, width)."""
+
+
+def subject_of(task: Task) -> Subject:
+    """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` where the model or
+    the solver takes no single steps."""
+    knobs_of(task.setting)
+    subject, _ = task.model.subject(task.utterance.text, task.utterance.voice, task.setting)
+    return subject
+
+
+def run_through(subject: Subject, work: Stages, see: See | None = None, table: StrategyTable | None = None) -> Tensor:
+    """Take every step of ``subject``, under ``table`` if there is one; each layer is a unit of ``work``. The last
+    state, (items, frames, bands)."""
+    state, layers = subject.noise, subject.backbone.layers
+    plan = None if table is None else SkipPlan(table)
+    memories = [LayerMemory() for _ in range(layers)]
+    for step in range(subject.steps):
+
+        def look(layer: int, name: str, value: Tensor, step: int = step) -> None:
+            if name in MODULES:
+                see(step, layer, name, value)
+
+        entered = hidden = subject.backbone.enter(state, subject.run)
+        for layer in range(layers):
+            duty = COMPUTE if plan is None else plan.at(step)[layer]
+            watching = None if see is None else look
+            hidden = subject.backbone.layer(layer, hidden, step, subject.run, duty, memories[layer], watching)
+        left = subject.backbone.leave(hidden, entered, step, subject.run)
+        state = subject.follow(state, subject.guide(left), step)
+        work.done(layers)
+    return state
+
+
+def cosine_similarity(one: Tensor, other: Tensor) -> float:
+    """Of two outputs as a whole, frames and channels together."""
+    one, other = one.flatten().double(), other.flatten().double()
+    return float(torch.dot(one, other) / (one.norm() * other.norm()).clamp_min(1e-12))

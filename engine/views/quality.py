@@ -1,0 +1,75 @@
+"""How good several ways of speaking are: sentences spoken, held against others and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+import numpy as np
+import torch
+
+from engine.audio.mel import MelFrontEnd
+from engine.errors import PlainError
+from engine.measure.fidelity import log_mel_distance
+from engine.measure.intelligibility import Judge, WordErrors
+from engine.models.base import SpeechModel, Synthesis, Utterance, whole
+from engine.models.catalogue import harvard_sentences
+from engine.setting.setting import Setting
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.views.stages import Stages
+
+
+def judged_utterances(utterance: Utterance, count: int) -> tuple[Utterance, ...]:
+    """The first Harvard sentences in the voice of ``utterance``; no model here was trained on them."""
+    return tuple(Utterance(text, utterance.voice) for text in harvard_sentences()[:count])
+
+
+def speak_all(
+    model: SpeechModel,
+    utterances: Sequence[Utterance],
+    setting: Setting,
+    work: Stages,
+    units: float,
+    title: str,
+    artefacts: tuple[StrategyTable, ...] = (),
+) -> list[Synthesis]:
+    """All of ``utterances`` under ``setting``; each is as many ``units`` of the work."""
+    return [
+        whole(
+            model.synthesise(
+                one.text,
+                one.voice,
+                setting,
+                artefacts,
+                work.part(units, f"{title}: sentence {number} of {len(utterances)}"),
+            )
+        )
+        for number, one in enumerate(utterances, start=1)
+    ]
+
+
+def distance(reference: Sequence[Synthesis], others: Sequence[Synthesis]) -> float:
+    """Mean log-mel distance of each synthesis to the one of the same sentence, in natural-log units."""
+    return fmean(log_mel_distance(_mel(one), _mel(other)) for one, other in zip(reference, others, strict=True))
+
+
+def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
+    """A recogniser closed over these sentences, or ``None`` where none is installed."""
+    try:
+        return Judge([one.text for one in utterances])
+    except PlainError:
+        return None
+
+
+def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> WordErrors:
+    """What the judge gets wrong."""
+    recordings = [(one.samples, one.sample_rate) for one in spoken]
+    return judge.word_errors([one.text for one in utterances], recordings)
+
+
+def _mel(synthesis: Synthesis) -> np.ndarray:
+    """(frames, bands): the decoder's own where there is one, else that of the audio."""
+    if synthesis.trace.mel is not None:
+        return synthesis.trace.mel
+    samples = torch.from_numpy(np.asarray(synthesis.samples, np.float32))
+    return MelFrontEnd()(samples)[0].numpy()

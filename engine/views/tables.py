@@ -1,0 +1,86 @@
+"""Strategy tables over thresholds side by side: figure 9 of the DiTReducio paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.views.figure import Axis, HeatMap
+from engine.views.stages import Stages
+from engine.views.thresholds import (
+    Calibrations,
+    calibrate_all,
+    calibrate_on_task,
+    calibration_units,
+    calibrations_needed,
+    record_at_hand,
+    threshold_knobs,
+)
+from engine.views.view import Findings, Task, View
+
+NAMES = {Action.NONE: "compute", Action.TS: "temporal skip", Action.BS: "branch skip"}
+
+
+def compute(task: Task) -> Findings:
+    """As many calibrations as are asked for."""
+    steps = task.model.belonging(task.setting).steps
+    units = calibration_units(task.model.info.layers, steps)
+    work = Stages(task.observer, units * calibrations_needed(task))
+    found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
+    operations = task.model.operations(task.utterance.text, task.utterance.voice, task.setting)
+    ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
+    panels = tuple(
+        _panel(f"δ = {threshold:g}, ops {ratios[threshold]:.0%}", table) for threshold, table in found.tables.items()
+    )
+    return Findings(panels, _caption(found, ratios), across=3)
+
+
+def _panel(title: str, table: StrategyTable) -> HeatMap:
+    return HeatMap(
+        title,
+        Axis("Step"),
+        Axis("Layer"),
+        Axis("Action"),
+        tuple(float(step + 1) for step in range(table.steps)),
+        tuple(float(layer + 1) for layer in range(table.layers)),
+        tuple(tuple(float(action) for action in row) for row in table.actions),
+        tuple(NAMES.values()),
+    )
+
+
+def _caption(found: Calibrations, ratios: dict[float, float]) -> str:
+    first, last = min(found.tables), max(found.tables)
+    words = (
+        f"From δ = {first:g} to {last:g} the skipped cells rise from {found.tables[first].skipped_share:.0%} to "
+        f"{found.tables[last].skipped_share:.0%}, and the operations fall from {ratios[first]:.0%} to "
+        f"{ratios[last]:.0%} of the baseline's. "
+    )
+    early, late = (_temporal_share(found.tables.values(), late) for late in (False, True))
+    if early != late:
+        more = "later" if late > early else "earlier"
+        words += (
+            f"{more.capitalize()} steps repeat themselves more: {early:.0%} temporal skips in the first half of the "
+            f"steps, {late:.0%} in the second{' (the paper finds the same)' if late > early else ''}. "
+        )
+    return words + found.words
+
+
+def _temporal_share(tables: Iterable[StrategyTable], late: bool) -> float:
+    """Share of temporal skips in half of the steps that may skip, over all tables."""
+    cells: list[Action] = []
+    for table in tables:
+        middle = 1 + (table.steps - 1) // 2
+        for row in table.actions:
+            cells += row[middle:] if late else row[1:middle]
+    return cells.count(Action.TS) / max(1, len(cells))
+
+
+VIEW = View(
+    name="tables",
+    title="Strategy tables",
+    question="What is skipped where as the threshold rises?",
+    source="DiTReducio (arXiv 2509.09748), figure 9",
+    families=("flow",),
+    knobs=lambda layers: threshold_knobs(),
+    compute=compute,
+)

@@ -1,0 +1,146 @@
+"""Strategy tables over a row of thresholds, as several views show them. Torch-free at import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from engine.setting.knobs import Choice, Effect, Knob, Number, Values
+from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.views.stages import Stage, Stages
+from engine.views.view import Task
+
+CALIBRATED, PREDICTED = "calibrated", "predicted"
+
+
+def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]:
+    """Which thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, in the
+    unit of its relative error."""
+    return (
+        Number(
+            "largest",
+            "Largest threshold",
+            "The thresholds are spread evenly up to this one.",
+            default=0.30,
+            symbol="δ",
+            minimum=0.01,
+            maximum=2.0,
+            effect=Effect.NEXT_VIEW,
+            step=0.05,
+        ),
+        Number(
+            "count",
+            "Thresholds",
+            "How many.",
+            default=count,
+            effect=Effect.NEXT_VIEW,
+            minimum=1,
+            maximum=12,
+            whole=True,
+        ),
+        Choice(
+            "tables",
+            "Tables",
+            "Calibrate at every threshold, or once at the smallest and predict the others: quicker, and less exact.",
+            default=tables,
+            effect=Effect.NEXT_VIEW,
+            values=(CALIBRATED, PREDICTED),
+            titles=("Calibrated", "Predicted"),
+        ),
+    )
+
+
+def thresholds(knobs: Values) -> tuple[float, ...]:
+    """The thresholds, ascending."""
+    count = int(knobs["count"])
+    return tuple(round(float(knobs["largest"]) * (index + 1) / count, 6) for index in range(count))
+
+
+@dataclass(frozen=True)
+class Calibrations:
+    """Tables by threshold, and how they came about."""
+
+    tables: dict[float, StrategyTable]
+    exact: int
+    """How many are what a calibration at their threshold gives for certain."""
+
+    @property
+    def words(self) -> str:
+        """How sure the tables are."""
+        if self.exact == len(self.tables):
+            return "Every table is calibrated at its threshold."
+        return f"{len(self.tables) - self.exact} of the {len(self.tables)} tables are predicted from one calibration."
+
+
+def calibration_units(layers: int, steps: int) -> int:
+    """Layer evaluations of one calibration, about."""
+    return 3 * steps * layers + (steps - 1) * layers * (layers + 1) // 2
+
+
+def calibrations_needed(task: Task) -> int:
+    """How many calibrations :func:`calibrate_all` runs."""
+    if task.knobs["tables"] == CALIBRATED:
+        return int(task.knobs["count"])
+    return 0 if record_at_hand(task) is not None else 1
+
+
+def record_at_hand(task: Task) -> CalibrationRecord | None:
+    """The task's calibration, if it was made for this model, sampling and knobs, whatever its threshold."""
+    from engine.techniques.ditreducio.preparation import knobs_of
+
+    record = task.record
+    if record is None or record.table.belonging.mismatch(task.model.belonging(task.setting)):
+        return None
+    wanted = knobs_of(task.setting)
+    return record if record.knobs.replace(threshold=0.0) == wanted.replace(threshold=0.0) else None
+
+
+def calibrate_all(
+    task: Task,
+    work: Stages,
+    units: int,
+    calibrate: Callable[[float, Stage], CalibrationRecord],
+    title: str = "",
+    record: CalibrationRecord | None = None,
+) -> Calibrations:
+    """Tables at all thresholds of the task's knobs. ``calibrate`` makes one calibration, of ``units``; ``record`` is
+    one that spares it where tables are predicted."""
+    wanted = thresholds(task.knobs)
+
+    def made(threshold: float) -> CalibrationRecord:
+        return calibrate(threshold, work.part(units, f"{title}Calibrating at threshold {threshold:g}"))
+
+    if task.knobs["tables"] == CALIBRATED:
+        return Calibrations({one: made(one).table for one in wanted}, len(wanted))
+    record = record or made(wanted[0])
+    derived = {one: record.derive(one) for one in wanted}
+    return Calibrations(
+        {one: each.table for one, each in derived.items()}, sum(each.exact for each in derived.values())
+    )
+
+
+def calibrate_on_task(task: Task) -> Callable[[float, Stage], CalibrationRecord]:
+    """Calibrates on the task's sentence under DiTReducio's knobs in its setting, but for the threshold."""
+    from engine.setting.setting import Engaged
+    from engine.techniques import ditreducio
+    from engine.techniques.ditreducio.preparation import calibrate_model, knobs_of
+
+    knobs = knobs_of(task.setting)
+
+    def calibrate(threshold: float, observer: Stage) -> CalibrationRecord:
+        engaged = Engaged(ditreducio.TECHNIQUE.name, knobs.replace(threshold=threshold))
+        return calibrate_model(task.model, [task.utterance], task.setting.with_technique(engaged), observer)
+
+    return calibrate
+
+
+def with_table(task: Task, threshold: float, table: StrategyTable) -> Task:
+    """The task with DiTReducio engaged under ``table``."""
+    from engine.setting.setting import Engaged
+    from engine.techniques import ditreducio
+    from engine.techniques.ditreducio.preparation import knobs_of
+
+    knobs = knobs_of(task.setting).replace(threshold=threshold)
+    engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
+    return replace(task, setting=task.setting.with_technique(engaged))

@@ -1,0 +1,62 @@
+"""How a view presents itself, and what it is computed on. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.models.base import ProgressObserver, SpeechModel, Utterance
+from engine.setting.knobs import Knob, Values
+from engine.setting.setting import Setting
+from engine.views.figure import Panel
+
+if TYPE_CHECKING:
+    from engine.techniques.ditreducio.record import CalibrationRecord
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a view is computed on."""
+
+    model: SpeechModel
+    utterance: Utterance
+    """The sentence that is looked at."""
+    setting: Setting
+    """Whose options the sampler has. Of its techniques a view engages what it shows; DiTReducio's knobs in it say how
+    to calibrate."""
+    knobs: Values
+    """The view's own, all of them."""
+    observer: ProgressObserver
+    record: CalibrationRecord | None = None
+    """A calibration at hand, which may spare one."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What computing a view gave."""
+
+    panels: tuple[Panel, ...]
+    caption: str
+    across: int = 2
+    judged: tuple[Utterance, ...] = ()
+    """Sentences beside the task's own."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One view, as a front end offers it and the engine computes it.
+
+    ``knobs`` is given the number of layers and declares the view's knobs for such a model. ``compute`` runs the model;
+    it calls the task's observer at least once a step. It imports what needs torch only when it is called.
+    """
+
+    name: str
+    title: str
+    question: str
+    """What it answers."""
+    source: str
+    """Where such a figure was first published."""
+    families: tuple[str, ...]
+    compute: Callable[[Task], Findings]
+    knobs: Callable[[int], tuple[Knob, ...]] = lambda layers: ()

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.audio import device
+from app.audio.device import OutputDevice, Sound, probe
+
+
+def test_devices_are_found_by_default_index_and_name() -> None:
+    devices = OutputDevice(3, "Speaker", "ALSA", 2, 44100), OutputDevice(7, "USB Headset", "ALSA", 2, 48000)
+    sound = Sound(devices, default=7)
+    assert sound.usable
+    assert sound.device() is devices[1]
+    assert sound.device(3) is devices[0]
+    assert sound.device("headset") is devices[1]
+    assert sound.device("nothing") is None
+
+
+def test_the_probe_answers_and_leaves_this_process_alone() -> None:
+    sound = probe()
+    assert sound.usable == bool(sound.devices)
+    assert sound.usable or sound.reason.endswith("everything else works.")
+
+
+@pytest.mark.skipif(os.name == "nt" or not Path("/usr/share/alsa").is_dir(), reason="ALSA is found on Linux only")
+def test_a_broken_sound_configuration_is_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "alsa.conf"
+    broken.write_text("pcm.!default { type nonsense\n")
+    monkeypatch.setenv("ALSA_CONFIG_PATH", str(broken))
+    sound = probe()
+    assert not sound.usable
+    assert "everything else works" in sound.reason
+
+
+def test_a_probe_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = tmp_path / "hanging.py"
+    hanging.write_text("import time\ntime.sleep(3600)\n")
+    monkeypatch.setattr(device, "__file__", str(hanging))
+    sound = probe(timeout=0.2)
+    assert not sound.usable
+    assert "did not answer" in sound.reason

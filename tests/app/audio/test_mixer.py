@@ -1,0 +1,299 @@
+"""The callback's side of the player, driven directly: no device, any block size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.audio.fades import OUT_AND_IN, fade_laws
+from app.audio.mixer import Mixer, Programme
+from app.audio.recording import Recording
+
+RATE = 8000
+FADE = 80
+BLOCKS = [1, 7, 64, 80, 81, 480, 5000]
+
+
+def noise(length: int, seed: int) -> np.ndarray:
+    return (0.1 * np.random.default_rng(seed).standard_normal(length)).astype(np.float32)
+
+
+def mixer_with(*takes: np.ndarray, synchronous: bool = True, gains: tuple[float, ...] | None = None) -> Mixer:
+    mixer = Mixer(RATE)
+    mixer.load(Programme(tuple(map(Recording, takes)), gains or (1.0,) * len(takes), synchronous))
+    mixer.settle()
+    return mixer
+
+
+def rendered(mixer: Mixer, frames: int, block: int) -> np.ndarray:
+    out = np.full(frames, np.nan, np.float32)
+    for start in range(0, frames, block):
+        mixer.render(out[start : start + block])
+    assert not mixer.fault
+    return out
+
+
+def test_the_laws_keep_the_power_whatever_the_correlation() -> None:
+    laws = fade_laws(FADE).astype(float)
+    along = np.arange(1, FADE + 1) / (FADE + 1)
+    for index, (entering, leaving) in enumerate(laws):
+        correlation = index / (len(laws) - 1)
+        np.testing.assert_allclose(entering**2 + leaving**2 + 2 * correlation * entering * leaving, 1, atol=1e-6)
+    np.testing.assert_allclose(laws[0, 0], np.sin(np.pi / 2 * along), atol=1e-6)
+    np.testing.assert_allclose(laws[-1, 0], along, atol=1e-6)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_take_is_played_bit_for_bit_then_silence(block: int) -> None:
+    take = noise(1000, 1)
+    mixer = mixer_with(take)
+    mixer.play()
+    np.testing.assert_array_equal(rendered(mixer, 1500, block), np.append(take, np.zeros(500, np.float32)))
+    assert not mixer.state.playing
+    assert mixer.state.position == 1000
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_fade_survives_the_borders_of_blocks(block: int) -> None:
+    takes = noise(4000, 1), noise(4000, 2)
+    mixer = mixer_with(*takes)
+    mixer.play()
+    before = rendered(mixer, 1000, 1000)
+    mixer.choose(1)
+    after = rendered(mixer, 2000, block)
+    np.testing.assert_array_equal(before, takes[0][:1000])
+    entering, leaving = mixer.fades[mixer.jumps[-1].law]
+    expected = takes[1][1000:3000].copy()
+    expected[:FADE] = expected[:FADE] * entering + takes[0][1000 : 1000 + FADE] * leaving
+    np.testing.assert_array_equal(after, expected)
+
+
+def test_unrelated_takes_fade_with_equal_power_and_equal_ones_with_equal_gain() -> None:
+    take = noise(4000, 1)
+    mixer = mixer_with(take, take.copy(), noise(4000, 2), -take)
+    mixer.play()
+    rendered(mixer, 500, 64)
+    mixer.choose(1)
+    same = rendered(mixer, 500, 64)
+    assert mixer.jumps[-1].law == OUT_AND_IN - 1
+    np.testing.assert_allclose(same, take[500:1000], atol=1e-7)
+    mixer.choose(2)
+    rendered(mixer, 500, 64)
+    assert mixer.jumps[-1].law < len(mixer.fades) // 4
+    mixer.choose(0)
+    rendered(mixer, 500, 64)
+    mixer.choose(3)
+    rendered(mixer, 500, 64)
+    assert mixer.jumps[-1].law == 0
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_fading_out_and_in_never_lets_two_be_heard_and_keeps_the_place(block: int) -> None:
+    takes = noise(4000, 1), noise(4000, 2)
+    mixer = mixer_with(*takes)
+    mixer.fade_out_and_in(True)
+    mixer.play()
+    rendered(mixer, 1000, 1000)
+    mixer.choose(1)
+    after = rendered(mixer, 1000, block)
+    half = FADE // 2  # 5 ms
+    falling = 0.5 + 0.5 * np.cos(np.pi * np.arange(1, half + 1) / (half + 1))
+    expected = takes[1][1000:2000].copy()
+    expected[:half] = takes[0][1000 : 1000 + half] * falling
+    expected[half:FADE] *= falling[::-1]
+    np.testing.assert_allclose(after, expected, atol=1e-7)
+    assert mixer.jumps[-1].law == OUT_AND_IN
+    # The same whatever is switched to: also to the very same sound.
+    mixer.load(Programme(tuple(Recording(takes[0]) for _ in range(2)), (1.0, 1.0)))
+    mixer.play()
+    rendered(mixer, 500, 64)
+    mixer.choose(1)
+    rendered(mixer, 500, 64)
+    assert mixer.jumps[-1].law == OUT_AND_IN
+    mixer.fade_out_and_in(False)
+    mixer.choose(0)
+    rendered(mixer, 500, 64)
+    assert mixer.jumps[-1].law != OUT_AND_IN
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_switch_during_a_fade_waits_for_its_end(block: int) -> None:
+    takes = noise(4000, 1), noise(4000, 2), noise(4000, 3)
+    mixer = mixer_with(*takes)
+    mixer.play()
+    rendered(mixer, 200, 200)
+    mixer.choose(1)
+    mixer.choose(2)
+    rendered(mixer, 400, block)
+    first, second = list(mixer.jumps)[-2:]
+    assert (first.leaving, first.entering, second.leaving, second.entering) == (0, 1, 1, 2)
+    assert second.frame - first.frame == FADE
+    assert second.entering_position == 200 + FADE
+
+
+def test_restart_mode_begins_anew_and_sync_mode_goes_on() -> None:
+    takes = noise(4000, 1), noise(3000, 2)
+    for synchronous, position in ((True, 1000), (False, 0)):
+        mixer = mixer_with(*takes, synchronous=synchronous)
+        mixer.play()
+        rendered(mixer, 1000, 100)
+        mixer.choose(1)
+        rendered(mixer, 100, 100)
+        assert mixer.jumps[-1].entering_position == position
+        rendered(mixer, 5000, 100)
+        assert mixer.state.position == (4000 if synchronous else 3000)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_loop_repeats_its_region_with_a_fade_at_the_seam(block: int) -> None:
+    take = noise(8000, 1)
+    mixer = mixer_with(take)
+    mixer.set_loop((1000, 2600))
+    mixer.play()
+    heard = rendered(mixer, 5000, block)
+    np.testing.assert_array_equal(heard[FADE:1600], take[1000 + FADE : 2600])
+    for turn in (1, 2, 3):
+        start = turn * 1600
+        length = min(1600, 5000 - start)
+        entering, leaving = mixer.fades[list(mixer.jumps)[turn].law]
+        expected = take[1000 : 1000 + length].copy()
+        seam = min(FADE, length)
+        expected[:seam] = expected[:seam] * entering[:seam] + take[2600 : 2600 + seam] * leaving[:seam]
+        np.testing.assert_array_equal(heard[start : start + length], expected)
+
+
+def test_a_loop_is_never_shorter_than_a_tenth_of_a_second() -> None:
+    mixer = mixer_with(noise(8000, 1))
+    mixer.set_loop((100, 101))
+    mixer.settle()
+    assert mixer.state.loop == (100, 900)
+
+
+def test_a_seek_fades_and_stays_inside_the_loop() -> None:
+    take = noise(8000, 1)
+    mixer = mixer_with(take)
+    mixer.play()
+    rendered(mixer, 500, 100)
+    mixer.seek(4000)
+    heard = rendered(mixer, 500, 33)
+    entering, leaving = mixer.fades[mixer.jumps[-1].law]
+    np.testing.assert_array_equal(heard[FADE:], take[4000 + FADE : 4500])
+    np.testing.assert_array_equal(heard[:FADE], take[4000 : 4000 + FADE] * entering + take[500 : 500 + FADE] * leaving)
+    mixer.set_loop((1000, 3000))
+    rendered(mixer, 200, 100)
+    mixer.seek(7000)
+    rendered(mixer, 1, 1)
+    assert mixer.jumps[-1].entering_position == 2999
+
+
+def test_pause_fades_out_and_resuming_fades_in_where_it_was() -> None:
+    take = np.ones(8000, np.float32)
+    mixer = mixer_with(take)
+    mixer.play()
+    rendered(mixer, 500, 100)
+    mixer.pause()
+    falling = rendered(mixer, 200, 30)
+    assert (np.diff(falling[:FADE]) < 0).all()
+    assert not falling[FADE:].any()
+    assert mixer.state.position == 500
+    mixer.play()
+    rising = rendered(mixer, 200, 30)
+    assert (np.diff(rising[:FADE]) > 0).all()
+    assert (rising[FADE:] == 1).all()
+    assert mixer.state.position == 700
+
+
+def test_a_gain_changes_without_a_step() -> None:
+    mixer = mixer_with(np.ones(8000, np.float32))
+    mixer.play()
+    rendered(mixer, 500, 100)
+    mixer.set_gains((0.25,))
+    heard = rendered(mixer, 500, 100)
+    assert np.abs(np.diff(heard)).max() < 2 / FADE
+    np.testing.assert_allclose(heard[FADE:], 0.25)
+    mixer.set_gains((0.5, 0.5))
+    np.testing.assert_allclose(rendered(mixer, 100, 100), 0.25)
+
+
+def test_loading_while_playing_fades_the_old_take_out() -> None:
+    old = noise(4000, 1)
+    mixer = mixer_with(old)
+    mixer.play()
+    rendered(mixer, 500, 100)
+    mixer.load(Programme((Recording(noise(100, 2)),), (1.0,)))
+    heard = rendered(mixer, 500, 100)
+    np.testing.assert_array_equal(heard[:FADE], old[500 : 500 + FADE] * mixer.fades[0, 1])
+    assert not heard[FADE:].any()
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_stream_is_played_while_it_grows(block: int) -> None:
+    whole = noise(600_000, 1)
+    recording = Recording.growing()
+    mixer = Mixer(RATE)
+    mixer.load(Programme((recording,), (1.0,)))
+    mixer.play()
+    heard = [rendered(mixer, 50, block)]
+    assert mixer.starvations == 0
+    assert mixer.state.starving
+    for start, end in ((0, 300), (300, 1000), (1000, len(whole))):
+        recording.append(whole[start:end])
+        heard.append(rendered(mixer, 500, block))
+    assert (mixer.starvations, mixer.starved_frames) == (1, 200)
+    recording.end()
+    heard.append(rendered(mixer, 2000, 500))
+    expected = np.concatenate((np.zeros(50), whole[:300], np.zeros(200), whole[300:]))
+    np.testing.assert_array_equal(np.concatenate(heard), expected[:3550].astype(np.float32))
+    assert mixer.state.position == 3550 - 250
+
+
+def test_a_stream_ends_when_it_is_told_to() -> None:
+    recording = Recording.growing()
+    mixer = Mixer(RATE)
+    mixer.load(Programme((recording,), (1.0,)))
+    mixer.play()
+    recording.append(noise(300, 1))
+    recording.end()
+    heard = rendered(mixer, 500, 64)
+    np.testing.assert_array_equal(heard, np.append(noise(300, 1), np.zeros(200, np.float32)))
+    assert not mixer.state.playing
+    assert mixer.starvations == 0
+
+
+def test_a_take_that_replaces_its_stream_is_heard_on_without_a_change() -> None:
+    whole = noise(4000, 1)
+    recording = Recording.growing()
+    recording.append(whole)
+    recording.end()
+    mixer = Mixer(RATE)
+    mixer.load(Programme((recording,), (1.0,)))
+    mixer.play()
+    heard = [rendered(mixer, 1000, 64)]
+    mixer.load(Programme((Recording(whole),), (1.0,)), position=mixer.state.position, keep_playing=True)
+    heard.append(rendered(mixer, 1000, 64))
+    np.testing.assert_allclose(np.concatenate(heard), whole[:2000], atol=1e-7)
+
+
+def test_a_failure_becomes_silence_and_a_sentence() -> None:
+    class Broken(Recording):
+        def read(self, start: int, gain: float, out: np.ndarray) -> None:
+            raise MemoryError("gone")
+
+    mixer = Mixer(RATE)
+    mixer.load(Programme((Broken(np.ones(1000, np.float32)),), (1.0,)))
+    mixer.play()
+    out = np.full(100, np.nan, np.float32)
+    mixer.render(out)
+    assert not out.any()
+    assert "MemoryError: gone" in mixer.fault
+    assert not mixer.state.playing
+    mixer.render(out)
+
+
+def test_nothing_loaded_is_silence() -> None:
+    mixer = Mixer(RATE)
+    mixer.play()
+    mixer.choose(3)
+    mixer.seek(100)
+    assert not rendered(mixer, 100, 10).any()
+    assert not mixer.state.playing

@@ -1,0 +1,70 @@
+"""The player without a device. With one: ``tests/end_to_end/test_audio_sink.py``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from app.audio.device import OutputDevice, Sound
+from app.audio.player import Player
+from app.audio.switching import ALIGNMENT_TOLERANCE, Mode, comparison
+from engine.errors import DeviceError
+
+
+def test_the_mode_follows_lengths_and_models() -> None:
+    assert comparison([3.0, 3.0 + 0.9 * ALIGNMENT_TOLERANCE]).mode is Mode.SYNC
+    longer = comparison([3.0, 3.31])
+    assert longer.mode is Mode.RESTART
+    assert "0.31 s" in longer.reason
+    assert comparison([3.0, 3.0], aligned=False).mode is Mode.RESTART
+
+
+def test_without_a_device_choice_position_and_loop_still_work() -> None:
+    player = Player()
+    takes = [(np.zeros(24000, np.float32), 24000), (np.zeros(16000, np.float32), 16000)]
+    player.load(takes)
+    assert player.comparison.mode is Mode.SYNC
+    player.choose(1)
+    player.seek(0.5)
+    assert (player.choice, player.position) == (1, 0.5)
+    player.set_loop(0.2, 0.4)
+    assert player.position == 0.2
+    player.clear_loop()
+    player.play()
+    assert not player.playing
+    player.stop()
+    assert player.position == 0
+
+
+def test_an_unusable_device_is_a_device_error_with_its_sentence() -> None:
+    player = Player()
+    with pytest.raises(DeviceError, match="No audio"):
+        player.open(Sound(reason="No audio output device was found."))
+    assert player.problem == "No audio output device was found."
+    player = Player(device="no such thing")
+    with pytest.raises(DeviceError, match="no such thing"):
+        player.open(Sound((OutputDevice(0, "Speaker", "ALSA", 2, 48000),), 0))
+
+
+def test_a_stream_without_a_device_is_received_in_silence() -> None:
+    player = Player()
+    player.begin_stream(24000)
+    assert player.streaming
+    assert player.comparison.mode is Mode.STREAM
+    player.append(np.zeros(1000, np.float32))
+    player.end_stream()
+    assert not player.streaming
+    player.append(np.zeros(1000, np.float32))
+    player.begin_stream(24000, alone=True)
+    assert player.streaming and player.comparison.mode is Mode.ALONE
+    player.end_stream()
+    assert not player.streaming
+
+
+def test_the_import_touches_neither_torch_nor_the_sound_system() -> None:
+    code = "import sys, app.audio.player; print(*{'torch', 'sounddevice', 'PySide6'} & set(sys.modules))"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == ""

@@ -1,0 +1,275 @@
+"""The Attention panel as people use it: real key presses and clicks on the real widget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QSignalSpy, QTest
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
+
+from app.features.attention.panel import BRANCH_NAMES, AttentionPanel
+from app.features.attention.similarity_grid import similarity_map
+from app.shell.theme import DARK, LIGHT
+from engine.models.base import AttentionCapture
+from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
+
+KEY = Qt.Key
+FRAMES, PROMPT = 200, 60
+
+
+@pytest.fixture
+def panel(qtbot) -> AttentionPanel:
+    panel = AttentionPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.resize(1000, 480)
+    panel.show()
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    panel.setFocus()
+    panel.set_layout(LAYERS, STEPS)
+    return panel
+
+
+def capture(branches: int = 2, size: int = 100, layer: int = 2, step: int = 3) -> AttentionCapture:
+    """Rows that sum to one: the first branch diagonal, the others striped."""
+    query, key = np.mgrid[0:size, 0:size]
+    diagonal = np.exp(-(((query - key) / 2.0) ** 2))
+    striped = np.exp(2 * np.sin(key / 5.0))
+    maps = np.stack([diagonal, *[striped] * (branches - 1)])
+    maps = (maps / maps.sum(axis=2, keepdims=True)).astype(np.float32)
+    similarities = tuple(float(np.trace(one) / np.linalg.norm(one) / np.sqrt(size)) for one in maps)
+    return AttentionCapture(layer, step, FRAMES, PROMPT, maps, similarities)
+
+
+def press(widget: QWidget, *keys: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    for key in keys:
+        QTest.keyClick(widget, key, modifier)
+
+
+def click(panel: AttentionPanel, layer: int, step: int) -> None:
+    QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=panel.grid.cell_rectangle(layer, step).center())
+
+
+def shown(panel: AttentionPanel) -> list:
+    return [plot for plot in panel._plots if plot.isVisible()]
+
+
+# --- Choosing a cell -------------------------------------------------------------------------------------------------
+def test_a_click_or_a_key_on_a_cell_asks_for_its_attention(panel: AttentionPanel) -> None:
+    wanted: list[tuple[int, int]] = []
+    panel.capture_wanted.connect(lambda layer, step: wanted.append((layer, step)))
+    click(panel, 3, 4)
+    press(panel.grid, KEY.Key_Up, KEY.Key_Left)
+    assert wanted == [(3, 4)], "moving about captures nothing"
+    press(panel.grid, KEY.Key_Space)
+    press(panel.grid, KEY.Key_Home, KEY.Key_Return)
+    assert wanted == [(3, 4), (2, 3), (2, 0)]
+
+
+def test_without_a_model_there_is_nothing_to_choose(qtbot) -> None:
+    panel = AttentionPanel(DARK)
+    qtbot.addWidget(panel)
+    panel.show()
+    wanted = QSignalSpy(panel.capture_wanted)
+    press(panel.grid, KEY.Key_Space, KEY.Key_Down)
+    QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton)
+    assert wanted.count() == 0
+    assert "Load a model" in panel.grid.accessibleDescription()
+
+
+# --- Similarities ----------------------------------------------------------------------------------------------------
+def test_similarities_fill_in_and_are_marked_once_the_cut_is_known(panel: AttentionPanel) -> None:
+    record = calibrate(0.1, 0)
+    half = record.similarities.copy()
+    half[:, 3:] = np.nan
+    panel.set_similarities(half)
+    assert not panel.grid.marked.any()
+    assert panel.grid.ends == (np.nanmin(half), np.nanmax(half))
+    assert panel.grid.describe(1, 4) == "Layer 2, step 5: not measured."
+    panel.set_similarities(record.similarities, record.cut)
+    np.testing.assert_array_equal(panel.grid.marked, record.marked)
+    layer, step = (int(one) for one in np.argwhere(record.marked)[0])
+    assert panel.grid.describe(layer, step).endswith("marked: tried first.")
+    panel.set_similarities(None)
+    assert panel.grid.layers == 0
+    panel.grab()
+
+
+def test_cells_have_the_colour_of_their_similarity(panel: AttentionPanel) -> None:
+    similarities = np.linspace(0.1, 0.9, LAYERS * STEPS).reshape(LAYERS, STEPS)
+    panel.set_similarities(similarities)
+    picture = panel.grid.grab().toImage()
+    ratio = picture.devicePixelRatio()
+    table = similarity_map(LIGHT).getLookupTable(nPts=256)
+    for layer, step in ((1, 1), (2, 5), (LAYERS - 1, STEPS - 1)):
+        place = panel.grid.cell_rectangle(layer, step).center()
+        seen = picture.pixelColor(round(place.x() * ratio), round(place.y() * ratio))
+        scaled = (similarities[layer, step] - 0.1) / 0.8
+        assert [seen.red(), seen.green(), seen.blue()] == table[int(scaled * 255)][:3].tolist()
+
+
+def test_similarities_can_be_copied(panel: AttentionPanel) -> None:
+    record = calibrate(0.1, 1)
+    panel.set_similarities(record.similarities, record.cut)
+    press(panel.grid, KEY.Key_C, modifier=Qt.KeyboardModifier.ControlModifier)
+    lines = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
+    np.testing.assert_allclose(np.array([line[1:] for line in lines[1:]], float), record.similarities, atol=1e-4)
+
+
+def test_equal_similarities_are_painted(panel: AttentionPanel) -> None:
+    panel.set_similarities(np.full((LAYERS, STEPS), 0.5), 0.5)
+    panel.grab()
+    assert panel.grid.marked.all()
+
+
+# --- Captured attention ----------------------------------------------------------------------------------------------
+def test_before_during_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> None:
+    assert "Choose a cell" in panel.status
+    assert not shown(panel)
+    assert not panel.levels_box.isEnabled()
+    panel.begin_capture(2, 3)
+    assert panel.status == "Capturing the attention of layer 3 at step 4…"
+    panel.show_failure("The GPU is out of memory; choose a shorter sentence.")
+    assert panel.status == "The GPU is out of memory; choose a shorter sentence."
+    assert panel._status.property("look") == "warning"
+
+
+@pytest.mark.parametrize("branches", [1, 2, 3, 4])
+def test_branches_stand_side_by_side_under_their_names(panel: AttentionPanel, branches: int) -> None:
+    panel.show_capture(capture(3))
+    captured = capture(branches)
+    panel.show_capture(captured)
+    plots = shown(panel)
+    assert len(plots) == branches
+    for index, plot in enumerate(plots):
+        name = BRANCH_NAMES[branches][index] if branches < 4 else f"branch {index + 1}"
+        assert name in panel._titles[index].text()
+        assert f"{captured.similarities[index]:.3f}" in panel._titles[index].text()
+        assert name in plot.accessibleName()
+        np.testing.assert_array_equal(plot.image.image, captured.maps[index])
+    assert [one.geometry().left() for one in plots] == sorted(one.geometry().left() for one in plots)
+
+
+def test_own_names_of_branches_are_used(panel: AttentionPanel) -> None:
+    panel.show_capture(capture(2), ("with text", "without text"))
+    assert ["with text" in panel._titles[0].text(), "without text" in panel._titles[1].text()] == [True, True]
+
+
+def test_diagonal_or_striped_is_judged_by_the_cut(panel: AttentionPanel) -> None:
+    captured = capture(2)
+    panel.show_capture(captured)
+    assert "striped" not in panel._titles[1].text(), "no verdict without a cut"
+    cut = sum(captured.similarities) / 2
+    panel.set_similarities(np.full((LAYERS, STEPS), cut), cut)
+    assert "diagonal" in panel._titles[0].text()
+    assert "striped or spread" in panel._titles[1].text()
+    assert "striped or spread" not in panel._titles[0].text()
+
+
+def test_queries_run_down_and_keys_to_the_right(panel: AttentionPanel) -> None:
+    maps = np.zeros((1, 100, 100), np.float32)
+    maps[0, :, 0] = 0.01
+    maps[0, 90, :] = 1.0
+    panel.show_capture(AttentionCapture(0, 0, FRAMES, PROMPT, maps))
+    plot = shown(panel)[0]
+    view = plot.getViewBox()
+    # Row 90 of 100 is query frame 180 of 200, and in the lower part of the picture.
+    place = plot.mapFromScene(view.mapViewToScene(QPointF(100.0, 181.0)))
+    upper = plot.mapFromScene(view.mapViewToScene(QPointF(100.0, 20.0)))
+    assert place.y() > upper.y()
+    picture = plot.grab().toImage()
+    assert picture.pixelColor(place).lightness() < picture.pixelColor(upper).lightness()
+
+
+def test_the_end_of_the_prompt_is_drawn_both_ways(panel: AttentionPanel) -> None:
+    panel.show_capture(capture(2))
+    for plot in shown(panel):
+        assert [line.value() for line in plot.boundaries] == [PROMPT, PROMPT]
+        assert all(line.isVisible() for line in plot.boundaries)
+    press(panel.seconds_box, KEY.Key_Space)
+    for plot in shown(panel):
+        assert [line.value() for line in plot.boundaries] == pytest.approx([PROMPT * 256 / 24000] * 2)
+        assert plot.viewRange()[0][1] == pytest.approx(FRAMES * 256 / 24000, rel=0.05)
+        assert plot.getAxis("bottom").labelText == "Key, s"
+    panel.show_capture(replace(capture(2), frame_seconds=0.02))
+    assert shown(panel)[0].boundaries[0].value() == pytest.approx(PROMPT * 0.02)
+    assert shown(panel)[0].viewRange()[0][1] == pytest.approx(FRAMES * 0.02, rel=0.05)
+
+
+def test_zoom_and_pan_are_shared_by_the_branches_and_work_from_the_keyboard(panel: AttentionPanel) -> None:
+    panel.show_capture(capture(2))
+    one, other = shown(panel)
+    whole = one.viewRange()
+    press(other, KEY.Key_Plus)
+    assert one.viewRange()[0][1] - one.viewRange()[0][0] == pytest.approx(0.8 * (whole[0][1] - whole[0][0]))
+    zoomed = one.viewRange()
+    press(one, KEY.Key_Right, KEY.Key_Down)
+    assert one.viewRange()[0][0] > zoomed[0][0]
+    assert one.viewRange()[1][0] > zoomed[1][0]
+    np.testing.assert_allclose(other.viewRange(), one.viewRange(), rtol=0.02)
+    press(one, KEY.Key_Minus, KEY.Key_0)
+    np.testing.assert_allclose(one.viewRange(), whole)
+
+
+def test_another_cell_of_the_same_speech_keeps_the_zoom(panel: AttentionPanel) -> None:
+    panel.show_capture(capture(2))
+    press(shown(panel)[0], KEY.Key_Plus, KEY.Key_Plus)
+    zoomed = shown(panel)[0].viewRange()
+    panel.show_capture(capture(2, layer=4))
+    np.testing.assert_allclose(shown(panel)[0].viewRange(), zoomed)
+
+
+def test_percentiles_and_the_logarithm_set_the_colours(panel: AttentionPanel) -> None:
+    captured = capture(2)
+    panel.show_capture(captured)
+    image = shown(panel)[0].image
+    assert image.levels.tolist() == pytest.approx([0, np.percentile(captured.maps, 99)])
+    panel.levels_box.setFocus()
+    press(panel.levels_box, KEY.Key_Home)
+    assert image.levels.tolist() == pytest.approx([0, captured.maps.max()])
+    press(panel.log_box, KEY.Key_Space)
+    high = float(np.log10(captured.maps.max()))
+    assert image.levels.tolist() == pytest.approx([high - 4, high])
+    assert image.image.min() == pytest.approx(high - 4, abs=1e-4), "nothing below the scale, no infinities"
+    assert np.isfinite(image.image).all()
+
+
+def test_an_empty_map_is_painted(panel: AttentionPanel) -> None:
+    panel.show_capture(AttentionCapture(0, 0, FRAMES, 0, np.zeros((2, 50, 50), np.float32)))
+    press(panel.log_box, KEY.Key_Space)
+    panel.grab()
+    assert not shown(panel)[0].boundaries[0].isVisible()
+
+
+def test_the_captured_cell_is_ringed_and_another_model_forgets_it(panel: AttentionPanel) -> None:
+    panel.show_capture(capture(2))
+    assert panel.grid._captured == (2, 3)
+    assert "Layer 3, step 4: 200 frames, drawn as 100 × 100" in panel.status
+    panel.set_layout(2, 3)
+    panel.grab()
+    panel.clear_capture()
+    assert not shown(panel)
+    assert "Choose a cell" in panel.status
+
+
+def test_every_control_has_a_name(panel: AttentionPanel) -> None:
+    panel.show_capture(capture(2))
+    for one in (*panel.findChildren(QAbstractButton), *panel.findChildren(QComboBox)):
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            assert one.accessibleName() or one.text(), one
+    for plot in shown(panel):
+        assert "branch" in plot.accessibleName()
+        assert "zoom" in plot.accessibleDescription()
+    assert panel.grid.accessibleName()
+
+
+def test_the_theme_is_followed_also_by_plots_made_later(panel: AttentionPanel) -> None:
+    panel.set_colours(DARK)
+    panel.show_capture(capture(3))
+    for plot in shown(panel):
+        assert plot.backgroundBrush().color().name() == DARK.base
+        assert plot.getAxis("left").textPen().color().name() == DARK.muted

@@ -1,0 +1,176 @@
+"""The Decoding panel as people use it: real key presses and clicks on the real widget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QSignalSpy, QTest
+from pytestqt.qtbot import QtBot
+
+from app.features.decoding.panel import DecodingPanel
+from app.features.decoding.token_strip import fate_colours
+from app.shell.theme import DARK, LIGHT, contrast
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
+from tests.engine.measure.test_decoding import PLAIN, TRACE
+
+KEY = Qt.Key
+SSD = Setting("lm-mini", techniques=(Engaged("speculative"),))
+
+
+def take(name: str, setting: Setting = Setting("lm-mini"), **trace: object) -> Take:
+    return Take(
+        name, "2026-11-21", "One.", "slt", setting, 24000, np.zeros(48000, np.float32), trace=Trace(**trace), label=name
+    )
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> DecodingPanel:
+    made = DecodingPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.resize(900, 480)
+    made.set_takes(take("Baseline", decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    made.setFocus()
+    return made
+
+
+def test_without_tokens_it_says_what_to_do(qtbot: QtBot) -> None:
+    panel = DecodingPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.set_takes(take("Flow"), None)
+    panel.show()
+    assert not panel.strip.isVisible()
+
+
+def test_figures_of_drafting_beside_the_baseline(panel: DecodingPanel) -> None:
+    assert panel.side == "B"
+    assert panel.headline.text() == (
+        "SSD: 8 tokens in 4 passes of the target. 1 of 2 passages did not end by themselves"
+    )
+    assert [panel.figure(name) for name in ("tokens", "length", "cost", "predicted", "measured")] == [
+        "2.25",
+        "2.75",
+        "0.20",
+        "1.45 ×",
+        "1.16 ×",
+    ]
+    assert "a pass over a draft took 1.25 × as long" in panel._values["measured"].toolTip()
+    assert "rejected&nbsp;drafts&nbsp;5" in panel.legend.text()
+    panel.show_side("A")
+    assert panel.figure("predicted") == "–"
+    assert "decoded&nbsp;8" in panel.legend.text()
+
+
+def test_acceptance_by_position_says_where_it_is_an_approximation(panel: DecodingPanel) -> None:
+    said = panel.acceptance.toolTip()
+    assert "position 1: " in said and "with 95 % intervals" in said
+    assert "verified as a whole (Verification in Setup, at β = 0) is not judged token by token" in said
+    assert "only approximates" in said
+
+
+def test_without_a_baseline_nothing_is_claimed(panel: DecodingPanel) -> None:
+    panel.set_takes(take("Other", SSD, decoding=TRACE), take("SSD", SSD, decoding=TRACE))
+    assert panel.figure("measured") == "– (no baseline)"
+    panel.set_takes(take("Other model", Setting("llasa-1b"), decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
+    assert panel.figure("measured") == "– (no baseline)"
+    assert "took" not in panel._values["measured"].toolTip()
+
+
+def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel) -> None:
+    drafted, plain = take("SSD", SSD, decoding=TRACE), take("Baseline", decoding=PLAIN)
+    student = Engaged("spade")
+    by_student = replace(drafted, setting=SSD.with_technique(student))
+    for baseline, shown in (
+        (replace(plain, text="Two."), drafted),
+        (replace(plain, voice="rms"), drafted),
+        (plain, by_student),
+    ):
+        panel.set_takes(baseline, shown)
+        panel.show_side("B")
+        assert panel.figure("measured") == "– (no baseline)"
+        assert panel.figure("predicted") == "1.45 ×"
+    panel.set_takes(replace(plain, setting=plain.setting.with_technique(student)), by_student)
+    panel.show_side("B")
+    assert panel.figure("measured") == "1.16 ×"
+
+
+def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> None:
+    heard = QSignalSpy(panel.hear_wanted)
+    assert panel.strip.hasFocus()
+    QTest.keyClick(panel.strip, KEY.Key_Right)
+    QTest.keyClick(panel.strip, KEY.Key_PageDown)
+    assert panel.strip.cursor == 4, "the next cycle"
+    QTest.keyClick(panel.strip, KEY.Key_Right)
+    assert panel.reading.text() == (
+        "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7. Click or Space: hear from here."
+    )
+    assert "drawn by the target model in place of" in panel.reading.toolTip()
+    QTest.keyClick(panel.strip, KEY.Key_Space)
+    assert heard.at(0) == ["B", pytest.approx(0.1)]
+    QTest.keyClick(panel.strip, KEY.Key_End)
+    assert panel.strip.cursor == 7
+    QTest.keyClick(panel.strip, KEY.Key_Home)
+    assert panel.strip.cursor == 0
+
+
+def test_a_click_on_a_token_hears_from_there(panel: DecodingPanel, qtbot: QtBot) -> None:
+    heard = QSignalSpy(panel.hear_wanted)
+    place = panel.strip.token_rectangle(6).center().toPoint()
+    qtbot.mouseClick(panel.strip, Qt.MouseButton.LeftButton, pos=place)
+    assert heard.at(0) == ["B", pytest.approx(2.0)]
+    assert panel.strip.cursor == 6
+
+
+def test_tokens_are_painted_in_the_colours_of_their_fates(panel: DecodingPanel) -> None:
+    picture = panel.strip.grab().toImage()
+    fills = fate_colours(LIGHT)
+    for index, fate in ((1, "accepted"), (3, "bonus"), (5, "resampled")):
+        corner = panel.strip.token_rectangle(index).topLeft().toPoint()
+        assert picture.pixelColor(corner.x() + 2, corner.y() + 2).name() == fills[fate]
+
+
+def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPanel) -> None:
+    wide = panel.strip.lines
+    panel.resize(460, 480)
+    assert panel.strip.lines > wide
+    cells = [panel.strip.token_rectangle(index) for index in range(8)]
+    assert all(cell.right() <= panel.strip.width() for cell in cells)
+
+
+def test_many_drafts_in_vain_leave_room_for_the_lines(panel: DecodingPanel) -> None:
+    def height(drafts: int) -> int:
+        cycle = DecodingCycle((1,), tuple(range(drafts)), 0, RESAMPLED)
+        trace = DecodingTrace(50.0, 1920, ((cycle,) * 200,), (0.0,), (False,))
+        panel.set_takes(None, take("SSD", SSD, decoding=trace))
+        return panel.strip.sizeHint().height()
+
+    one, many, more = height(1), height(8), height(16)
+    assert one < many == more
+
+
+def test_a_button_asks_for_the_sweep(panel: DecodingPanel) -> None:
+    wanted = QSignalSpy(panel.sweep_wanted)
+    QTest.keyClick(panel.sweep_button, KEY.Key_Space)
+    assert wanted.count() == 1
+
+
+def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:
+    QTest.keyClick(panel.strip, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0].split("\t")[:4] == ["token", "seconds", "id", "fate"]
+    assert lines[6] == "6\t0.100\t9\tresampled\t2\t6 7"
+
+
+def test_letters_stand_out_from_their_fates_in_both_themes(panel: DecodingPanel) -> None:
+    panel.set_colours(DARK)
+    for colours in (LIGHT, DARK):
+        fills = fate_colours(colours)
+        assert all(contrast(fills[fate], colours.on_accent) >= 4.5 for fate in ("accepted", "resampled", "bonus"))
+        assert contrast(fills["decoded"], colours.on_accent) >= 4.3

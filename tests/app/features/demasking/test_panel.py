@@ -1,0 +1,181 @@
+"""The Demasking panel as people use it: real key presses and clicks on the real widgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtTest import QSignalSpy, QTest
+from pytestqt.qtbot import QtBot
+
+from app.features.demasking.panel import DemaskingPanel, committed
+from app.shell.theme import DARK, LIGHT
+from engine.sampling.demasking_schedule import Block
+from engine.setting.setting import Setting
+from engine.setting.take import DemaskedPassage, DemaskingTrace, Take, Trace
+
+KEY = Qt.Key
+CODEBOOKS, FRAMES, STEPS = 3, 20, 6
+MASK = 64
+
+
+def passage(start: float = 0.0, steps: int = STEPS, frames: int = FRAMES) -> DemaskedPassage:
+    """Codebook by codebook, two steps for each; the probability falls from frame to frame."""
+    order = np.array([[2 * codebook + frame % 2 for frame in range(frames)] for codebook in range(CODEBOOKS)], np.int16)
+    codes = np.arange(CODEBOOKS * frames, dtype=np.int32).reshape(CODEBOOKS, frames) % MASK
+    probability = np.tile(np.linspace(1, 0, frames, dtype=np.float32), (CODEBOOKS, 1))
+    return DemaskedPassage(codes, order, probability, steps, start, (Block(0, 12, 3), Block(12, frames, 3)))
+
+
+def take(name: str, *passages: DemaskedPassage) -> Take:
+    trace = Trace(demasking=DemaskingTrace(0.04, MASK, passages) if passages else None)
+    return Take(name, "2026", "A text.", "slt", Setting("small"), 24000, np.zeros(24000), trace=trace, label=name)
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> DemaskingPanel:
+    made = DemaskingPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.resize(900, 500)
+    made.set_takes(take("Baseline", passage()), take("Blockwise", passage(), passage(0.8)))
+    made.set_reasons("", "")
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    made.setFocus()
+    return made
+
+
+def test_it_says_what_to_do_without_a_canvas(qtbot: QtBot) -> None:
+    panel = DemaskingPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.set_takes(take("Tokens"), None)
+    assert panel._pages.currentIndex() == 0 and panel.passage is None
+    panel.go_to(3)
+    assert panel.grid.describe(0, 0) == ""
+
+
+def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
+    assert (panel.side, panel.step) == ("B", STEPS - 1)
+    shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks one after another"
+    assert panel.headline.text() == shown
+    assert panel._count.text() == "Step 6 of 6: 10 now, 60 of 60 (100%)"
+    assert committed(panel.passage) == (10,) * STEPS
+    assert [panel.passages.itemText(index) for index in range(2)] == ["Passage 1 of 2", "Passage 2 of 2"]
+    panel.show_side("A")
+    assert panel.passages.isHidden(), "there is one passage only"
+
+
+def test_steps_are_gone_through_by_slider_keys_and_bars(panel: DemaskingPanel) -> None:
+    panel.slider.setValue(2)
+    assert panel.step == 1 and panel._count.text() == "Step 2 of 6: 10 now, 20 of 60 (33%)"
+    QTest.keyClick(panel.grid, KEY.Key_PageUp)
+    assert panel.step == 0
+    QTest.keyClick(panel.grid, KEY.Key_PageUp)
+    assert panel.step == -1 and "0 now, 0 of 60" in panel._count.text()
+    QTest.keyClick(panel.grid, KEY.Key_PageUp)
+    assert panel.step == -1
+    QTest.keyClick(panel.grid, KEY.Key_PageDown)
+    assert panel.step == 0 and panel.slider.value() == 1
+    bars = panel.bars
+    QTest.mouseClick(bars, Qt.MouseButton.LeftButton, pos=QPoint(round(bars.width() * 4.5 / STEPS), 5))
+    assert panel.step == 4
+
+
+def test_it_plays_to_the_end(panel: DemaskingPanel, qtbot: QtBot) -> None:
+    panel.play_button.click()
+    assert panel.playing and panel.step == -1, "from the beginning, as the last step was shown"
+    qtbot.waitUntil(lambda: not panel.playing)
+    assert panel.step == STEPS - 1 and panel.play_button.text() == "P&lay"
+    panel.go_to(2)
+    panel.play_button.click()
+    assert panel.step == 2 and panel.playing, "from where it was"
+    panel.play_button.click()
+    assert not panel.playing
+
+
+def test_cells_say_what_became_of_them(panel: DemaskingPanel) -> None:
+    panel.go_to(2)
+    grid = panel.grid
+    assert grid.describe(0, 5) == (
+        "Codebook 1, 0.20 s (frame 6): code 5, committed with probability 0.74 at step 2 of 6."
+    )
+    assert grid.describe(1, 0).endswith("at step 3 of 6, just now.")
+    assert "still masked; code 40 comes with probability 1.00 at step 5 of 6" in grid.describe(2, 0)
+    for key, at in ((KEY.Key_Right, (0, 1)), (KEY.Key_Up, (1, 1)), (KEY.Key_End, (1, 19)), (KEY.Key_Down, (0, 19))):
+        QTest.keyClick(grid, key)
+        assert grid.cursor == at
+    assert panel.reading.text().startswith("Codebook 1, 0.76 s (frame 20): code 19, committed")
+    QTest.keyClick(grid, KEY.Key_Home)
+    assert grid.cursor == (0, 0)
+
+
+def test_a_click_chooses_a_cell_and_space_hears_from_it(panel: DemaskingPanel) -> None:
+    heard = QSignalSpy(panel.hear_wanted)
+    place = panel.grid.cell(2, 10).center().toPoint()
+    QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=place)
+    assert panel.grid.cursor == (2, 10)
+    QTest.keyClick(panel.grid, KEY.Key_Space)
+    assert heard.at(0) == ["B", pytest.approx(0.4)]
+    panel.passages.setCurrentIndex(1)
+    panel.grid.move_cursor(0, 5)
+    QTest.keyClick(panel.grid, KEY.Key_Space)
+    assert heard.at(1) == ["B", pytest.approx(1.0)]
+
+
+def test_the_canvas_is_drawn_as_it_stood(panel: DemaskingPanel) -> None:
+    panel.show_side("A")
+    panel.go_to(2)
+    panel.grid.clearFocus()
+    image = panel.grid.grab().toImage()
+
+    def colour(codebook: int, frame: int) -> str:
+        return image.pixelColor(panel.grid.cell(codebook, frame).center().toPoint()).name()
+
+    assert colour(2, 4) == LIGHT.raised, "masked"
+    assert colour(1, 4) == LIGHT.good, "committed at this step"
+    strong, faint = QColor(colour(0, 2)), QColor(colour(0, 18))
+    assert strong.lightness() < faint.lightness(), "the less probable, the fainter"
+    panel.set_colours(DARK)
+    image = panel.grid.grab().toImage()
+    assert colour(2, 4) == DARK.raised and colour(1, 4) == DARK.good
+
+
+def test_long_canvases_are_broken_into_lines(panel: DemaskingPanel, qtbot: QtBot) -> None:
+    panel.set_takes(take("Long", passage(frames=900)), None)
+    qtbot.waitUntil(lambda: panel.grid.lines > 1)
+    for frame in (0, 450, 899):
+        assert panel.grid.cell_at(panel.grid.cell(1, frame).center()) == (1, frame)
+    assert panel.grid.sizeHint().height() > panel.grid.fontMetrics().height() * 8
+
+
+def test_what_is_heard_is_followed(panel: DemaskingPanel) -> None:
+    panel.set_position("B", 0.5)
+    assert panel.passages.currentIndex() == 0 and panel.grid._position == pytest.approx(12.5)
+    panel.set_position("B", 1.0)
+    assert panel.passages.currentIndex() == 1 and panel.grid._position == pytest.approx(5.0)
+    panel.set_position("A", 1.0)
+    assert panel.grid._position is None
+    panel.set_position("B", None)
+    assert panel.grid._position is None
+
+
+def test_the_canvas_at_a_step_is_asked_for(panel: DemaskingPanel) -> None:
+    wanted = QSignalSpy(panel.partial_wanted)
+    panel.passages.setCurrentIndex(1)
+    panel.go_to(3)
+    panel.partial_button.click()
+    assert wanted.at(0) == ["B", 1, 3]
+    panel.go_to(-1)
+    assert not panel.partial_button.isEnabled() and "before the first step" in panel.partial_button.toolTip()
+    panel.go_to(3)
+    panel.set_reasons("", "Load the model first.")
+    assert not panel.partial_button.isEnabled() and panel.partial_button.toolTip() == "Load the model first."
+
+
+def test_the_canvas_is_copied_as_text(panel: DemaskingPanel) -> None:
+    QTest.keyClick(panel.grid, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert len(lines) == 1 + CODEBOOKS * FRAMES
+    assert lines[1].split("\t") == ["1", "1", "0.000", "0", "1", "1.0000"]

@@ -1,0 +1,147 @@
+"""The dialog that exports a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from app.features.export.profile_dialog import ProfileDialog
+from engine.export.targets import F5_TTS, SAFETENSORS
+from engine.session.messages import ExportProfile, TakeReady
+from engine.setting.profile import Profile
+from tests.app.presenters import OPERATIONS, Desk, calibrated
+
+
+@pytest.fixture
+def desk(tmp_path: Path, qtbot: QtBot) -> Desk:
+    made = Desk(tmp_path / "calibrations")
+    calibrated(made)
+    return made
+
+
+def opened(desk: Desk, qtbot: QtBot) -> ProfileDialog:
+    dialog = ProfileDialog(desk.state)
+    qtbot.addWidget(dialog)
+    dialog.open()
+    return dialog
+
+
+def contents(dialog: ProfileDialog) -> str:
+    return "\n".join(label.text() for label in dialog.findChildren(QLabel))
+
+
+def type_path(dialog: ProfileDialog, path: Path | str, qtbot: QtBot) -> None:
+    dialog.path.selectAll()
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Delete)
+    qtbot.keyClicks(dialog.path, str(path))
+
+
+def test_it_says_what_the_profile_will_hold(desk: Desk, qtbot: QtBot) -> None:
+    text = contents(opened(desk, qtbot))
+    assert "Small, small, SHA-256 0000000000000000…" in text
+    assert f"{desk.state.table.layers} × {desk.state.table.steps}" in text
+    assert "this setting has not been synthesised yet" in text
+    desk.state.handle(TakeReady(3, desk.take(desk.state.setting, "fast"), OPERATIONS))
+    assert "RTF 0.500 on cpu" in contents(opened(desk, qtbot))
+
+
+def test_return_writes_it_and_tells_where(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    path = tmp_path / "profile.json"
+    type_path(dialog, path, qtbot)
+    with qtbot.waitSignal(dialog.written) as blocker:
+        qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert blocker.args == [str(path)]
+    assert not dialog.isVisible()
+    assert Profile.load(path).setting == desk.state.setting
+
+
+def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    for path, words in (
+        ("", "Type a file name."),
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "profile.json", f"There is no folder {tmp_path / 'none'}."),
+    ):
+        type_path(dialog, path, qtbot)
+        assert words in dialog.note.text()
+        assert not dialog.export_button.isEnabled()
+    existing = tmp_path / "profile.json"
+    existing.write_text("{}")
+    type_path(dialog, existing, qtbot)
+    assert dialog.note.text() == "profile.json exists and will be replaced."
+    assert dialog.export_button.isEnabled()
+
+
+def test_a_path_that_cannot_even_be_looked_at_is_told(desk: Desk, qtbot: QtBot) -> None:
+    dialog = opened(desk, qtbot)
+    dialog.path.setText(f"/{'x' * 300}/profile.json")
+    assert "cannot be looked at" in dialog.note.text()
+    assert not dialog.export_button.isEnabled()
+
+
+def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    type_path(dialog, tmp_path / "mine.json", qtbot)
+    qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
+    assert dialog.path.text().endswith("f5-mini-ditreducio-for-f5-tts")
+    assert "and a module that applies it to the official package" in contents(dialog)
+    assert dialog.path.accessibleName() == "Folder to write to"
+    qtbot.keyClick(dialog.target, Qt.Key.Key_Up)
+    assert dialog.path.text() == str(tmp_path / "mine.json")
+
+
+def test_return_hands_the_export_to_the_engine(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
+    type_path(dialog, tmp_path / "out", qtbot)
+    assert dialog.note.text() == f"The folder {tmp_path / 'out'} will be made."
+    with qtbot.assertNotEmitted(dialog.written):
+        qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
+    command = desk.sent[-1]
+    assert isinstance(command, ExportProfile)
+    assert (command.target, command.folder) == (F5_TTS.name, str(tmp_path / "out"))
+    assert command.profile == desk.state.profile()
+
+
+def test_what_a_target_cannot_carry_forbids_it(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    dialog.target.setCurrentIndex(dialog.target.findData(SAFETENSORS.name))
+    assert "there are no CFG-free weights to write" in dialog.note.text()
+    assert not dialog.export_button.isEnabled()
+    dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
+    assert dialog.export_button.isEnabled()
+    desk.state.engage("first_block", True)
+    desk.state.engage("ditreducio", False)
+    again = opened(desk, qtbot)
+    again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
+    assert "cannot be carried into the official package" in again.note.text()
+
+
+def test_a_folder_is_looked_at_before(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
+    (tmp_path / "file").write_text("mine")
+    for path, words, possible in (
+        ("", "Type a folder.", False),
+        (tmp_path / "file", "is a file", False),
+        (tmp_path, "nothing is written over it", True),
+    ):
+        type_path(dialog, path, qtbot)
+        assert words in dialog.note.text()
+        assert dialog.export_button.isEnabled() is possible
+
+
+def test_what_fails_while_writing_stays_in_the_dialog(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(desk, qtbot)
+    type_path(dialog, tmp_path / "profile.json", qtbot)
+    desk.state.set_option("steps", 7)  # Its table no longer fits.
+    qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    assert "Calibrate again" in dialog.note.text()
+    assert dialog.isVisible()
+    assert not (tmp_path / "profile.json").exists()

@@ -1,0 +1,405 @@
+"""The pages of the listening lab as people use them: real keys on the real widgets, heard by a real sound server."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.audio.fades import OUT_AND_IN
+from app.audio.mixer import SILENCE
+from app.audio.player import Player
+from app.features.lab.panel import LabPanel
+from app.features.lab.setup import LIBRARY
+from app.features.lab.timeline import TimeLine
+from app.listening import results
+from app.listening.abx import AbxSession
+from app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
+from app.listening.preference import PreferenceSession
+from app.listening.stimuli import PreparedItem, Stimulus
+from app.listening.trials import ItemRecord, TrialRecord
+from app.shell.theme import DARK, LIGHT
+from engine.measure.loudness import integrated_loudness
+from tests.app.listening.listeners import BASELINE, FAST, LOW, MID
+from tests.app.listening.test_planning import PLAIN, REDUCED, plan
+from tests.app.listening.test_results import abx_session
+from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+
+PATIENCE = 120_000
+SECONDS = 0.7
+LONG = 60.0
+"""Of a sound that must not end before a busy machine comes to look at it."""
+
+
+def prepared(count: int, aligned: bool = True, seconds: float = SECONDS) -> PreparedItem:
+    generator = np.random.default_rng(count)
+    stimuli = []
+    for place, record in enumerate((BASELINE, FAST, LOW, MID)[:count]):
+        length = round((seconds if aligned else seconds + 0.1 * place) * RATE)
+        stimuli.append(Stimulus(record, (0.1 * generator.standard_normal(length)).astype(np.float32)))
+    return PreparedItem(ItemRecord("A sentence.", "slt", 7), tuple(stimuli), RATE, aligned, -23.0, True)
+
+
+@pytest.fixture
+def player(null_sink: NullSink) -> Iterator[Player]:  # noqa: F811
+    made = Player()
+    made.open()
+    assert made.rate == RATE
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> LabPanel:
+    made = LabPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.resize(900, 480)
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    return made
+
+
+@pytest.fixture
+def begin(panel: LabPanel, player: Player) -> Iterator[Callable]:
+    def start(session) -> list[TrialRecord]:
+        answers: list[TrialRecord] = []
+        panel.answered.connect(answers.append)
+        panel.begin(session, player)
+        return answers
+
+    yield start
+    panel.end()
+
+
+def press(key: Qt.Key) -> None:
+    QTest.keyClick(QApplication.focusWidget(), key)
+
+
+def hear_out(panel: LabPanel, qtbot: QtBot, key: Qt.Key) -> None:
+    """Press ``key`` and wait until what it lets hear has ended."""
+    player = panel.trial.player
+    press(key)
+    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled, timeout=PATIENCE)
+    panel.trial.follow()
+
+
+@pytest.mark.slow
+def test_abx_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    session = AbxSession([prepared(2, seconds=LONG)], "l", 2, random.Random(1))
+    answers = begin(session)
+    page = panel.trial
+    assert QApplication.focusWidget() is page
+    assert not any(one.isEnabled() for one in page.answer_buttons)
+    press(Qt.Key.Key_1)
+    assert answers == []
+    assert page.hint.text().startswith("Listen to X first.")
+    for key, place in ((Qt.Key.Key_A, 0), (Qt.Key.Key_B, 1), (Qt.Key.Key_X, 2)):
+        press(key)
+        qtbot.waitUntil(lambda place=place: player.playing and player.choice == place, timeout=PATIENCE)
+        assert [one.isChecked() for one in page.buttons] == [place == other for other in range(3)]
+    # Behind X is the very sound of A or B, not a copy that could differ.
+    loaded = player.mixer._programme.recordings
+    assert loaded[2] is loaded[session.trial.order[2]]
+    assert player.mixer._programme.gains[2] == player.mixer._programme.gains[session.trial.order[2]]
+    press(Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE)
+    press(Qt.Key.Key_2)
+    assert [one.answer for one in answers] == [{"said": 1}]
+    assert answers[0].switches == 2
+    assert answers[0].around.device
+    assert answers[0].around.milliseconds > 0
+    assert QApplication.focusWidget() is page, "the next trial has the keyboard"
+    # At once, while the pause of the last trial is still on its way to the audio thread.
+    press(Qt.Key.Key_X)
+    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE)
+    press(Qt.Key.Key_1)
+    assert session.finished or session.void
+
+
+@pytest.mark.slow
+def test_a_loop_is_at_least_half_a_second_long(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    begin(AbxSession([prepared(2, seconds=LONG)], "l", 1, random.Random(1)))
+    page = panel.trial
+    press(Qt.Key.Key_A)
+    qtbot.waitUntil(lambda: player.position > 0.3, timeout=PATIENCE)
+    press(Qt.Key.Key_BracketLeft)
+    press(Qt.Key.Key_BracketRight)
+    start, end = page._loop
+    assert end - start >= SHORTEST_LOOP_SECONDS - 1e-9
+    qtbot.waitUntil(lambda: player.mixer.state.loop == (round(start * RATE), round(end * RATE)), timeout=PATIENCE)
+    press(Qt.Key.Key_L)
+    qtbot.waitUntil(lambda: player.mixer.state.loop is None, timeout=PATIENCE)
+
+
+@pytest.mark.slow
+def test_takes_of_different_timing_restart_and_show_no_place(
+    panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot
+) -> None:
+    begin(AbxSession([prepared(2, aligned=False, seconds=LONG)], "l", 1, random.Random(1)))
+    page = panel.trial
+    assert "Restart" in page.facts.text()
+    press(Qt.Key.Key_A)
+    qtbot.waitUntil(lambda: player.position > 0.3, timeout=PATIENCE)
+    press(Qt.Key.Key_B)
+    qtbot.waitUntil(lambda: player.choice == 1, timeout=PATIENCE)
+    jump = player.mixer.jumps[-1]
+    assert (jump.entering, jump.entering_position) == (1, 0)
+    page.follow()
+    assert page.time_line._position == 0.0
+
+
+@pytest.mark.slow
+def test_both_of_a_pair_are_heard_from_the_beginning_to_the_end(
+    panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot
+) -> None:
+    session = PreferenceSession([prepared(2, seconds=4.0)], "l", 1, chance=random.Random(1))
+    answers = begin(session)
+    page = panel.trial
+    press(Qt.Key.Key_A)
+    qtbot.waitUntil(lambda: player.position > 0.2, timeout=PATIENCE)
+    press(Qt.Key.Key_B)  # The first was not heard to its end.
+    qtbot.waitUntil(lambda: not player.playing and player.mixer.settled, timeout=PATIENCE)
+    page.follow()
+    assert session.heard_whole == {1}
+    press(Qt.Key.Key_7)
+    assert answers == []
+    assert "Listen to the first to the end first." in page.hint.text()
+    hear_out(panel, qtbot, Qt.Key.Key_A)
+    assert session.heard_whole == {0, 1}
+    assert all(one.isEnabled() for one in page.answer_buttons)
+    assert all("✓" in one.text() for one in page.buttons)
+    press(Qt.Key.Key_7)
+    assert answers[0].answer == {"vote": 3}
+    assert answers[0].around.mode == "restart"
+
+
+@pytest.mark.slow
+def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    session = MushraSession([prepared(4, seconds=3.0), prepared(4, seconds=3.0)], "l", random.Random(1))
+    answers = begin(session)
+    page = panel.trial
+    assert "not human speech" in page.question.text()
+    assert not any(slider.isEnabled() for slider in page.sliders)
+    press(Qt.Key.Key_R)
+    for number in (1, 2, 3, 4):
+        press(Qt.Key(Qt.Key.Key_0 + number))
+        assert [slider.isEnabled() for slider in page.sliders] == [number == other for other in (1, 2, 3, 4)]
+        for _ in range(number):
+            press(Qt.Key.Key_PageUp)
+        press(Qt.Key.Key_Up)
+        press(Qt.Key.Key_Up)
+        press(Qt.Key.Key_Down)
+    assert [one.text() for one in page.values] == ["11", "21", "31", "41"]
+    qtbot.waitUntil(lambda: player.mixer.settled, timeout=PATIENCE)
+    switches = [one for one in player.mixer.jumps if SILENCE not in (one.leaving, one.entering)]
+    assert switches
+    assert {one.law for one in switches} == {OUT_AND_IN}
+    order = session.trial.order
+    press(Qt.Key.Key_Return)
+    assert len(answers) == 1
+    assert [answers[0].answer["ratings"][order[number]] for number in (1, 2, 3, 4)] == [11, 21, 31, 41]
+    assert [one.text() for one in page.values] == ["–"] * 4
+    assert QApplication.focusWidget() is page
+    press(Qt.Key.Key_2)
+    press(Qt.Key.Key_PageUp)
+    assert [one.text() for one in page.values] == ["–", "10", "–", "–"]
+    press(Qt.Key.Key_Return)
+    assert len(answers) == 1
+    assert "Still to be rated" in page.hint.text() or "Listen to the reference" in page.hint.text()
+
+
+@pytest.mark.slow
+def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    four = prepared(4, seconds=3.0)
+    record = four.stimuli[1].record
+    more = tuple(replace(four.stimuli[1], record=replace(record, key=f"{one:016x}")) for one in range(8))
+    session = MushraSession([replace(four, stimuli=(*four.stimuli, *more))], "l", random.Random(1))
+    begin(session)
+    page = panel.trial
+    assert len(page.sliders) == 12
+    press(Qt.Key.Key_0)
+    assert session.sounding == 10
+    press(Qt.Key.Key_Right)
+    press(Qt.Key.Key_Right)
+    assert session.sounding == 12
+    press(Qt.Key.Key_PageUp)
+    assert page.values[11].text() == "10"
+    press(Qt.Key.Key_Right)
+    assert session.sounding == 0, "round to the reference"
+    press(Qt.Key.Key_Left)
+    assert session.sounding == 12
+
+
+@pytest.mark.slow
+def test_practice_teaches_and_is_not_kept(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    session = AbxSession([prepared(2)], "l", 1, random.Random(1), practice=2)
+    answers = begin(session)
+    page = panel.trial
+    assert page.title.text() == "ABX · practice 1 of 2"
+    assert "nothing of it is kept" in page.taught.text()
+    x = session.trial.order[2]
+    press(Qt.Key.Key_X)
+    press((Qt.Key.Key_1, Qt.Key.Key_2)[x])
+    assert f"X was {'AB'[x]}: right." in page.taught.text()
+    press(Qt.Key.Key_X)
+    press(Qt.Key.Key_1)
+    assert "from now on everything counts" in page.taught.text()
+    assert page.title.text() == "ABX · 1 of 1"
+    assert answers == []
+    press(Qt.Key.Key_X)
+    press(Qt.Key.Key_1)
+    assert len(answers) == 1
+    assert answers[0].number == 1
+
+
+@pytest.mark.slow
+def test_the_volume_is_set_by_keys(panel: LabPanel, player: Player, null_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
+    begun = []
+    panel.set_volume(-23.0, player, lambda: begun.append(True))
+    page = panel.volume
+    assert QApplication.focusWidget() is page
+    with null_sink.recording() as recording:
+        press(Qt.Key.Key_N)
+        qtbot.waitUntil(lambda: player.playing and player.choice == 0, timeout=PATIENCE)
+        qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 1.5 * RATE, timeout=PATIENCE)
+    # Without the gaps that a starved machine leaves, and without the fade at the beginning.
+    heard = recording.samples
+    heard = heard[heard != 0][int(0.1 * RATE) :]
+    assert integrated_loudness(heard, RATE).lufs == pytest.approx(-23.0, abs=1.0)
+    press(Qt.Key.Key_T)
+    qtbot.waitUntil(lambda: player.choice == 1, timeout=PATIENCE)
+    assert [one.isChecked() for one in page.buttons] == [False, True]
+    press(Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE)
+    press(Qt.Key.Key_Return)
+    assert begun == [True]
+    panel.end()
+    assert panel.volume is None
+    assert player.mixer.state.loop is None or not player.mixer.settled
+
+
+@pytest.mark.slow
+def test_a_device_that_goes_away_voids_the_trial(
+    panel: LabPanel,
+    begin: Callable,
+    player: Player,
+    null_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    session = AbxSession([prepared(2, seconds=LONG)], "l", 1, random.Random(1))
+    answers = begin(session)
+    press(Qt.Key.Key_X)
+    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE)
+    null_sink.kill()
+    qtbot.waitUntil(lambda: bool(player.problem), timeout=PATIENCE)
+    panel.trial.follow()
+    assert panel._device_problem.isVisible()
+    press(Qt.Key.Key_1)
+    assert answers[0].void
+    assert not session.finished
+    assert "1 void, asked again" in panel.trial.title.text()
+    with qtbot.waitSignal(panel.reconnect_wanted):
+        panel._device_problem._retry.click()
+
+
+@pytest.mark.slow
+def test_leaving_takes_two_presses(panel: LabPanel, begin: Callable, qtbot: QtBot) -> None:
+    begin(AbxSession([prepared(2)], "l", 1, random.Random(1)))
+    left = []
+    panel.abandoned.connect(lambda: left.append(True))
+    panel.trial.leave_button.setFocus()
+    press(Qt.Key.Key_Space)
+    assert left == []
+    assert "will not count" in panel.trial.leave_button.text()
+    press(Qt.Key.Key_Space)
+    assert left == [True]
+
+
+@pytest.mark.slow
+def test_nothing_on_the_page_tells_x_apart(panel: LabPanel, begin: Callable, qtbot: QtBot) -> None:
+    pictures = []
+    for x in (0, 1):
+        session = AbxSession([prepared(2)], "l", 1, random.Random(1))
+        session._waiting[0] = replace(session._waiting[0], order=(0, 1, x))
+        begin(session)
+        press(Qt.Key.Key_X)
+        panel.trial._poll.stop()
+        panel.trial.time_line.show_position(0.0)
+        pictures.append(panel.trial.grab().toImage())
+        panel.end()
+    assert pictures[0] == pictures[1]
+
+
+def test_the_setup_says_what_the_test_will_be(panel: LabPanel, qtbot: QtBot) -> None:
+    setup = panel.setup
+    made = plan("abx", PLAIN, REDUCED)
+    setup.show_plan(made, "", "", "")
+    assert setup.plan.text().splitlines()[0].startswith("A: baseline")
+    assert "12 sentences in common" in setup.plan.text()
+    assert "12 of 16" in setup.remarks.text()
+    assert setup.begin_button.isEnabled()
+    setup.show_plan(plan("abx", PLAIN), "Tick two.", "Tick two.", "")
+    assert setup.plan.text() == ""
+    assert setup.remarks.text() == "Tick two."
+    assert not setup.begin_button.isEnabled()
+    assert setup.begin_button.toolTip() == "Tick two."
+
+
+def test_ticks_and_listeners_outlive_news(panel: LabPanel, qtbot: QtBot) -> None:
+    setup = panel.setup
+    assert not setup.ticks.isVisible()
+    setup.source.setCurrentIndex(setup.source.findData(LIBRARY))
+    assert setup.ticks.isVisible()
+    made = plan("abx", PLAIN, REDUCED)
+    setup.show_conditions(made.conditions[:1])
+    with qtbot.waitSignal(setup.choice_changed):
+        setup.ticks.item(0).setCheckState(Qt.CheckState.Checked)
+    setup.show_conditions(made.conditions)
+    assert setup.choice.ticked == (made.conditions[0].key,)
+    setup.show_listeners(("one", "two"))
+    assert setup.listener.itemData(1) == "two", "the latest first"
+    setup.choose_listener("one")
+    setup.show_listeners(("one", "two", "three"))
+    assert setup.choice.listener == "one"
+    setup.method.setCurrentIndex(3)
+    assert (setup.choice.method, setup.choice.length) == ("mushra", 8)
+
+
+def test_results_are_words_and_a_table(panel: LabPanel) -> None:
+    shown = panel.results
+    shown.show_results(())
+    assert "No listening test" in shown.page.toPlainText()
+    assert not shown.export_button.isEnabled()
+    shown.show_results([("abx", results.result(abx_session("s", 9)))], ("One file is damaged.",))
+    text = shown.page.toPlainText()
+    assert "No difference was shown: 9 of 16 right" in text
+    assert "One file is damaged." in text
+    panel.set_colours(DARK)
+    assert DARK.warning in shown.page.toHtml()
+
+
+def test_the_line_seeks_by_a_click_and_loops_by_a_drag(qtbot: QtBot) -> None:
+    line = TimeLine(LIGHT)
+    qtbot.addWidget(line)
+    line.resize(202, 30)
+    line.show_sound(4.0)
+    line.show()
+    sought, drawn = [], []
+    line.sought.connect(sought.append)
+    line.region_drawn.connect(lambda start, end: drawn.append((start, end)))
+    middle = line.rect().center()
+    QTest.mouseClick(line, Qt.MouseButton.LeftButton, pos=middle)
+    assert sought == [pytest.approx(2.0, abs=0.05)]
+    QTest.mousePress(line, Qt.MouseButton.LeftButton, pos=middle)
+    QTest.mouseMove(line, middle - middle / 2)
+    QTest.mouseRelease(line, Qt.MouseButton.LeftButton, pos=middle - middle / 2)
+    assert drawn == [pytest.approx((1.0, 2.0), abs=0.05)]

@@ -1,0 +1,205 @@
+"""The Layers panel as people use it: real key presses and clicks on the real widget."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QSignalSpy, QTest
+from pytestqt.qtbot import QtBot
+
+from app.features.layers.panel import LayersPanel, MeasurePlan
+from app.shell.theme import DARK, LIGHT
+from engine.techniques import spade
+from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
+
+KEY = Qt.Key
+RECORD = ImportanceRecord(
+    "Small",
+    "0" * 64,
+    4,
+    (
+        LayerImportance(
+            WORD_ERROR,
+            (0.9, 0.1, 0.05, 0.2),
+            (0.5, 0.05, 0.02, 0.1),
+            (1.2, 0.2, 0.1, 0.3),
+            ((0, 0), (1, 3), (2, 3), (1, 2)),
+            0.02,
+            6,
+            (3, 0, 0, 0),
+        ),
+        LayerImportance(DIVERGENCE, (7.2, 0.05, 0.04, 0.27), utterances=6),
+        LayerImportance(COSINE, (0.4, 0.1, 0.2, 0.3), utterances=6),
+    ),
+)
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> LayersPanel:
+    made = LayersPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.resize(900, 500)
+    made.set_layers(4, RECORD, RECORD.retained(2), 2, by_hand=False)
+    made.set_reasons("", "", {})
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    made.setFocus()
+    return made
+
+
+def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
+    assert panel.depth.text() == "2 of 4"
+    assert "0, 3 stay (by word errors)" in panel.kept.text()
+    assert "2.00 ×" in panel.kept.text()
+    assert panel.bars.cut == (WORD_ERROR, pytest.approx(0.15)), "between layers 3 and 1"
+    assert [one.measure for one in panel.bars.measures] == [WORD_ERROR, DIVERGENCE, COSINE]
+    words = panel.bars.describe(0)
+    assert "WLI 90 % (95 % interval 50 % to 120 %), rank 1" in words
+    assert "3 of 6 utterances did not end" in words
+    assert "rank 2 to 4" in panel.bars.describe(1)
+
+
+def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
+    words = LayerImportance(WORD_ERROR, (0.9, 0.0, 0.0, 0.0), utterances=6)
+    record = RECORD.with_measure(words)
+    panel.set_layers(4, record, record.retained(2), 2, by_hand=False)
+    assert panel.bars.cut == (DIVERGENCE, pytest.approx(0.16)), "all but the first are equal by word errors"
+    assert "0, 3 stay (by word errors, then the divergence)" in panel.kept.text()
+    bars, picture = panel.bars, panel.bars.grab().toImage()
+
+    def dashes(row: int) -> int:
+        lane = bars._lane(row).toRect()
+        shown = {(x, y) for x in range(lane.left(), lane.right()) for y in range(lane.top(), lane.bottom())}
+        return sum(picture.pixelColor(x, y).name() == LIGHT.danger for x, y in shown)
+
+    order = [one.measure for one in bars.measures]
+    assert dashes(order.index(DIVERGENCE)) > 0
+    assert dashes(order.index(WORD_ERROR)) == dashes(order.index(COSINE)) == 0
+    assert bars._bare_middle() == pytest.approx(bars._column(1).right()), "its words stand between layers 1 and 2"
+
+
+def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:
+    toggled, depth = QSignalSpy(panel.toggled), QSignalSpy(panel.depth_wanted)
+    assert panel.bars.hasFocus()
+    QTest.keyClick(panel.bars, KEY.Key_Right)
+    QTest.keyClick(panel.bars, KEY.Key_Space)
+    QTest.keyClick(panel.bars, KEY.Key_End)
+    QTest.keyClick(panel.bars, KEY.Key_Return)
+    assert [toggled.at(index) for index in range(toggled.count())] == [[1], [3]]
+    QTest.keyClick(panel.bars, KEY.Key_Up)
+    QTest.keyClick(panel.bars, KEY.Key_Down)
+    assert [depth.at(0), depth.at(1)] == [[3], [1]]
+
+
+def test_a_click_toggles_the_layer_under_it(panel: LayersPanel, qtbot: QtBot) -> None:
+    toggled = QSignalSpy(panel.toggled)
+    column = panel.bars._column(2).center().toPoint()
+    qtbot.mouseClick(panel.bars, Qt.MouseButton.LeftButton, pos=column)
+    assert toggled.at(0) == [2]
+    panel.bars.move_cursor(0)
+    qtbot.mousePress(panel.bars, Qt.MouseButton.LeftButton, pos=column)
+    qtbot.mouseRelease(panel.bars, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+    assert toggled.count() == 1, "released elsewhere"
+
+
+def test_one_is_spoken_of_as_one(panel: LayersPanel) -> None:
+    panel.set_layers(4, RECORD, RECORD.retained(1), 1, by_hand=False)
+    assert panel.kept.text().startswith("0 stays (by word errors).")
+    assert panel.sentences.text() == "6 sentences"
+    panel.sentences.setValue(1)
+    assert panel.sentences.text() == "1 sentence"
+
+
+def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> None:
+    wanted = QSignalSpy(panel.importance_wanted)
+    assert not panel.by_importance.isVisible()
+    panel.set_layers(4, RECORD, (1, 2, 3), 2, by_hand=True)
+    assert panel.bars.cut is None
+    assert "by hand" in panel.kept.text()
+    QTest.keyClick(panel.by_importance, KEY.Key_Space)
+    assert wanted.count() == 1
+
+
+def test_stages_that_cannot_be_heard_say_why(panel: LayersPanel) -> None:
+    heard = QSignalSpy(panel.hear_wanted)
+    panel.set_reasons("", "", {spade.RECOVERED: "No recovered student has been trained yet."})
+    assert not panel.stage_buttons[spade.RECOVERED].isEnabled()
+    assert "No recovered student" in panel.stage_buttons[spade.RECOVERED].toolTip()
+    QTest.keyClick(panel.stage_buttons[spade.NONE], KEY.Key_Space)
+    assert heard.at(0) == [spade.NONE]
+    panel.set_layers(4, RECORD, range(4), 4, by_hand=False)
+    assert not panel.stage_buttons[spade.NONE].isEnabled(), "nothing is left out"
+    assert not panel.train_button.isEnabled()
+
+
+def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
+    wanted, cancelled = QSignalSpy(panel.measure_wanted), QSignalSpy(panel.cancel_wanted)
+    panel.sentences.setValue(3)
+    QTest.keyClick(panel.word_errors, KEY.Key_Space)
+    QTest.keyClick(panel.measure_button, KEY.Key_Space)
+    assert wanted.at(0) == [MeasurePlan(True, 3)]
+    panel.begin()
+    assert not panel.measure_button.isEnabled()
+    panel.show_progress(30, 120, 42.0)
+    assert panel.progress.value() == 30
+    QTest.keyClick(panel.cancel_button, KEY.Key_Space)
+    assert cancelled.count() == 1
+    panel.end("It failed because of this.", failed=True)
+    assert panel.state == "It failed because of this."
+    assert panel.measure_button.isEnabled()
+
+
+def test_a_study_of_word_errors_is_asked_for_by_keys(panel: LayersPanel) -> None:
+    wanted = QSignalSpy(panel.study_wanted)
+    panel.sentences.setValue(3)
+    QTest.keyClick(panel.study_button, KEY.Key_Space)
+    assert [wanted.at(index) for index in range(wanted.count())] == [[3]]
+    panel.set_layers(1, None, (0,), 1, by_hand=False)
+    assert not panel.study_button.isEnabled()
+    assert "one layer" in panel.study_button.toolTip()
+
+
+def test_without_a_language_model_it_says_so(panel: LayersPanel) -> None:
+    panel.set_layers(0, None, (), 1, by_hand=False)
+    panel.set_reasons("F5 mini decodes no tokens; load a speech language model to leave out layers.", "", {})
+    assert "decodes no tokens" in panel.state
+    buttons = panel.measure_button, panel.study_button, panel.train_button
+    assert not any(one.isEnabled() for one in (panel.depth, *buttons))
+    assert "decodes no tokens" in panel.study_button.toolTip()
+
+
+def test_bars_are_painted_where_the_values_are(panel: LayersPanel) -> None:
+    panel.logarithmic.setChecked(False)
+    panel.bars.move_cursor(1)
+    picture = panel.bars.grab().toImage()
+    column = panel.bars._column(0)
+    lane = panel.bars._lane(2)
+    ink = [
+        y
+        for y in range(int(lane.top()), int(lane.bottom()))
+        if picture.pixelColor(int(column.center().x()) + 4, y).name() == LIGHT.accent
+    ]
+    assert len(ink) == pytest.approx(lane.height(), abs=3), "the greatest of the cosines, 0.4, is the end of the axis"
+    middle = int(panel.bars._column(3).center().x()) + 4
+    ink = [
+        y for y in range(int(lane.top()), int(lane.bottom())) if picture.pixelColor(middle, y).name() == LIGHT.accent
+    ]
+    assert len(ink) == pytest.approx(lane.height() * 0.75, abs=3)
+    panel.set_colours(DARK)
+
+
+def test_values_that_differ_by_orders_of_magnitude_get_logarithmic_axes(panel: LayersPanel) -> None:
+    spread = ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[1],))
+    panel.set_layers(4, spread, (0, 3), 2, by_hand=False)
+    assert panel.logarithmic.isChecked()
+    panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[2],)), (0, 3), 2, by_hand=False)
+    assert not panel.logarithmic.isChecked()
+
+
+def test_everything_can_be_copied_as_text(panel: LayersPanel) -> None:
+    QTest.keyClick(panel.bars, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0] == "layer\tstays\tword_error\tword_error low\tword_error high\tdivergence\tcosine"
+    assert lines[2] == "1\tno\t0.1\t0.05\t0.2\t0.05\t0.1"

@@ -1,0 +1,27 @@
+"""The log keeps everything and shows what is wanted."""
+
+from __future__ import annotations
+
+from pytestqt.qtbot import QtBot
+
+from app.features.log.panel import Level, LogPanel
+from app.shell.theme import LIGHT
+
+
+def test_details_are_kept_but_shown_on_demand(qtbot: QtBot, qapp) -> None:
+    log = LogPanel(LIGHT)
+    qtbot.addWidget(log)
+    log.add(Level.DETAIL, "a detail")
+    log.add(Level.INFO, "a fact")
+    log.add(Level.ERROR, "a failure\nwith a second line")
+    assert "a detail" not in log._text.toPlainText()
+    assert "a failure" in log._text.toPlainText()
+    log._level.setCurrentIndex(Level.DETAIL)
+    assert "a detail" in log._text.toPlainText()
+    log._level.setCurrentIndex(Level.ERROR)
+    assert "a fact" not in log._text.toPlainText()
+    log.copy()
+    copied = qapp.clipboard().text()
+    assert [word in copied for word in ("a detail", "a fact", "second line")] == [True] * 3
+    log.clear()
+    assert log.plain_text() == ""

@@ -1,0 +1,100 @@
+"""The meters show what the engine says, live and afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from pytestqt.qtbot import QtBot
+
+from app.features.meters.panel import MetersPanel
+from app.shell.theme import DARK, LIGHT
+from engine.session.messages import Telemetry
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements, Metrics, Take
+
+
+def take(seconds: float) -> Take:
+    measured = Measurements(seconds, 2.0, 0.7, 0.0, 0.1, seconds - 0.3, 0.2, peak_memory_bytes=3 * 2**30, device="cpu")
+    return Take("one", "2026-11-21", "Text.", "slt", Setting("f5-mini"), 24000, np.zeros(48000, np.float32), measured)
+
+
+def telemetry(job: int, elapsed: float, factor: float | None) -> Telemetry:
+    return Telemetry(job, 0, 2, 3, 8, 0.1, 9.5, elapsed, 1.0, factor, 0.4, 200 * 2**20)
+
+
+def test_live_figures_and_curve(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.show_telemetry(telemetry(1, 0.5, None))
+    assert meters._factor.text() == "–"
+    meters.show_telemetry(telemetry(1, 1.0, 0.62))
+    meters.show_telemetry(telemetry(1, 1.5, 0.55))
+    assert meters._factor.text() == "0.55"
+    assert list(meters._curve.getData()[1]) == [0.62, 0.55]
+    assert meters._figures["step"]._value.text() == "4 of 8"
+    assert meters._figures["first"]._value.text() == "0.40 s"
+    meters.show_telemetry(telemetry(2, 0.2, 0.9))
+    assert list(meters._curve.getData()[1]) == [0.9], "another job begins another curve"
+
+
+def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.show_telemetry(telemetry(1, 0.1, 1.4))
+    assert (meters._factor.text(), meters._factor_note.text()) == ("1.40", "running estimate")
+    assert "estimate from the steps done so far" in meters._factor.toolTip()
+    meters.show_take(take(2.0))
+    assert (meters._factor.text(), meters._factor_note.text()) == ("1.00", "measured: last take")
+    assert "estimate" not in meters._factor.toolTip()
+
+
+def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.show_comparison(take(2.0), take(1.0))
+    assert meters._speed_up.text() == "B is 2.00 × as fast as A (one run each)"
+    assert "backbone 1.70 s" in meters._parts["A"].toolTip()
+    meters.show_comparison(take(2.0), None)
+    assert meters._speed_up.text() == ""
+    meters.show_take(take(2.0))
+    assert meters._figures["memory"]._value.text() == "3.00 GiB"
+
+
+def test_models_with_tokens_are_measured_in_tokens(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    live = Telemetry(1, 0, 1, 40, 120, 0.01, 9.5, 1.0, 0.8, 1.2, 0.31, 2**20, 41, 52.5, 0.12, 0.03)
+    meters.show_telemetry(live)
+    assert meters._figures["rate"]._name.text() == "Tokens/s"
+    assert meters._figures["rate"]._value.text() == "52.5"
+    assert meters._figures["step"]._value.text() == "41 of about 120"
+    assert meters._figures["gap"]._value.text() == "0.12 s"
+    assert meters._figures["pause"]._value.text() == "0.03 s"
+    assert meters._figures["first"]._value.text() == "0.31 s"
+    spoken = replace(take(2.0), measurements=Measurements(3.0, 2.0, 0.4, 0.25, 0.1, 2.0, 0.5, tokens=90))
+    meters.show_take(spoken)
+    assert meters._figures["rate"]._value.text() == "45.0"
+    assert meters._figures["gap"]._value.text() == "0.25 s"
+    assert meters._figures["pause"]._value.text() == "–"
+    meters.show_take(replace(spoken, measurements=replace(spoken.measurements, pause_seconds=0.0)))
+    assert meters._figures["pause"]._value.text() == "0.00 s"
+    assert meters._figures["streaming"]._value.text() == "exact"
+    meters.show_take(replace(spoken, measurements=replace(spoken.measurements, streaming_difference=-24.3)))
+    assert meters._figures["streaming"]._value.text() == "-24 dB"
+    meters.show_take(take(2.0))
+    assert meters._figures["streaming"]._value.text() == "–"
+    meters.show_comparison(spoken, None)
+    assert "45 tokens/s" in meters._summaries["A"].text()
+    assert meters._summaries["A"].text().endswith("TTFA 0.40 s")
+    meters.show_comparison(spoken, replace(spoken, metrics=Metrics(timbre_distance=0.314)))
+    assert meters._summaries["B"].text().endswith("TTFA 0.40 s · timbre 0.31 dB from its baseline")
+    meters.show_telemetry(telemetry(2, 0.2, 0.9))
+    assert meters._figures["rate"]._name.text() == "Steps/s"
+
+
+def test_plots_follow_the_theme(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.set_colours(DARK)
+    assert meters._plot.backgroundBrush().color().name() == DARK.base

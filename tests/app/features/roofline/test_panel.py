@@ -1,0 +1,258 @@
+"""The Roofline panel as people use it: real key presses and clicks on the real widgets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QSignalSpy, QTest
+from pytestqt.qtbot import QtBot
+
+from app.features.roofline.panel import RooflinePanel, summary
+from app.features.roofline.plot import rate
+from app.shell.theme import DARK, LIGHT
+from engine.errors import PlainError
+from engine.measure.roofline.ceilings import Ceilings
+from engine.measure.roofline.counts import Work
+from engine.measure.roofline.report import (
+    ATTENTION,
+    DECODER,
+    FEED_FORWARD,
+    NORMS,
+    SAMPLING,
+    Component,
+    Phase,
+    RooflineReport,
+)
+from engine.setting.setting import Setting
+
+KEY = Qt.Key
+
+
+def report(factor: float = 1.0, precision: str = "float32", model: str = "small") -> RooflineReport:
+    """100 ms of evaluations times ``factor``, and a decoder."""
+    known = Ceilings("A processor", "CPU seconds", {"float32": 1e11, "bfloat16": 5e11}, {"float32": 1e10}, 2e-6)
+    components = (
+        Component(ATTENTION, 8, Work(2e8, 1e6), precision, 1, 0.004 * factor),
+        Component(FEED_FORWARD, 8, Work(4e8, 2e6), precision, 4, 0.006 * factor, "half is skipped"),
+        Component(NORMS, 8, Work(1e5, 2e6), "float32", 2, 0.0005 * factor),
+        Component(SAMPLING, 4, Work(0, 1e5), "float32", 5, 0.00001),
+    )
+    decoder = Component(DECODER, 1, Work(1e8, 1e7), "float32", 50, 0.004 * factor)
+    phases = (
+        Phase("evaluation", "Evaluations", 4, components, 0.022 * factor, 30, (14, 14), "2 branches × 100 frames"),
+        Phase("decoder", "Decoder", 1, (decoder,), None, 50),
+    )
+    return RooflineReport(model, "Small", Setting(model), known, phases, "A text.", "slt", 2.0, notes=("A note.",))
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> RooflinePanel:
+    made = RooflinePanel(LIGHT)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show_report("A", report())
+    made.show_report("B", report(0.5, "bfloat16"))
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    return made
+
+
+def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
+    panel = RooflinePanel(LIGHT)
+    qtbot.addWidget(panel)
+    assert "Press Measure A" in panel._pages.invitation.text()
+    assert not any(button.isEnabled() for button in panel.export_buttons.values())
+    panel.set_reasons("No model is loaded.", "No model is loaded.")
+    assert panel._pages.invitation.text() == "No model is loaded."
+    assert not panel.measure_buttons["A"].isEnabled() and not panel.trace_button.isEnabled()
+
+
+def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
+    assert panel.side == "B"
+    assert panel.headline.text() == summary(panel.reports["B"])
+    assert "46 ms for 2.0 s of audio" in summary(panel.reports["B"])
+    assert "170 launches" in summary(panel.reports["B"])
+    assert panel.headline.toolTip().splitlines()[1] == "A note."
+    assert panel.bars.describe().startswith("A: 92 ms; Attention 32 ms, Feed-forward 48 ms")
+
+
+def test_a_narrow_panel_shows_all_of_the_summary(panel: RooflinePanel, qtbot: QtBot) -> None:
+    line = panel.headline.fontMetrics().lineSpacing()
+    assert panel.headline.height() < 2 * line
+    panel.resize(620, 640)
+    qtbot.waitUntil(lambda: panel.headline.height() >= 2 * line)
+    needed = panel.headline.heightForWidth(panel.headline.width())
+    assert panel.headline.height() >= needed
+
+
+def test_a_rest_within_noise_says_so(panel: RooflinePanel) -> None:
+    measured = report()
+    evaluations = replace(measured.phases[0], rest_range=(-0.003, 0.002))
+    panel.show_report("A", replace(measured, phases=(evaluations, measured.phases[1])))
+    panel.show_side("A")
+    assert panel.table.item(5, 0).text().strip() == "Rest"
+    assert panel.table.item(5, 8).text().strip() == "within noise"
+    assert "Within noise: between -12 and 8 ms" in panel.table.item(5, 0).toolTip()
+    assert "Rest 3.96 ms (within noise)" in panel.bars.describe().splitlines()[0]
+    assert "noise" not in panel.bars.describe().splitlines()[1]
+    saved = replace(measured.phases[0], whole_seconds=0.018, rest_range=(-0.004, -0.002))
+    panel.show_report("A", replace(measured, phases=(saved, measured.phases[1])))
+    assert panel.table.item(5, 8).text().strip() == "saved together"
+
+
+def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:
+    plot = panel.plot
+    # Sampling has no operations, and what is left was not counted: both have no place.
+    assert [point.component.name for point in plot.points] == [ATTENTION, FEED_FORWARD, NORMS, DECODER] * 2
+    area = plot._area(QRectF(plot.rect()))
+    for index, point in enumerate(plot.points):
+        place = plot._place(area, point.intensity, point.reached)
+        assert area.contains(place)
+        known = panel.reports[point.side].ceilings
+        allowed = point.component.work.operations / known.floor(point.component.work, point.component.precision)
+        assert plot._place(area, point.intensity, allowed).y() <= place.y()
+        assert plot.point_at(place) == index
+    assert plot.point_at(QPointF(1, 1)) is None
+    assert "50 GFLOP/s at 200 FLOP/B, 2.00 times the least time, bound by compute" in plot.describe(0)
+
+
+def test_plot_and_table_choose_together(panel: RooflinePanel) -> None:
+    panel.plot.setFocus()
+    QTest.keyClick(panel.plot, KEY.Key_End)
+    assert panel.table.currentItem().text().strip() == "Decoder"
+    QTest.keyClick(panel.plot, KEY.Key_Home)
+    assert panel.side == "A", "the first point is A's, so A's table comes forward"
+    assert panel.table.currentItem().text().strip() == "Attention"
+    QTest.keyClick(panel.plot, KEY.Key_Right)
+    assert panel.table.currentItem().text().strip() == "Feed-forward"
+    assert "Feed-forward" in panel.plot.accessibleDescription()
+    panel.table.setFocus()
+    QTest.keyClick(panel.table, KEY.Key_Down)
+    assert "Norms" in panel.plot.accessibleDescription()
+
+
+def test_a_click_chooses_a_point(panel: RooflinePanel) -> None:
+    plot = panel.plot
+    point = plot.points[3]
+    place = plot._place(plot._area(QRectF(plot.rect())), point.intensity, point.reached)
+    QTest.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(round(place.x()), round(place.y())))
+    assert panel.side == "A" and panel.table.currentItem().text().strip() == "Decoder"
+
+
+def test_the_table_says_all(panel: RooflinePanel) -> None:
+    panel.show_side("A")
+    texts = [panel.table.item(row, 0).text().strip() for row in range(panel.table.rowCount())]
+    assert texts == [
+        "Evaluations: 4 × 2 branches × 100 frames; 22 ms each; 30 launches each (14 a layer)",
+        "Attention",
+        "Feed-forward",
+        "Norms, residuals",
+        "Sampling",
+        "Rest",
+        "Decoder: 1 × ; 50 launches each",
+        "Decoder",
+    ]
+    row = [panel.table.item(2, column).text().strip() for column in range(9)]
+    assert row == ["Feed-forward", "8", "400", "2", "4", "32", "48", "1.50", "compute"]
+    assert panel.table.item(2, 0).toolTip().endswith("Half is skipped.")
+    panel.show_side("B")
+    assert panel.table.item(1, 0).text().strip() == "Attention (bfloat16)"
+
+
+def test_the_table_is_copied_as_text(panel: RooflinePanel) -> None:
+    panel.table.setFocus()
+    QTest.keyClick(panel.table, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert len(lines) == 1 + 8 and lines[2].split("\t")[0] == "Attention (bfloat16)"
+
+
+def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
+    wanted, cancelled, traced = (
+        QSignalSpy(one) for one in (panel.measure_wanted, panel.cancel_wanted, panel.trace_wanted)
+    )
+    panel.measure_buttons["A"].click()
+    panel.again_button.click()
+    panel.trace_button.click()
+    assert [wanted.at(index) for index in range(wanted.count())] == [["A", False], ["B", True]]
+    assert traced.at(0) == ["B"]
+    panel.begin("A")
+    assert not panel.measure_buttons["B"].isEnabled()
+    panel.say("Measuring components …")
+    panel.show_progress(30, 60, 4.0)
+    assert panel.progress.text() == "50 %, 4 s left" or panel.progress.format() == "%p %, 4 s left"
+    assert panel.state == "Measuring components …"
+    panel.cancel_button.click()
+    assert cancelled.count() == 1
+    panel.end("Cancelled; nothing was kept of it.")
+    assert panel.state.startswith("Cancelled") and panel.cancel_button.isHidden()
+    panel.end("It went wrong.", failed=True)
+    assert panel._state.property("look") == "warning"
+
+
+def test_another_model_puts_reports_away(panel: RooflinePanel) -> None:
+    panel.set_model("small")
+    assert panel.reports["A"] is not None
+    panel.set_model("other")
+    assert panel.reports == {"A": None, "B": None}
+    assert panel._pages.currentIndex() == 0
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "csv"])
+def test_everything_is_written(panel: RooflinePanel, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"roofline.{ending}"
+    panel.write(path)
+    content = path.read_bytes()
+    if ending == "svg":
+        text = content.decode()
+        for said in ("Where the time goes", "Feed-forward (bfloat16)", "compute", "A text."):
+            assert said in text
+    elif ending == "png":
+        assert QImage.fromData(content).width() == 2400
+    else:
+        lines = content.decode().splitlines()
+        assert sum(line.startswith("phase,component") for line in lines) == 2
+        assert "# side: B" in lines
+
+
+def test_what_cannot_be_written_says_why(panel: RooflinePanel, tmp_path: Path) -> None:
+    with pytest.raises(PlainError, match="ends in none of"):
+        panel.write(tmp_path / "roofline.pdf")
+    with pytest.raises(PlainError, match="could not be written"):
+        panel.write(tmp_path / "missing" / "roofline.csv")
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_both_schemes_are_drawn(panel: RooflinePanel, colours) -> None:
+    panel.set_colours(colours)
+    image = panel.plot.grab().toImage()
+    shown = {image.pixelColor(x, y).name() for x in range(0, image.width(), 2) for y in range(0, image.height(), 2)}
+    assert {colours.base, colours.baseline, colours.accelerated} <= shown
+    bars = panel.bars.grab().toImage()
+    shown = {bars.pixelColor(x, y).name() for x in range(0, bars.width(), 2) for y in range(0, bars.height(), 2)}
+    assert {colours.base, colours.baseline, colours.accelerated} <= shown
+
+
+def test_rates_are_said_in_their_units() -> None:
+    assert [rate(one) for one in (2.5e6, 1e9, 1.25e12, 1e15)] == [
+        "2.5 MFLOP/s",
+        "1 GFLOP/s",
+        "1.25 TFLOP/s",
+        "1 PFLOP/s",
+    ]
+
+
+def test_a_low_panel_shows_plots_or_table(panel: RooflinePanel, qtbot: QtBot) -> None:
+    assert panel.table.isVisible() and panel.plot.isVisible() and not panel.table_button.isVisible()
+    panel.resize(700, 360)
+    qtbot.waitUntil(panel.table_button.isVisible)
+    assert panel.plot.isVisible() and not panel.table.isVisible()
+    panel.table_button.click()
+    assert panel.table.isVisible() and not panel.plot.isVisible()
+    panel.resize(1000, 640)
+    qtbot.waitUntil(panel.plot.isVisible)
+    assert panel.table.isVisible()

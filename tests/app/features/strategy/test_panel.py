@@ -1,0 +1,433 @@
+"""The Strategy panel as people use it: real key presses and clicks on the cells of the real widget."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QUndoStack
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
+
+from app.features.strategy.grid import FIRST_STEP_REASON, UNTRIED, action_colours
+from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
+from app.shell.theme import DARK, LIGHT, Colours, contrast, luminance
+from engine.models.base import OperationCounts
+from engine.techniques.ditreducio.table import Action, StrategyTable
+from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, belonging, calibrate
+
+N, T, B = Action.NONE, Action.TS, Action.BS
+OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
+KEY = Qt.Key
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+def open_panel(qtbot, colours: Colours = LIGHT, stack: QUndoStack | None = None) -> StrategyPanel:
+    panel = StrategyPanel(colours, stack)
+    qtbot.addWidget(panel)
+    panel.resize(700, 480)
+    panel.show()
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    panel.setFocus()
+    return panel
+
+
+@pytest.fixture
+def empty(qtbot) -> Iterator[StrategyPanel]:
+    return open_panel(qtbot)
+
+
+@pytest.fixture
+def panel(empty: StrategyPanel) -> StrategyPanel:
+    empty.set_table(StrategyTable.computing(belonging(), LAYERS))
+    return empty
+
+
+@pytest.fixture
+def edits(panel: StrategyPanel) -> list[StrategyTable]:
+    seen: list[StrategyTable] = []
+    panel.table_edited.connect(seen.append)
+    return seen
+
+
+def press(widget: QWidget, *keys: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    for key in keys:
+        QTest.keyClick(widget, key, modifier)
+
+
+def click(panel: StrategyPanel, layer: int, step: int, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+    place = panel.grid.cell_rectangle(layer, step).center()
+    QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, modifier, place)
+
+
+# --- Editing ---------------------------------------------------------------------------------------------------------
+def test_clicks_cycle_a_cell_through_its_three_actions(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
+    for expected in (T, B, N):
+        click(panel, 3, 4)
+        assert panel.table.actions[3][4] is expected
+        assert edits[-1] is panel.table
+    assert len(edits) == 3
+    assert panel.table.origin == "nothing skipped, edited by hand"
+
+
+@pytest.mark.parametrize("key", [KEY.Key_Space, KEY.Key_Return, KEY.Key_Enter])
+def test_keys_move_a_cursor_and_cycle_its_cell(panel: StrategyPanel, key: Qt.Key) -> None:
+    cells: list[tuple[int, int]] = []
+    panel.cell_selected.connect(lambda layer, step: cells.append((layer, step)))
+    press(panel.grid, KEY.Key_Down, KEY.Key_Right, KEY.Key_Right, key)
+    assert cells == [(1, 0), (1, 1), (1, 2)]
+    assert panel.table.actions[1][2] is T
+    press(panel.grid, key)
+    assert panel.table.actions[1][2] is B
+    assert panel.grid.cursor_cell == (1, 2)
+
+
+def test_letters_set_a_cell_directly(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
+    press(panel.grid, KEY.Key_Right)
+    for key, action in ((KEY.Key_B, B), (KEY.Key_T, T), (KEY.Key_C, N)):
+        press(panel.grid, key)
+        assert panel.table.actions[0][1] is action
+    press(panel.grid, KEY.Key_C)
+    assert len(edits) == 3, "setting what is set already is no edit"
+
+
+def test_home_end_and_page_keys_jump_and_the_cursor_stops_at_the_edges(panel: StrategyPanel) -> None:
+    press(panel.grid, KEY.Key_End)
+    assert panel.grid.cursor_cell == (0, STEPS - 1)
+    press(panel.grid, KEY.Key_Right, KEY.Key_Up)
+    assert panel.grid.cursor_cell == (0, STEPS - 1)
+    press(panel.grid, KEY.Key_PageDown)
+    assert panel.grid.cursor_cell == (LAYERS - 1, STEPS - 1)
+    press(panel.grid, KEY.Key_Home, KEY.Key_PageUp)
+    assert panel.grid.cursor_cell == (0, 0)
+
+
+def test_a_range_is_one_edit_and_leaves_the_first_step_alone(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
+    press(panel.grid, KEY.Key_Down)
+    press(panel.grid, KEY.Key_End, KEY.Key_Down, modifier=SHIFT)
+    press(panel.grid, KEY.Key_T)
+    assert [panel.table.count(one) for one in Action] == [LAYERS * STEPS - 2 * (STEPS - 1), 2 * (STEPS - 1), 0]
+    assert panel.table.actions[0] == (N,) * STEPS
+    assert panel.table.actions[1] == panel.table.actions[2] == (N, *[T] * (STEPS - 1))
+    assert len(edits) == panel.undo_stack.count() == 1
+
+
+def test_a_range_drawn_with_the_mouse_is_not_edited_until_a_letter_comes(panel: StrategyPanel, edits: list) -> None:
+    first, last = (panel.grid.cell_rectangle(*cell).center() for cell in ((1, 2), (2, 4)))
+    QTest.mousePress(panel.grid, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, first)
+    QTest.mouseMove(panel.grid, last)
+    QTest.mouseRelease(panel.grid, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, last)
+    assert not edits
+    assert panel.grid.selected() == [(layer, step) for layer in (1, 2) for step in (2, 3, 4)]
+    press(panel.grid, KEY.Key_B)
+    assert panel.table.count(B) == 6
+    click(panel, 4, 5, SHIFT)
+    assert panel.grid.selected()[-1] == (4, 5)
+    assert len(edits) == 1
+
+
+def test_the_first_step_is_locked_and_says_why(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
+    click(panel, 2, 0)
+    press(panel.grid, KEY.Key_T, KEY.Key_B, KEY.Key_Space)
+    assert not edits
+    assert panel.undo_stack.count() == 0
+    assert FIRST_STEP_REASON in panel.grid.describe(2, 0)
+    assert FIRST_STEP_REASON in panel._cell.text()
+    assert FIRST_STEP_REASON not in panel.grid.describe(2, 1)
+
+
+def test_undo_and_redo_by_their_shortcuts_restore_tables_and_report_them(
+    panel: StrategyPanel, edits: list[StrategyTable]
+) -> None:
+    start = panel.table
+    click(panel, 1, 1)
+    click(panel, 2, 2)
+    once, twice = edits
+    press(panel.grid, KEY.Key_Z, modifier=CONTROL)
+    assert panel.table == once
+    press(panel.grid, KEY.Key_Z, modifier=CONTROL)
+    assert panel.table == start
+    assert not panel.undo_action.isEnabled()
+    press(panel.grid, KEY.Key_Z, modifier=CONTROL | SHIFT)
+    press(panel.grid, KEY.Key_Y, modifier=CONTROL)
+    assert panel.table == twice
+    assert edits == [once, twice, once, start, once, twice]
+    assert panel.undo_stack.undoText() == "set layer 3, step 3 to temporal skip"
+
+
+def test_a_table_from_elsewhere_ends_what_can_be_taken_back(panel: StrategyPanel) -> None:
+    click(panel, 1, 1)
+    panel.set_table(panel.table)
+    assert panel.undo_action.isEnabled(), "the same table changes nothing"
+    panel.set_table(calibrate(0.1).table)
+    assert not panel.undo_action.isEnabled()
+
+
+def test_with_a_shared_stack_its_owner_keeps_the_edits(qtbot) -> None:
+    stack = QUndoStack()
+    panel = open_panel(qtbot, stack=stack)
+    panel.set_table(StrategyTable.computing(belonging(), LAYERS))
+    click(panel, 1, 1)
+    panel.set_table(calibrate(0.1).table)
+    assert stack.count() == 1
+    assert panel.undo_action.shortcut().isEmpty(), "two equal shortcuts in one window would block each other"
+    stack.undo()
+    assert panel.table.skipped_share == 0
+
+
+def test_without_guidance_there_is_no_branch_to_skip(empty: StrategyPanel) -> None:
+    empty.set_table(StrategyTable.computing(belonging(guidance=0.0), LAYERS))
+    click(empty, 1, 1)
+    assert empty.table.actions[1][1] is T
+    click(empty, 1, 1)
+    assert empty.table.actions[1][1] is N
+    press(empty.grid, KEY.Key_B)
+    assert empty.table.actions[1][1] is N
+    assert empty._cell.text() == ONE_BRANCH_REASON
+
+
+def test_without_a_table_nothing_can_be_edited(empty: StrategyPanel) -> None:
+    press(empty.grid, KEY.Key_Down, KEY.Key_Space, KEY.Key_T)
+    QTest.mouseClick(empty.grid, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
+    assert empty.table is None
+    assert empty.undo_stack.count() == 0
+    assert not empty.export_action.isEnabled()
+    assert "Calibrate" in empty.grid.accessibleDescription()
+
+
+def test_every_pixel_of_the_grid_belongs_to_the_cell_that_is_painted_there(panel: StrategyPanel) -> None:
+    for layer in range(LAYERS):
+        for step in range(STEPS):
+            cell = panel.grid.cell_rectangle(layer, step)
+            for corner in (cell.topLeft(), cell.bottomRight(), cell.center()):
+                assert panel.grid.cell_at(corner) == (layer, step)
+    assert panel.grid.cell_at(QPoint(0, 0)) is None
+
+
+# --- Figures ---------------------------------------------------------------------------------------------------------
+def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> None:
+    assert panel._figures.texts(0) == ["This table", "30", "0", "0", "0.0%", "–", "–"]
+    panel.set_operations(OPERATIONS)
+    assert panel._figures.texts(0)[5:] == ["100.0%", "1.00×"]
+    press(panel.grid, KEY.Key_Right)
+    press(panel.grid, KEY.Key_PageDown, KEY.Key_End, modifier=SHIFT)
+    press(panel.grid, KEY.Key_T)
+    ratio = panel.table.ops_ratio(OPERATIONS)
+    assert ratio < 0.4
+    assert panel._figures.texts(0) == [
+        "This table",
+        "5",
+        "25",
+        "0",
+        f"{25 / 30:.1%}",
+        f"{ratio:.1%}",
+        f"{1 / ratio:.2f}×",
+    ]
+
+
+def test_operations_of_another_model_predict_nothing(panel: StrategyPanel) -> None:
+    panel.set_operations(OperationCounts(3.0, 5.0, 7.0, LAYERS + 1, 2))
+    assert panel._figures.texts(0)[5:] == ["–", "–"]
+
+
+# --- Two tables ------------------------------------------------------------------------------------------------------
+def test_the_difference_view_counts_and_describes_what_differs(panel: StrategyPanel) -> None:
+    assert not panel.difference_box.isEnabled()
+    other = calibrate(0.1).table
+    panel.set_other(other)
+    differ = int((np.array(other.actions) != N).sum())
+    assert panel._figures.texts(1)[0] == f"Other table ({differ} cells differ)"
+    assert panel._figures.texts(1)[4] == f"{other.skipped_share:.1%}"
+    assert panel.grid.differing() == 0, "not shown before it is asked for"
+    press(panel.difference_box, KEY.Key_Space)
+    assert panel.grid.differing() == differ
+    layer, step = (int(one) for one in np.argwhere(np.array(other.actions) == T)[0])
+    assert "in the other table temporal skip" in panel.grid.describe(layer, step)
+    panel.grid.move_cursor(layer, step)
+    press(panel.grid, KEY.Key_T)
+    assert panel.grid.differing() == differ - 1
+    panel.set_other(None)
+    assert panel.grid.differing() == 0
+    assert panel._figures.texts(1)[0] == ""
+
+
+def test_tables_of_another_shape_are_counted_but_not_compared(panel: StrategyPanel) -> None:
+    panel.set_other(calibrate(0.1).table)
+    panel.difference_box.setChecked(True)
+    panel.set_other(calibrate(0.1, layers=3).table)
+    assert panel.grid.differing() == 0
+    assert not panel.difference_box.isEnabled()
+    assert panel._figures.texts(1)[0] == "Other table (another shape)"
+    panel.set_table(calibrate(0.1, layers=3).table)
+    assert panel.difference_box.isEnabled()
+    panel.set_table(None)
+    assert panel.grid.layers == 3, "without a table in use, the other one can be looked at"
+    assert not panel.editable
+    assert "not in use" in panel._headline.text()
+    panel.set_other(None)
+    panel.grab()
+    assert panel.grid.layers == 0
+
+
+# --- A calibration at work -------------------------------------------------------------------------------------------
+def test_a_calibration_fills_the_table_in_trial_by_trial(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
+    record = calibrate(0.1, 4)
+    panel.begin_calibration(LAYERS, STEPS)
+    assert "Pass 1 of 3, check" in panel._headline.text()
+    assert {panel.grid.value(0, 0), panel.grid.value(0, 1)} == {N, UNTRIED}
+    measured = np.full((LAYERS, STEPS), np.nan)
+    measured[:, :2] = 0.5
+    panel.add_similarities(measured)
+    assert f"{2 * LAYERS} of {LAYERS * STEPS} cells" in panel._headline.text()
+    seen = np.full((LAYERS, STEPS), UNTRIED)
+    seen[:, 0] = N
+    phases = []
+    for trial in record.trials:
+        panel.add_trials([trial])
+        seen[trial.layer, trial.step] = trial.action if trial.accepted else N
+        assert panel.grid.lit == (trial.layer, trial.step)
+        shown = [[panel.grid.value(layer, step) for step in range(STEPS)] for layer in range(LAYERS)]
+        np.testing.assert_array_equal(shown, seen)
+        if panel._headline.text().split(",")[0] not in phases:
+            phases.append(panel._headline.text().split(",")[0])
+    assert phases == ["Pass 2 of 3", "Pass 3 of 3"]
+    assert f"{len(record.trials)} trials" in panel._headline.text()
+    np.testing.assert_array_equal(shown, np.array(record.table.actions))
+    press(panel.grid, KEY.Key_T, KEY.Key_Space)
+    assert not edits, "a running calibration cannot be edited"
+    panel.end_calibration()
+    panel.set_table(record.table)
+    assert panel.grid.lit is None
+    assert record.table.origin in panel._headline.text()
+
+
+def test_trials_at_once_and_one_by_one_show_the_same(qtbot, panel: StrategyPanel) -> None:
+    record = calibrate(0.2, 5)
+    panel.begin_calibration(LAYERS, STEPS)
+    panel.add_trials(list(record.trials))
+    panel.add_trials([])
+    assert all(
+        panel.grid.value(layer, step) == record.table.actions[layer][step]
+        for layer in range(LAYERS)
+        for step in range(STEPS)
+    )
+    assert panel._figures.texts(0)[1:4] == [str(record.table.count(action)) for action in Action]
+
+
+def test_a_cancelled_calibration_leaves_the_table_as_it_was(panel: StrategyPanel) -> None:
+    click(panel, 1, 1)
+    before = panel.table
+    panel.begin_calibration(LAYERS + 2, STEPS + 3)
+    panel.add_trials(list(calibrate(0.1).trials[:4]))
+    panel.end_calibration()
+    assert panel.table == before
+    assert (panel.grid.layers, panel.grid.steps) == (LAYERS, STEPS)
+    assert panel.undo_action.isEnabled()
+
+
+def test_late_trials_after_the_end_are_ignored(panel: StrategyPanel) -> None:
+    panel.add_trials(list(calibrate(0.1).trials))
+    panel.add_similarities(np.zeros((LAYERS, STEPS)))
+    assert panel.grid.value(0, 1) == N
+
+
+# --- Seeing and reading ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_cells_are_painted_in_the_colours_of_their_actions(qtbot, colours: Colours) -> None:
+    panel = open_panel(qtbot, DARK if colours is LIGHT else LIGHT)
+    panel.set_table(StrategyTable(belonging(), tuple((N, T, B, N, N, N) for _ in range(LAYERS))))
+    panel.set_colours(colours)
+    picture = panel.grid.grab().toImage()
+    ratio = picture.devicePixelRatio()
+    for step, action in ((1, T), (2, B), (3, N)):
+        corner = panel.grid.cell_rectangle(2, step).topLeft() + QPoint(3, 3)
+        seen = picture.pixelColor(round(corner.x() * ratio), round(corner.y() * ratio))
+        assert seen == QColor(action_colours(colours)[action][0])
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_actions_can_be_told_apart_in_grey_and_their_letters_read(colours: Colours) -> None:
+    fills = action_colours(colours)
+    levels = sorted(luminance(fill) for fill, _ in fills.values())
+    assert all((b + 0.05) / (a + 0.05) > 1.5 for a, b in itertools.pairwise(levels))
+    assert all(contrast(fill, ink) >= 4.5 for fill, ink in fills.values())
+
+
+def test_cells_too_small_for_letters_are_hatched(qtbot) -> None:
+    panel = open_panel(qtbot)
+    panel.set_table(StrategyTable(belonging(64), tuple((N, *[T] * 63) for _ in range(40))))
+    panel.grid.setParent(None)
+    qtbot.addWidget(panel.grid)
+    panel.grid.resize(420, 300)
+    assert panel.grid.letter_font() is None
+    picture = panel.grid.grab().toImage()
+    cell = panel.grid.cell_rectangle(20, 30).united(panel.grid.cell_rectangle(21, 33))
+    inks = {
+        picture.pixelColor(x, y).rgb()
+        for x in range(cell.left(), cell.right())
+        for y in range(cell.top(), cell.bottom())
+    }
+    assert len(inks) > 2, "a hatch beside fill and grid line"
+
+
+def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel) -> None:
+    panel.set_times((0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0))
+    click(panel, 1, 2)
+    press(panel.grid, KEY.Key_C, modifier=CONTROL)
+    copied = QGuiApplication.clipboard().text()
+    lines = [line.split("\t") for line in copied.split("\n")]
+    assert lines[0] == ["layer", *(f"step {one + 1}" for one in range(STEPS))]
+    assert lines[1] == ["t", "0", "0.1", "0.25", "0.5", "0.75", "0.9"]
+    assert [[Action[name] for name in line[1:]] for line in lines[2:]] == [list(row) for row in panel.table.actions]
+    press(panel.text_box, KEY.Key_Space)
+    assert panel.text_view.isVisible()
+    model = panel.text_view.model()
+    assert (model.rowCount(), model.columnCount()) == (LAYERS, STEPS)
+    index = model.index(1, 2)
+    assert index.data() == "TS"
+    spoken = index.data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "Layer 2, step 3 (t = 0.250): temporal skip."
+    QGuiApplication.clipboard().clear()
+    press(panel.text_view, KEY.Key_C, modifier=CONTROL)
+    assert QGuiApplication.clipboard().text() == copied
+    panel.undo_action.trigger()
+    assert model.index(1, 2).data() == "NONE"
+
+
+def test_times_of_another_grid_are_not_shown(panel: StrategyPanel) -> None:
+    panel.set_times((0.0, 0.5, 1.0))
+    assert panel.grid.times == ()
+    panel.set_times(tuple(np.linspace(0, 1, STEPS + 1)))
+    assert len(panel.grid.times) == STEPS
+    panel.set_table(calibrate(0.1, steps=4).table)
+    assert panel.grid.times == ()
+    panel.set_times((0.0, 0.1, 0.2))
+    panel.set_table(calibrate(0.1, steps=3).table)
+    assert panel.grid.times == (0.0, 0.1, 0.2), "times may come before the table"
+
+
+def test_what_is_under_the_cursor_is_told_to_screen_readers(panel: StrategyPanel) -> None:
+    press(panel.grid, KEY.Key_Right, KEY.Key_Down)
+    assert panel.grid.accessibleDescription() == "Layer 2, step 2: compute."
+    press(panel.grid, KEY.Key_B)
+    assert panel.grid.accessibleDescription() == "Layer 2, step 2: branch skip."
+
+
+def test_every_control_has_a_name(panel: StrategyPanel) -> None:
+    for button in panel.findChildren(QAbstractButton):
+        if isinstance(button, QToolButton) or button.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            assert button.accessibleName() or button.text(), button
+    assert panel.grid.accessibleName()
+    assert panel.text_view.accessibleName()
+
+
+def test_buttons_ask_for_import_and_export(panel: StrategyPanel, qtbot) -> None:
+    buttons = {one.accessibleName(): one for one in panel.findChildren(QToolButton) if one.accessibleName()}
+    for name, signal in (("Import official JSON", panel.import_wanted), ("Export official JSON", panel.export_wanted)):
+        with qtbot.waitSignal(signal):
+            QTest.mouseClick(buttons[name], Qt.MouseButton.LeftButton)

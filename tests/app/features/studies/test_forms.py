@@ -1,0 +1,180 @@
+"""What is filled in becomes a definition that the engine reads, or a sentence that says which field is wrong."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from app.features.studies.forms import (
+    Bound,
+    Goals,
+    Layers,
+    StudyForm,
+    Varied,
+    definition,
+    file_name,
+    seeds_of,
+    values_of,
+)
+from app.features.studies.study_summary import plan_words
+from engine.errors import StudyError
+from engine.models import catalogue
+from engine.models.base import Voice
+from engine.setting.knobs import Choice, Number, Switch, Text
+from engine.setting.setting import Engaged, Setting
+from engine.studies.definition import parse
+from engine.studies.space import Range
+from engine.studies.writing import to_toml
+from engine.techniques import technique
+
+THRESHOLD = Number("threshold", "Threshold", "How much.", 0.1, minimum=0.0, maximum=1.0, step=0.01)
+STEPS = Number("steps", "Steps", "How many.", 8, minimum=1, maximum=64, whole=True)
+WAY = Choice("way", "Way", "Which.", "reuse", values=("reuse", "forecast"), titles=("Reuse (paper)", "Forecast"))
+FORM = StudyForm(
+    "Mine",
+    "f5-mini",
+    "harvard",
+    3,
+    (catalogue.voices("f5-mini")[0],),
+    "0..2",
+    2,
+    ("words",),
+    {"steps": 8},
+    (Varied("steps", "steps", "4..6", without=True), Varied("", "guidance", "1, 2")),
+)
+
+
+@pytest.mark.parametrize(
+    ("knob", "text", "searching", "values"),
+    [
+        (STEPS, "4, 8,12", False, [4, 8, 12]),
+        (STEPS, "4..7", False, [4, 5, 6, 7]),
+        (STEPS, "4..10 by 3, 32", False, [4, 7, 10, 32]),
+        (THRESHOLD, "0.1..0.3 by 0.1", False, [0.1, 0.2, 0.3]),
+        (THRESHOLD, ".05; 1e-1", False, [0.05, 0.1]),
+        (THRESHOLD, "0.05..0.5 log", True, {"low": 0.05, "high": 0.5, "log": True}),
+        (STEPS, "4..16 by 2", True, {"low": 4, "high": 16, "step": 2}),
+        (STEPS, "4, 8", True, [4, 8]),
+        (WAY, "reuse, Forecast", False, ["reuse", "forecast"]),
+        (Switch("on", "On", "Whether.", False), "yes, no", False, [True, False]),
+        (Text("layers", "Layers", "Which.", ""), "deep", False, ["deep"]),
+    ],
+)
+def test_values_are_read_as_they_are_typed(knob, text: str, searching: bool, values: object) -> None:
+    assert values_of(knob, text, searching) == values
+
+
+@pytest.mark.parametrize(
+    ("knob", "text", "searching", "sentence"),
+    [
+        (STEPS, " , ", False, "Steps needs values"),
+        (STEPS, "four", False, "“four” is none"),
+        (STEPS, "4, 4", False, "names a value twice"),
+        (STEPS, "0, 4", False, "must lie between 1 and 64"),
+        (STEPS, "8..4", False, "a range goes upwards"),
+        (STEPS, "4..8 log", False, "“log” is for searches"),
+        (THRESHOLD, "0..1", False, "say by how much, as in 0..1 by 0.01"),
+        (THRESHOLD, "0..1 by 0.00001", False, "100,001 values are more than anyone means"),
+        (STEPS, "4..8, 12", True, "either one range or single values"),
+        (WAY, "sometimes", False, "must be one of reuse, forecast"),
+        (Switch("on", "On", "Whether.", False), "perhaps", False, "must be yes or no"),
+    ],
+)
+def test_what_cannot_be_is_told_by_the_field(knob, text: str, searching: bool, sentence: str) -> None:
+    with pytest.raises(StudyError, match=sentence):
+        values_of(knob, text, searching)
+
+
+def test_seeds_are_listed_ranged_or_the_papers() -> None:
+    assert seeds_of("0, 3..5") == seeds_of("0, 3…5") == seeds_of("0; 3 … 5") == [0, 3, 4, 5]
+    assert seeds_of(" Paper ") == "paper"
+    for text in ("", "-1", "one", "0..99999999", "0, 5..3", "0..2..4", "0.."):
+        with pytest.raises(StudyError, match="whole numbers from 0"):
+            seeds_of(text)
+
+
+def test_a_grid_is_what_the_engine_reads() -> None:
+    made = definition(FORM)
+    assert made["grid"] == {"steps": {"steps": ["off", 4, 5, 6]}, "guidance": [1.0, 2.0]}
+    study = parse(tomllib.loads(to_toml(made)))
+    assert study.takes == 8 * 3 * 3 * 2
+    assert {one.setting.options["steps"] for one in study.candidates} == {8}
+    words = plan_words(study, 90.0)
+    assert words.startswith("144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. About 90 seconds")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_option_and_a_technique_of_one_name_can_both_be_varied(turned: bool) -> None:
+    lines = (Varied("", "steps", "8, 16"), Varied("steps", "steps", "4", without=True), Varied("steps", "sway", "-1"))
+    made = definition(replace(FORM, varied=lines[::-1] if turned else lines))
+    study = parse(tomllib.loads(to_toml(made)))
+    found = {(one.setting.options["steps"], one.setting.engaged("steps") is not None) for one in study.candidates}
+    assert found == {(8, False), (16, False), (8, True), (16, True)}
+
+
+def test_a_search_is_what_the_engine_reads_and_brings_its_judges() -> None:
+    goals = Goals(("speed_up",), (Bound("word_error_rate", "above_baseline", 0.01),), 12, 3)
+    lines = (
+        Varied("first_block", "threshold", "0.1..0.5", without=True),
+        Varied("steps", "steps", "4..16"),
+        Varied("guidance_free", "", without=True),
+    )
+    made = definition(replace(FORM, goals=goals, varied=lines, judges=()))
+    assert made["judges"] == ["words"]
+    search = parse(tomllib.loads(to_toml(made))).search
+    assert (search.trials, search.seed, search.objectives) == (12, 3, ("speed_up",))
+    by_name = {one.name: one for one in search.axes}
+    assert set(by_name) == {"first_block.engaged", "first_block.threshold", "steps.steps", "guidance_free.engaged"}
+    assert isinstance(by_name["first_block.threshold"], Range)
+    assert by_name["first_block.engaged"].values == ("off", "on")
+    assert "at most 0.01 above the baseline's" in search.words
+
+
+def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
+    audio = tmp_path / "me.wav"
+    audio.write_bytes(b"RIFF")
+    own = Voice(f"own:{audio}", "me", str(audio), "What I say.")
+    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=12))
+    knobs = {knob.name: knob.default for knob in technique("first_block").knobs}
+    selected = setting.with_technique(Engaged("first_block", {**knobs, "threshold": 0.2}))
+    made = definition(replace(FORM, voices=(own,), selected=selected, varied=()))
+    assert made["voices"] == [{"audio": str(audio), "transcript": "What I say."}]
+    study = parse(tomllib.loads(to_toml(made)))
+    (candidate,) = [one for one in study.candidates if one.origin == "list"]
+    assert candidate.name == "as in Setup"
+    assert candidate.setting.options["steps"] == 12
+    assert candidate.setting.engaged("first_block").knobs["threshold"] == 0.2
+
+
+def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:
+    form = replace(FORM, model="lm-mini", layers=Layers(12), judges=(), options={})
+    study = parse(tomllib.loads(to_toml(definition(form))))
+    assert study.judges == ("words",)
+    assert [one.name for one in study.candidates] == ["baseline", *(f"without layer {one}" for one in range(12))]
+    made = definition(replace(form, layers=Layers(3, "/models/mine", "small")))
+    assert (made["layers"], made["folder"], made["variant"]) == (3, "/models/mine", "small")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"title": " "}, "needs a title"),
+        ({"voices": ()}, "at least one voice"),
+        ({"sentences": ""}, "Choose a text file"),
+        ({"varied": ()}, "Say what is to be compared"),
+        ({"varied": (Varied("steps", "steps", "4"), Varied("steps", "steps", "5"))}, "is there twice"),
+        ({"varied": (), "goals": Goals(("speed_up",), (), 3)}, "what the search may change"),
+        ({"goals": Goals((), (), 3)}, "what the search is to make best"),
+        ({"goals": Goals(("utmos", "utmos"), (), 3)}, "goes for one thing twice"),
+    ],
+)
+def test_what_is_missing_is_said(changes: dict, sentence: str) -> None:
+    with pytest.raises(StudyError, match=sentence):
+        definition(replace(FORM, **changes))
+
+
+def test_a_title_makes_a_files_name() -> None:
+    assert file_name("Steps & thresholds: F5 mini!") == "steps-thresholds-f5-mini.toml"
+    assert file_name("…") == "study.toml"

@@ -1,0 +1,258 @@
+"""The panel Studies by itself: what it shows of a study, and what it asks for."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from pytestqt.qtbot import QtBot
+
+from app.features.studies.axes import AxesEditor
+from app.features.studies.forms import Bound, Varied
+from app.features.studies.maker import StudyMaker
+from app.features.studies.panel import CLUSTER, StudiesPanel
+from app.features.studies.study_summary import FailedTake, Look, look
+from app.shell.theme import LIGHT
+from engine.measure.estimates import Estimate
+from engine.measure.evaluation.judges import Verdict
+from engine.models import catalogue
+from engine.setting.setting import Setting
+from engine.studies.store import DATABASE, Store
+from engine.studies.tasks import Refer, Referred
+from tests.engine.studies import small
+
+FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a third."]\n[grid]\nsteps.steps = [2, 3]\n'
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> StudiesPanel:
+    made = StudiesPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.resize(1000, 600)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Look:
+    """A study that was paused after four takes of nine."""
+    folder = tmp_path / "small.study"
+    small.finished(folder, small.study(), small.Follower(pause_after=4))
+    file = tmp_path / "small.toml"
+    file.write_text(FILE + "[options]\nsteps = 4\nspacing = 'uniform'\ncross_fade = 0.0\n", encoding="utf-8")
+    return look(folder, file)
+
+
+def show(panel: StudiesPanel, seen: Look) -> None:
+    panel.show_studies([(seen.folder, seen.title)], seen.folder)
+    panel.show_look(seen)
+    panel.set_reasons("", "", "")
+
+
+def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: Look) -> None:
+    assert (seen.made, seen.left) == (4, 5)
+    show(panel, seen)
+    assert panel.state.startswith("4 takes finished, 5 to be made, about ")
+    assert panel.run_button.text() == "R&esume"
+    panel.set_reasons("Wait for the running job, or press Esc to cancel it.", "", "")
+    assert not panel.run_button.isEnabled()
+    assert "Wait for the running job" in panel.state
+
+
+def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: Look, qtbot: QtBot) -> None:
+    show(panel, seen)
+    with qtbot.waitSignal(panel.run_wanted) as wanted:
+        panel.run_button.click()
+    assert wanted.args == ["", 0]
+    panel.where.setCurrentIndex(panel.where.findData(CLUSTER))
+    panel.address.setText("10.0.0.1:6379")
+    panel.workers.setValue(8)
+    with qtbot.waitSignal(panel.run_wanted) as wanted:
+        panel.run_button.click()
+    assert wanted.args == ["10.0.0.1:6379", 8]
+    panel.set_reasons("", "", "Install ray.")
+    assert panel.cluster == ("", 0)
+
+
+def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: Look) -> None:
+    show(panel, seen)
+    panel.begin(seen.folder)
+    panel.show_progress(5, 9, 130.0, "Study: 5 of 9, now Step pruning 2")
+    assert panel.progress.format() == "5 of 9, about 2.2 minutes left"
+    assert panel.state == "Now: Step pruning 2"
+    assert panel.pause_button.isVisible() and panel.cancel_button.isVisible()
+    panel.set_pausing(True)
+    assert not panel.pause_button.isEnabled()
+    assert panel.state == "Pausing once this is finished. Now: Step pruning 2"
+    panel.end("It broke.", failed=True)
+    assert panel.state == "It broke."
+    assert panel.run_button.isVisible()
+
+
+def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: Look) -> None:
+    show(panel, seen)
+    panel.table.choose(seen.rows[2].key)
+    lines: list[tuple[int, int]] = []
+    resets: list[int] = []
+
+    def note(first: QModelIndex, last: QModelIndex) -> None:
+        lines.append((first.row(), last.row()))
+
+    panel.table.study.dataChanged.connect(note)
+    panel.table.study.modelReset.connect(lambda: resets.append(1))
+    more = replace(seen.rows[1], finished=seen.rows[1].finished + 1)
+    panel.show_look(replace(seen, rows=(seen.rows[0], more, seen.rows[2])))
+    assert lines == [(1, 1)]
+    assert resets == []
+    assert panel.table.texts()[1][2] == f"{more.finished}/3"
+    assert panel.table.current == seen.rows[2].key
+
+
+def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: Look) -> None:
+    with Store(seen.folder) as store:
+        verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
+        store.add_reference(Referred(Refer(small.study().utterances[0]), (verdict,), 0.0))
+    with sqlite3.connect(seen.folder / DATABASE) as direct:
+        direct.execute("UPDATE takes SET verdicts = ?", (json.dumps([["words", {"edits": 1.0, "words": 10.0}, ""]]),))
+    direct.close()
+    judged = look(seen.folder, seen.file)
+    show(panel, judged)
+    assert (judged.made, len(judged.rows)) == (4, 3), "it counts as nothing"
+    *_, last = panel.table.texts()
+    assert last[:3] == ["", "Reference speech", ""] and last[-1] == "0.05 (20 words)"
+    model = panel.table.study
+    cells = [model.index(model.rowCount() - 1, column) for column in range(model.columnCount())]
+    tips = [cell.data(Qt.ItemDataRole.ToolTipRole) for cell in cells]
+    assert all("can tell no two settings apart" in tip for tip in tips[:-1])
+    assert tips[-1].startswith("Word error rate 0.05, n = 1 recording of 1 sentence, 20 words.")
+    panel.table.setCurrentIndex(panel.table.model().index(model.rowCount() - 1, 1))
+    assert not panel.use_button.isEnabled() and not panel.export_button.isEnabled()
+    panel.table.choose(judged.rows[1].key)
+    assert panel.use_button.isEnabled()
+
+
+def test_negative_figures_have_a_minus(panel: StudiesPanel, seen: Look) -> None:
+    show(panel, seen)
+    first = seen.rows[0]
+    low = Estimate(-0.1, -0.25, 0.05, 4, 2)
+    panel.show_look(replace(seen, rows=(replace(first, figures={**first.figures, "ops_ratio": low}), *seen.rows[1:])))
+    column = [one.name for one in panel.table.study.metrics].index("ops_ratio") + 3
+    index = panel.table.study.index(0, column)
+    assert index.data() == "−0.1 (−0.25–0.05)"
+    assert "−0.1, 95 % interval −0.25 to 0.05, n = 4" in index.data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> None:
+    tips = []
+    for name, changes in (("many", {}), ("seeds", {"sentences": ["One sentence."], "seeds": [0, 1]})):
+        folder = tmp_path / f"{name}.study"
+        small.finished(folder, small.study(**changes))
+        show(panel, look(folder, tmp_path / "gone.toml"))
+        model = panel.table.study
+        column = [one.name for one in model.metrics].index("real_time_factor") + 3
+        tips.append(model.index(1, column).data(Qt.ItemDataRole.ToolTipRole))
+    assert "95 % interval" in tips[0] and "n = 3 takes of 3 sentences." in tips[0]
+    assert "n = 2 takes of 2 voice-seed pairs." in tips[1]
+
+
+def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: Look) -> None:
+    failed = FailedTake("Step pruning 2", "One sentence.", "slt", 3, "The judge sleeps.")
+    show(panel, replace(seen, failures=(failed,)))
+    assert panel.tabs.tabText(1) == "Failures (1)"
+    texts = [panel.failures.item(0, column).text() for column in range(3)]
+    assert texts == ["Step pruning 2", "“One sentence.” (slt, seed 3)", "The judge sleeps."]
+    show(panel, seen)
+    assert panel.tabs.tabText(1) == "Failures"
+    assert panel.failures.rowCount() == 0
+
+
+def test_studies_of_one_title_are_told_apart(panel: StudiesPanel) -> None:
+    panel.show_studies([(Path("/a/x.study"), "Steps"), (Path("/b/x.study"), "Steps"), (Path("/c"), "Other")], None)
+    shown = [panel.chooser.itemText(index) for index in range(panel.chooser.count())]
+    assert shown == ["Steps – a/x.study", "Steps – b/x.study", "Other"]
+
+
+def test_studies_that_were_open_are_offered(panel: StudiesPanel, qtbot: QtBot) -> None:
+    panel.show_recent([])
+    assert not panel.recent_button.isEnabled()
+    panel.show_recent(["/a/one.toml", "/b/two & three.toml"])
+    shown = [action for action in panel.recent_menu.actions() if action.isVisible()]
+    assert [action.text() for action in shown] == ["a/one.toml", "b/two && three.toml"]
+    with qtbot.waitSignal(panel.recent_wanted) as wanted:
+        shown[1].trigger()
+    assert wanted.args == ["/b/two & three.toml"]
+
+
+def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
+    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
+    maker = StudyMaker(setting, (), tmp_path, "")
+    qtbot.addWidget(maker)
+    wanted: list[object] = []
+    maker.check_wanted.connect(wanted.append)
+    maker.save_wanted.connect(lambda *_: pytest.fail("saved"))
+    maker.show()
+    maker.check()
+    assert wanted[-1]["grid"] == {"steps": {"steps": [5, 7, 10]}}
+    maker.show_verdict("Fine.", ok=True)
+    line = maker.axes.lines[0]
+    for widget in (maker.title, line.values, maker.seeds):
+        qtbot.keyClick(widget, Qt.Key.Key_Return)
+    assert len(maker.axes.lines) == 1
+    maker.title.setText("")
+    maker.check()
+    assert maker.verdict.text() == "The study needs a title."
+    assert not maker.start_button.isEnabled()
+
+
+def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot, tmp_path: Path) -> None:
+    maker = StudyMaker(Setting("f5-mini", catalogue.entry("f5-mini").options_with()), (), tmp_path, "")
+    qtbot.addWidget(maker)
+    maker.kind.setCurrentIndex(1)
+    bounds = [maker.goals.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
+    first, second = maker.axes.lines[0], maker.axes.add()
+    maker.show()
+    maker.activateWindow()
+    qtbot.waitUntil(maker.isActiveWindow)
+    goals = maker.goals
+    expected = [maker.kind, *goals.goals]
+    for one in goals.bounds:
+        expected += [one.metric, one.kind, one.bound, one.remove]
+    expected += [goals.add_button, goals.trials]
+    for line in (first, second):
+        expected += [line.owner, line.knob, line.values, line.without, line.remove]
+    expected += [maker.axes.add_button, maker.path]
+    assert goals.bounds[-2:] == bounds
+    maker.kind.setFocus()
+    reached = [maker.focusWidget()]
+    while len(reached) < len(expected):
+        qtbot.keyClick(maker.focusWidget(), Qt.Key.Key_Tab)
+        reached.append(maker.focusWidget())
+    assert reached == expected
+
+
+def test_lines_of_what_is_varied_are_filled_in_by_keys_alone(qtbot: QtBot) -> None:
+    editor = AxesEditor("f5-mini")
+    qtbot.addWidget(editor)
+    editor.show()
+    editor.activateWindow()
+    qtbot.waitUntil(editor.isActiveWindow)
+    editor.add_button.setFocus()
+    qtbot.keyClick(editor.add_button, Qt.Key.Key_Space)
+    (line,) = editor.lines
+    qtbot.waitUntil(lambda: line.owner.hasFocus() and line.values.isVisible())
+    qtbot.keyClicks(line.owner, "Step")
+    qtbot.keyClick(line.owner, Qt.Key.Key_Tab)
+    qtbot.keyClick(line.knob, Qt.Key.Key_Tab)
+    assert line.values.hasFocus()
+    qtbot.keyClicks(line.values, "5, 7")
+    qtbot.keyClick(line.values, Qt.Key.Key_Tab)
+    qtbot.keyClick(line.without, Qt.Key.Key_Space)
+    assert editor.varied == (Varied("steps", "steps", "5, 7", without=True),)
+    qtbot.keyClick(line.without, Qt.Key.Key_Tab)
+    qtbot.keyClick(line.remove, Qt.Key.Key_Space)
+    assert editor.varied == ()
+    assert editor.add_button.hasFocus()

@@ -1,0 +1,250 @@
+"""The history of takes: what is shown, filtered, compared, and that ten thousand rows are no problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox
+from pytestqt.qtbot import QtBot
+
+from app.features.takes.panel import TakesPanel
+from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, technique_text
+from app.shell.theme import LIGHT
+from engine.measure.metrics import metric
+from engine.models.base import Voice
+from engine.session.messages import Synthesise
+from engine.setting.knobs import Values
+from engine.setting.library import Library, TakeSummary
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import Measurements, Metrics, Take
+
+BASELINE = Setting("f5-mini", Values(steps=8), (), 3)
+FAST = BASELINE.with_technique(Engaged("ditreducio", Values(threshold=0.25)))
+
+
+def take(index: int, setting: Setting = BASELINE, **changes: object) -> Take:
+    measurements = Measurements(1.0 + index, 2.0, 0.5, device="cpu", ops_ratio=0.5)
+    made = Take(
+        f"{index:032x}",
+        # Long before today, whatever a machine takes for that: a take that fails is made then.
+        f"2001-11-21T10:00:{index:02d}.000+00:00",
+        f"Sentence {index}.",
+        "slt",
+        setting,
+        24000,
+        np.linspace(-0.5, 0.5, 2400, dtype=np.float32),
+        measurements,
+        label="Baseline" if setting == BASELINE else "DiTReducio δ 0.25",
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path) as made:
+        for index in range(3):
+            made.add(take(index))
+        made.add(take(3, FAST))
+        yield made
+
+
+@pytest.fixture
+def panel(library: Library, qtbot: QtBot) -> TakesPanel:
+    made = TakesPanel(library, LIGHT)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def column(title: str) -> int:
+    return next(index for index, one in enumerate(COLUMNS) if one.title == title)
+
+
+def shown(panel: TakesPanel, title: str) -> list[str]:
+    model = panel.table.model()
+    return [model.index(row, column(title)).data() for row in range(model.rowCount())]
+
+
+def test_newest_first_and_any_column_sorts(panel: TakesPanel) -> None:
+    assert shown(panel, "Text") == [f"Sentence {index}." for index in (3, 2, 1, 0)]
+    panel.table.sortByColumn(column("RTF"), Qt.SortOrder.AscendingOrder)
+    assert shown(panel, "RTF") == ["0.500", "1.000", "1.500", "2.000"]
+
+
+def test_the_filter_wants_every_word(panel: TakesPanel, qtbot: QtBot) -> None:
+    qtbot.keyClicks(panel.search, "ditreducio 0.25")
+    assert shown(panel, "Text") == ["Sentence 3."]
+    panel.search.setText("sentence 1")
+    assert shown(panel, "Text") == ["Sentence 1."]
+    panel.search.setText("no such thing")
+    assert shown(panel, "Text") == []
+
+
+def test_a_and_b_come_from_the_keyboard_with_their_audio(panel: TakesPanel, qtbot: QtBot) -> None:
+    panel.table.setFocus()
+    panel.table.selectRow(0)
+    with qtbot.waitSignal(panel.b_chosen) as blocker:
+        qtbot.keyClick(panel.table, Qt.Key.Key_B)
+    chosen = blocker.args[0]
+    assert chosen.id == f"{3:032x}"
+    np.testing.assert_array_equal(chosen.samples, take(3).samples)
+    panel.show_comparison(take(0), chosen)
+    assert shown(panel, "A/B") == ["B", "", "", "A"]
+
+
+def test_the_difference_to_a_shows_differences_only(panel: TakesPanel) -> None:
+    panel.show_comparison(take(0), None)
+    panel.table.selectRow(0)
+    text = panel._difference.text()
+    assert "DiTReducio" in text
+    assert "Sentence 3." in text
+    assert "steps" not in text
+
+
+def test_stars_filter_and_last(panel: TakesPanel, library: Library) -> None:
+    panel.table.selectRow(1)
+    panel.star()
+    assert library.summary(f"{2:032x}").starred
+    panel._starred.setChecked(True)
+    assert shown(panel, "Text") == ["Sentence 2."]
+
+
+def test_deleting_asks_first(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
+    panel.table.selectRow(0)
+    panel.delete()
+    box = panel.findChild(QMessageBox)
+    assert len(library) == 4
+    box.button(QMessageBox.StandardButton.Cancel).click()
+    assert len(library) == 4
+    panel.delete()
+    box = panel.findChildren(QMessageBox)[-1]
+    box.button(QMessageBox.StandardButton.Yes).click()
+    assert len(library) == 3
+    assert shown(panel, "Text") == [f"Sentence {index}." for index in (2, 1, 0)]
+
+
+def test_what_cannot_be_read_is_told(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
+    library.audio_path(f"{3:032x}").unlink()
+    panel.table.selectRow(0)
+    with qtbot.waitSignal(panel.problem) as blocker:
+        panel.set_a()
+    assert f"{3:032x}" in blocker.args[0] or "wav" in blocker.args[0].lower()
+
+
+def test_ten_thousand_rows_are_asked_for_only_where_they_are_seen(panel: TakesPanel, library: Library) -> None:
+    summary = library.summary(f"{0:032x}")
+    model = panel._model
+    asked = 0
+    plain = TakesModel.data
+
+    def counting(self: TakesModel, *arguments: object) -> object:
+        nonlocal asked
+        asked += 1
+        return plain(self, *arguments)
+
+    TakesModel.data = counting
+    try:
+        model.set_takes([_copy(summary, index) for index in range(10_000)])
+        panel.table.model().rowCount()
+        asked = 0
+        panel.grab()
+        assert asked < 20_000, "painting asks for the rows in view, not for all"
+    finally:
+        TakesModel.data = plain
+    assert panel.table.model().rowCount() == 10_000
+    panel.search.setText("number 9999")
+    assert shown(panel, "Text") == ["Number 9999"]
+
+
+def _copy(summary: TakeSummary, index: int) -> TakeSummary:
+    return replace(summary, id=f"{index}", text=f"Number {index}")
+
+
+def test_the_technique_is_named_with_its_symbol() -> None:
+    assert technique_text(BASELINE) == "baseline"
+    assert technique_text(FAST) == "DiTReducio δ 0.25"
+    of_another_version = BASELINE.with_technique(Engaged("unheard-of", Values(strength=2)))
+    assert technique_text(of_another_version) == "unheard-of", "a take outlives the technique it was made with"
+
+
+def test_a_row_knows_its_take(panel: TakesPanel) -> None:
+    panel.table.selectRow(2)
+    assert [one.id for one in panel.selected()] == [f"{1:032x}"]
+    assert panel.table.model().index(2, 0).data(TAKE_ROLE).id == f"{1:032x}"
+
+
+def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPanel, library: Library) -> None:
+    heard = Metrics(loudness=-20.25, clipping=0.0012, silence=0.25, mel_cepstral_distortion=1.234, pitch_error=0.5)
+    measurements = Measurements(
+        2.0, 4.0, 0.5, text_seconds=0.001, backbone_seconds=1.5, decoder_seconds=0.25, peak_memory_bytes=300 * 2**20
+    )
+    made = take(9, FAST, measurements=measurements, metrics=heard, log_mel_distance=0.125, machine="This machine.")
+    panel.add(library.add(made))
+    model = panel.table.model()
+    row = {one.title: model.index(0, number).data() for number, one in enumerate(COLUMNS)}
+    assert row["RTF"] == "0.500"
+    assert (row["Front end"], row["Backbone"], row["Decoder"]) == ("0.001 s", "1.50 s", "0.25 s")
+    assert (row["Memory"], row["Loudness"], row["Clipping"]) == ("300 MiB", "−20.2 LUFS", "0.12%")
+    assert (row["MCD"], row["F0"], row["Distance"], row["Voicing"]) == ("1.23 dB", "0.50 st", "0.125", "–")
+    assert row["Machine"] == "This machine."
+    tips = [model.index(0, number).data(Qt.ItemDataRole.ToolTipRole) for number in range(len(COLUMNS))]
+    assert metric("mel_cepstral_distortion").definition in tips[column("MCD")]
+    assert tips[column("MCD")].startswith("1.23 dB\nMel-cepstral distortion (dB). ")
+    assert "none without a baseline" in tips[column("Voicing")]
+    assert COLUMNS[-1].title == "Created", "what the table is sorted by at first"
+
+
+def test_what_is_selected_stays_so_however_rows_move(panel: TakesPanel, qtbot: QtBot) -> None:
+    panel.table.selectRow(1)
+    (chosen,) = panel.selected()
+    panel.table.sortByColumn(column("RTF"), Qt.SortOrder.AscendingOrder)
+    assert [one.id for one in panel.selected()] == [chosen.id]
+    panel.search.setText(chosen.text)
+    assert [one.id for one in panel.selected()] == [chosen.id]
+    panel.search.setText("nothing of the kind")
+    assert panel.selected() == []
+    assert shown(panel, "Text") == []
+
+
+def test_only_takes_that_come_or_go_are_a_change(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
+    with qtbot.assertNotEmitted(panel.changed):
+        panel.search.setText("sentence 1")
+        panel.table.sortByColumn(column("Text"), Qt.SortOrder.AscendingOrder)
+    with qtbot.waitSignal(panel.changed):
+        panel.add(library.add(take(11)))
+    assert shown(panel, "Text") == ["Sentence 1.", "Sentence 11."], "in its place"
+    with qtbot.waitSignal(panel.changed):
+        panel.add(library.add(take(5)))
+    assert len(shown(panel, "Text")) == 2, "filtered away"
+    with qtbot.waitSignal(panel.changed):
+        panel.reload()
+
+
+def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: TakesPanel, library: Library) -> None:
+    why = "The graphics card failed while synthesising; the model is loaded again."
+    command = Synthesise(7, "It was to say this.", Voice("slt", "SLT", "", "Hello."), FAST, (), "DiTReducio")
+    panel.add(FailedTake.of(command, why))
+    panel.reload()
+    assert shown(panel, "Label")[0] == "Failed: DiTReducio", "the newest, and there after the history was read again"
+    assert {one.title for one in COLUMNS if one.numeric and shown(panel, one.title)[0] != "–"} == set(), "no figures"
+    assert panel.table.model().index(0, column("Label")).data(Qt.ItemDataRole.ToolTipRole) == why
+    panel.table.selectRow(0)
+    assert why in panel._difference.text()
+    enabled = {one.text().replace("&", "") for one in panel.table.actions() if one.isEnabled()}
+    assert enabled == {"Re-run…", "Delete…"}
+    said, again = [], []
+    panel.problem.connect(said.append)
+    panel.rerun_wanted.connect(again.append)
+    panel.set_a()
+    assert said == [f"This take failed and has no audio. {why}"]
+    panel.rerun()
+    assert (again[0].setting, again[0].text, again[0].voice) == (FAST, "It was to say this.", "slt")
+    panel.delete()
+    panel.findChild(QMessageBox).accept()
+    assert not any(one.startswith("Failed") for one in shown(panel, "Label"))
+    assert len(library) == 4

@@ -1,0 +1,224 @@
+"""A small speech language model in the real window on the real engine: its tokens, its layers, and hearing both."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.audio.switching import Mode
+from app.features.export.weights_dialog import WeightsDialog
+from app.features.studies.maker import LAYERS
+from app.shell.window import MainWindow
+from app.state.jobs import Kind, Outcome
+from engine.models import load_model
+from engine.models.base import SpeechModel
+from engine.session.messages import ExportWeights, Progress
+from engine.techniques import spade, speculative
+from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.holding import Posts
+from tests.engine import small_speech
+from tests.engine.speaking import TEXT, write_all
+from tests.engine.studies.hearing import silence
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PATIENCE = 10 * PATIENCE_MILLISECONDS
+
+
+def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """The small language model where its folder is given, else the small flow model."""
+    loading = load_model if model == "lm-mini" else small_speech.load
+    return loading(model, folder, variant, device, status, check)
+
+
+@pytest.fixture
+def window(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MainWindow]:
+    """A window with the small language model, its draft, its students and the measurement of its layers."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    root = write_all(tmp_path / "model")
+    made = make_window(load)
+    made.show()
+    qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
+    made.state.load_model("lm-mini", str(root), device="cpu")
+    qtbot.waitUntil(lambda: made.state.ready and not made.jobs.busy, timeout=PATIENCE)
+    made.state.set_text(TEXT)
+    made.state.set_option("speed", 2.0)
+    yield made
+    close(made, qtbot)
+
+
+def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
+        start()
+    job, outcome, sentence = signal.args
+    return job.kind, outcome, sentence
+
+
+def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot: QtBot) -> None:
+    state, panel = window.state, window.decoding.decoding
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: state.take_a is not None, timeout=PATIENCE)
+    assert panel.side == "A"
+    assert panel.figure("tokens") == "1.00"
+    state.engage(speculative.NAME, True)
+    assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
+    trace = state.take_b.trace.decoding
+    assert panel.headline.text().startswith(f"{state.take_b.label}: {len(trace.tokens)} tokens")
+    assert "×" in panel.figure("predicted")
+    assert "×" in panel.figure("measured")
+
+    listen = window.listening.listen
+    qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
+    assert listen.player.comparison.mode is Mode.RESTART
+    assert "timing changes from take to take" in listen.player.comparison.reason
+    panel.strip.move_cursor(20)
+    panel.strip.activated.emit(20)
+    assert listen.heard == "B"
+    # Where there is a device, it has gone on from there.
+    began = [one.entering_position for one in listen.player.mixer.jumps] + [listen.player.mixer.state.position]
+    assert trace.seconds_of[20] in [pytest.approx(one / listen.player.rate, abs=0.001) for one in began]
+
+    rates = {name: window.synthesis.meters._figures[name]._name.text() for name in ("rate", "step")}
+    assert rates == {"rate": "Tokens/s", "step": "Token"}
+
+
+def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot) -> None:
+    state, desk = window.state, window.layers
+    panel, choice = desk.layers, desk.choice
+    assert choice.record.order == (0, 2, 1)
+    choice.set_depth(2)
+    assert (choice.retained, panel.depth.value()) == ((0, 2), 2)
+    panel.toggled.emit(1)
+    assert choice.by_hand
+    assert choice.retained == (0, 1, 2)
+    panel.toggled.emit(0)
+    assert state.knobs(spade.NAME)["layers"] == "1,2"
+    window.action.undo.trigger()
+    window.action.undo.trigger()
+    assert (choice.retained, choice.by_hand) == ((0, 2), False)
+    window.action.redo.trigger()
+    panel.importance_wanted.emit()
+    assert choice.retained == (0, 2)
+    assert panel.stage_buttons[spade.RECOVERED].isEnabled(), panel.stage_buttons[spade.RECOVERED].toolTip()
+    outcome = ended(window, qtbot, lambda: panel.hear_wanted.emit(spade.NONE))
+    assert outcome[:2] == (Kind.ACCELERATED, Outcome.FINISHED), outcome[2]
+    entry = state.take_b.setting.engaged(spade.NAME)
+    assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
+    panel.training_wanted.emit()
+    assert window.training.training.plan(resume=False).knobs["layers"] == "0,2"
+
+
+def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window.state.set_knob(speculative.NAME, "tolerance", 0.3)
+    for choice, kind in ((0, "student"), (2, "draft")):
+        window.action.export_weights.trigger()
+        (dialog,) = window.findChildren(WeightsDialog)
+        dialog.weights.setCurrentIndex(choice)
+        dialog.path.selectAll()
+        QTest.keyClicks(dialog.path, str(tmp_path / kind))
+        assert "will be made" in dialog.note.text()
+        outcome = ended(window, qtbot, lambda at=dialog: QTest.keyClick(at.path, Qt.Key.Key_Return))
+        assert outcome[:2] == (Kind.EXPORT, Outcome.FINISHED), outcome[2]
+        qtbot.waitUntil(lambda: not window.findChildren(WeightsDialog), timeout=PATIENCE)
+        assert f"The {kind} is in {tmp_path / kind}: model.safetensors" in window.notices.banner.text
+        assert json.loads((tmp_path / kind / "config.json").read_text())["num_hidden_layers"] == 2
+    assert json.loads((tmp_path / "draft" / "speculative.json").read_text())["tolerance"] == 0.3
+    (tmp_path / "student" / "config.json").write_text("mine")
+    command = window.jobs.start(
+        Kind.EXPORT,
+        lambda job: ExportWeights(
+            job, "lm-mini", "student", "", str(tmp_path / "student"), model_folder=str(window.state.model_folder)
+        ),
+    )
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
+        pass
+    assert signal.args[0] == command and signal.args[1] is Outcome.FAILED
+    assert "config.json exists and is something else; it stays as it is" in signal.args[2]
+
+
+def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
+    choice, panel = window.layers.choice, window.layers.layers
+    choice.set_depth(1)
+    panel.toggled.emit(choice.retained[0])
+    assert len(choice.retained) == 1
+    assert "One layer has to stay." in window.notices.banner.text
+
+
+def test_layers_are_measured_and_the_record_is_taken_up(window: MainWindow, qtbot: QtBot) -> None:
+    desk = window.layers
+    desk.layers.sentences.setValue(1)
+    kind, outcome, sentence = ended(window, qtbot, desk.layers.measure_button.click)
+    assert (kind, outcome) == (Kind.LAYERS, Outcome.FINISHED), sentence
+    qtbot.waitUntil(lambda: desk.choice.record.measure(DIVERGENCE) is not None, timeout=PATIENCE)
+    assert {one.measure for one in desk.layers.bars.measures} >= {DIVERGENCE, COSINE}
+    assert all(value >= 0 for value in desk.choice.record.measure(DIVERGENCE).values)
+
+
+def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
+    views, training = window.views.views, window.training.training
+    offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
+    assert offered == ["speculation", "layer-importance", "depth"]
+    offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
+    assert offered == ["speculative", "spade", "speech-tokenizer", "lm-mini"]
+    assert training.work.text().endswith("lm-mini-draft-2-0")
+
+
+def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
+    posts.hold_at(Progress)
+    window.decoding.decoding.sweep_wanted.emit()
+    assert window.views.views.view.name == "speculation"
+    assert window.jobs.running[0].kind is Kind.VIEW
+    kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
+    assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
+    assert window.views.views.state.startswith("Cancelled")
+
+
+def test_word_errors_are_measured_by_a_study_and_taken_up(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
+    desk, studies = window.layers, window.studies
+    (earlier,) = desk.choice.record.measures
+    window.docks.go_to("layers")
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    desk.layers.sentences.setValue(1)
+    desk.layers.study_button.setFocus()
+    qtbot.keyClick(desk.layers.study_button, Qt.Key.Key_Space)
+    maker = studies.maker
+    assert maker.kind.currentText() == "Leave out each layer once"
+    qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
+    file = Path(maker.path.text())
+    kind, outcome, sentence = ended(window, qtbot, maker.start_button.click)
+    assert (kind, outcome) == (Kind.STUDY, Outcome.FINISHED), sentence
+    given = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert given["leave_one_layer_out"] and (given["layers"], given["judges"]) == (3, ["words"])
+    assert given["options"]["speed"] == 2.0
+    measured = desk.choice.record.measure(WORD_ERROR)
+    assert measured != earlier and measured.utterances == 1
+    assert [one.measure for one in desk.layers.bars.measures] == [WORD_ERROR]
+    assert window.state.info.layer_order == desk.choice.record.order
+    place = tmp_path / "own" / "models" / "lm-mini" / FILE
+    assert f"they are in {place}" in studies.studies.state
+
+
+def test_only_models_with_layers_to_leave_out_are_studied_without_them(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.load_model("f5-mini")
+    qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE)
+    button = window.layers.layers.study_button
+    assert not button.isEnabled()
+    assert "decodes no tokens" in button.toolTip()
+    window.action.new_study.trigger()
+    maker = window.studies.maker
+    assert not maker.kind.model().item(maker.kind.findData(LAYERS)).isEnabled()
+    maker.reject()

@@ -1,0 +1,74 @@
+"""The take library in trouble while the application runs: it says so and goes on, and the library stays whole. Damage
+and a full disk: ``tests/app/shell/test_window.py``."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.shell.window import MainWindow
+from engine import database
+from engine.setting.library import DATABASE, Library
+from engine.setting.setting import Setting
+from engine.setting.take import Take
+from tests.app.conftest import PATIENCE_MILLISECONDS
+
+RATE = 24000
+
+
+def take(number: int, seconds: float = 0.1) -> Take:
+    samples = (0.1 * np.random.default_rng(number).standard_normal(round(RATE * seconds))).astype(np.float32)
+    created = f"2026-01-01T00:00:{number:02d}.000+00:00"
+    return Take(f"{number:032x}", created, "Said.", "slt", Setting("f5-mini"), RATE, samples)
+
+
+def opened(make_window: Callable[..., MainWindow], qtbot: QtBot, data: Path) -> MainWindow:
+    window = make_window(data=data)
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    return window
+
+
+def test_a_library_that_another_program_locks(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
+    window = opened(make_window, qtbot, tmp_path / "data")
+    window.state.take_added.emit(take(1))
+    other = sqlite3.connect(tmp_path / "data" / "takes" / DATABASE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    window.state.take_added.emit(take(2))
+    assert "another program is writing to it" in window.notices.banner.text
+    assert window.panels["takes"].table.model().rowCount() == 1
+    window.panels["takes"].table.selectRow(0)
+    window.panels["takes"].star()
+    assert "another program is writing to it" in window.notices.banner.text
+    other.execute("ROLLBACK")
+    other.close()
+    window.state.take_added.emit(take(3))
+    assert [one.id for one in window.listening.library.summaries()] == [take(3).id, take(1).id]
+
+
+def test_a_library_of_a_newer_version_is_left_alone(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data" / "takes"
+    with Library(folder) as library:
+        library.add(take(1))
+    with sqlite3.connect(folder / DATABASE) as direct:
+        direct.execute("PRAGMA user_version = 99")
+    direct.close()
+    before = (folder / DATABASE).read_bytes()
+    window = opened(make_window, qtbot, tmp_path / "data")
+    assert "written by a newer Paretone" in window.notices.banner.text
+    assert "Until then takes are kept in" in window.notices.banner.text
+    window.state.take_added.emit(take(2))
+    assert window.listening.library.folder != folder
+    assert len(window.listening.library) == window.panels["takes"].table.model().rowCount() == 1
+    assert (folder / DATABASE).read_bytes() == before
+    assert not list(folder.glob("damaged-*"))

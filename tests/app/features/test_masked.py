@@ -1,0 +1,214 @@
+"""A small masked model in the real window on the real engine: spoken whole and in blocks, heard, and what is not for
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from app.audio.switching import Mode
+from app.shell.window import MainWindow
+from app.state.jobs import Kind, Outcome
+from engine.models import load_model
+from engine.models.base import SpeechModel
+from engine.models.kernels.fused_masked import MaskedRun
+from engine.session.messages import PartialDecoded
+from engine.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.engine import small_speech
+from tests.engine.models.omnivoice.small_release import TEXT, write_release
+from tests.engine.session.test_engine_thread_masked_input import recorded
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PATIENCE = 10 * PATIENCE_MILLISECONDS
+
+
+def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """The small release where its folder is given, else the small flow model."""
+    loading = load_model if model == "OmniVoice" else small_speech.load
+    return loading(model, folder, variant, device, status, check)
+
+
+@pytest.fixture
+def window(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MainWindow]:
+    """A window with the small release."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    root = write_release(tmp_path / "model")
+    made = make_window(load)
+    made.show()
+    qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
+    made.state.load_model("OmniVoice", str(root), device="cpu")
+    qtbot.waitUntil(lambda: made.state.ready and not made.jobs.busy, timeout=PATIENCE)
+    made.state.set_text(TEXT)
+    for name, value in (("clone", False), ("steps", 6), ("post_process", False)):
+        made.state.set_option(name, value)
+    yield made
+    close(made, qtbot)
+
+
+def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
+        start()
+    job, outcome, sentence = signal.args
+    return job.kind, outcome, sentence
+
+
+def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:
+    state, listen = window.state, window.listening.listen
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+    state.engage(fewer_steps.NAME, True)
+    state.set_knob(fewer_steps.NAME, "steps", 3)
+    assert "once it has run" in window.models.setup._cost.text()
+    assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
+    assert len(state.take_a.samples) == len(state.take_b.samples)
+    assert state.take_b.measurements.ops_ratio == pytest.approx(0.5)
+    qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
+    assert listen.player.comparison.mode is Mode.SYNC
+    rates = {name: window.synthesis.meters._figures[name]._name.text() for name in ("rate", "step")}
+    assert rates == {"rate": "Steps/s", "step": "Step"}
+
+
+def test_blocks_are_spoken_and_kept(window: MainWindow, qtbot: QtBot) -> None:
+    state = window.state
+    state.engage(blockwise.NAME, True)
+    for name, value in (("first_block", 16), ("block", 16), ("first_steps", 2), ("later_steps", 3)):
+        state.set_knob(blockwise.NAME, name, value)
+    kind, outcome, sentence = ended(window, qtbot, state.synthesise_accelerated)
+    assert (kind, outcome) == (Kind.ACCELERATED, Outcome.FINISHED), sentence
+    qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
+    (passage,) = state.take_b.trace.demasking.passages
+    assert len(passage.blocks) > 1
+    assert state.take_b.measurements.first_audio_seconds < state.take_b.measurements.seconds
+
+
+def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
+    state, views = window.state, window.views.views
+    offered = {one.name for one in state.techniques}
+    assert offered >= {blockwise.NAME, fewer_steps.NAME, guidance_stride.NAME, "precision", "guidance_interval"}
+    assert not offered & {ditreducio.TECHNIQUE.name, "steps", "speculative", "spade", "error_curve", "first_block"}
+    assert "No view looks into models like OmniVoice" in views.state
+    assert not state.why_not_synthesise()
+    reason = state.why_no_table()
+    assert "DiTReducio is for models that solve a flow" in reason
+    assert state.why_not_calibrate() == state.why_not_transfer() == reason
+    assert window.strategy.strategy.grid.empty_text() == window.strategy.threshold.verdict.text() == reason
+    window.models.setup._grid.show_options(state.options)
+    assert "6 steps, schedule 0.1" in window.models.setup._grid.toolTip()
+
+
+def logged(window: MainWindow) -> str:
+    return window.notices.log.plain_text()
+
+
+def cautioned(window: MainWindow) -> str:
+    """What Listen says of the comparison."""
+    labels = window.listening.listen.findChildren(QLabel)
+    return next(one.text() for one in labels if one.accessibleName() == "Warning")
+
+
+def test_what_is_wrong_with_what_is_asked_for_is_said(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line of what can be wrong with a masked model's input, as people come across it."""
+    state, banner = window.state, window.notices.banner
+    failed, finished = (Kind.BASELINE, Outcome.FAILED), (Kind.BASELINE, Outcome.FINISHED)
+
+    state.set_text("  ")
+    assert state.why_not_synthesise() == "Type a sentence to speak first."
+    assert window.action.baseline.isEnabled() is False
+    state.set_text(TEXT)
+
+    state.set_option("language", "Klingon")
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == finished
+    qtbot.waitUntil(lambda: "does not know the language 'Klingon'" in logged(window), timeout=PATIENCE)
+    assert "Klingon" in banner.text
+    state.set_option("language", "")
+
+    state.set_option("duration", 600.0)
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+    assert banner.text.startswith("A duration of 600 s is too far from what this text usually takes")
+    assert cautioned(window).startswith("The last take A failed: A duration of 600 s")
+    assert cautioned(window).endswith("What is heard as A was made before it.")
+    state.set_option("duration", 0.0)
+
+    state.set_option("clone", True)
+    for name, seconds, level, transcript, words in (
+        ("silent", 3.0, 0.0, "Some words.", "silent.wav is silent"),
+        ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not sound more like the voice: cut it"),
+    ):
+        state.add_voice(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
+        assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+        assert words in banner.text
+    state.set_option("clone", False)
+
+    state.engage("precision", True)
+    state.set_knob("precision", "precision", "float16")
+    assert any("does not compute in float16 to advantage" in note for note in state.notes)
+    state.engage("precision", False)
+    state.engage("graphs", True)
+    assert "CUDA graphs need an NVIDIA graphics card" in state.technique_problem("graphs")
+    state.engage("graphs", False)
+
+    failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
+    scores = MaskedRun.scores
+
+    def fail_once(self: MaskedRun, *given: object) -> object:
+        for error in failures:
+            raise error
+        return scores(self, *given)
+
+    monkeypatch.setattr(MaskedRun, "scores", fail_once)
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+    assert "The graphics card failed while synthesising; the model is loaded again" in banner.text
+    assert cautioned(window).startswith("The last take A failed: The graphics card failed")
+    qtbot.waitUntil(lambda: "was loaded again, on CPU" in logged(window), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not state.why_not_synthesise(), timeout=PATIENCE)
+    assert ended(window, qtbot, state.synthesise_baseline)[:2] == finished
+    assert "failed" not in cautioned(window)
+
+
+def test_a_canvas_is_seen_and_heard_as_it_stood(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, panel, listen = window.state, window.demasking.demasking, window.listening.listen
+    assert ended(window, qtbot, state.synthesise_baseline)[1] is Outcome.FINISHED
+    qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
+    assert panel.passage is state.take_a.trace.demasking.passages[0]
+    qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE)
+    panel.go_to(1)
+    assert panel.partial_button.isEnabled(), panel.partial_button.toolTip()
+    heard: list[tuple[PartialDecoded, Mode]] = []
+
+    def follow(event: object) -> None:
+        # The window has heard of it before: what is played is looked at before it ends.
+        if isinstance(event, PartialDecoded):
+            heard.append((event, listen.player.comparison.mode))
+
+    window.bridge.happened.connect(follow)
+    assert ended(window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
+    ((sound, mode),) = heard
+    assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
+    assert mode is Mode.ALONE, "it is played without being a take"
+    # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
+    with monkeypatch.context() as patched:
+        patched.setattr(type(listen.player), "streaming", property(lambda player: True))
+        window.listening.hear_sound(sound.samples, sound.sample_rate, ("A", panel.passage.start))
+        listen.position_changed.emit(0.4)
+        assert panel.grid._position == pytest.approx(10)
+        listen.position_changed.emit(len(sound.samples) / sound.sample_rate)
+        assert panel.grid._position < panel.passage.codes.shape[1], "not in the next passage yet"
+        listen.position_changed.emit(0.4)
+        window.listening.hear_sound(sound.samples, sound.sample_rate)
+        listen.position_changed.emit(0.8)
+        assert panel.grid._position == pytest.approx(10), "a sound of neither side, such as a study's, moves no mark"
+    state.load_model("f5-mini", device="cpu")
+    qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE)
+    assert not panel.partial_button.isEnabled()
+    assert "load that model" in panel.partial_button.toolTip()

@@ -1,0 +1,300 @@
+"""The Threshold panel as people use it: δ dragged, clicked, typed and stepped on the real widget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtTest import QSignalSpy, QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QWidget
+
+from app.features.threshold.panel import ThresholdPanel
+from app.shell.theme import DARK, LIGHT
+from engine.models.base import OperationCounts
+from engine.techniques.ditreducio import UNITS
+from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.ditreducio.table import Action
+from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
+
+OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
+KEY = Qt.Key
+
+
+@pytest.fixture
+def empty(qtbot) -> ThresholdPanel:
+    panel = ThresholdPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.resize(700, 480)
+    panel.show()
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    panel.setFocus()
+    return panel
+
+
+@pytest.fixture
+def record() -> CalibrationRecord:
+    return calibrate(0.1, 0)
+
+
+@pytest.fixture
+def panel(empty: ThresholdPanel, record: CalibrationRecord) -> ThresholdPanel:
+    empty.set_record(record)
+    empty.set_threshold(0.1)
+    empty.set_operations(OPERATIONS)
+    return empty
+
+
+def press(widget: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    QTest.keyClick(widget, key, modifier)
+
+
+def place(plot, value: float) -> QPoint:
+    """Where a value of the axis is, in the plot's viewport."""
+    view = plot.getViewBox()
+    middle = sum(view.viewRange()[1]) / 2
+    return plot.mapFromScene(view.mapViewToScene(QPointF(value, middle)))
+
+
+def send_mouse(plot: QWidget, kind: QEvent.Type, where: QPoint) -> None:
+    """A mouse event with the left button held, which QTest's moves are not."""
+    held = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseButtonRelease else Qt.MouseButton.LeftButton
+    button = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
+    place = QPointF(where)
+    event = QMouseEvent(kind, place, plot.viewport().mapToGlobal(place), button, held, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(plot.viewport(), event)
+
+
+def shown_share(panel: ThresholdPanel) -> str:
+    return panel._figures["Skipped"].text()
+
+
+# --- Exact or predicted ----------------------------------------------------------------------------------------------
+def test_at_its_own_threshold_the_table_is_exact_and_no_calibration_is_offered(panel: ThresholdPanel) -> None:
+    assert panel.verdict.text().startswith("✓ Exact")
+    assert panel.verdict.property("look") == "good"
+    assert panel.calibrate_button.isHidden()
+    assert not panel.return_button.isEnabled()
+
+
+def test_elsewhere_it_says_loudly_that_it_predicts_and_offers_a_calibration_there(
+    panel: ThresholdPanel, record: CalibrationRecord, qtbot
+) -> None:
+    press(panel.histogram, KEY.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert panel.threshold == 0.2
+    assert panel.verdict.text().startswith("△ Predicted: needs a calibration at this δ.")
+    first = record.derive(0.2).differs_at
+    assert f"From layer {first.layer + 1}, step {first.step + 1} on" in panel.verdict.text()
+    assert panel.verdict.property("look") == "warning"
+    assert panel.calibrate_button.text() == "Calibrate at δ = 0.2"
+    with qtbot.waitSignal(panel.calibration_wanted) as wanted:
+        QTest.mouseClick(panel.calibrate_button, Qt.MouseButton.LeftButton)
+    assert wanted.args == [0.2]
+    panel.set_busy(True)
+    assert not panel.calibrate_button.isEnabled()
+
+
+def test_cells_without_a_measured_branch_skip_are_owned_up_to(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+    panel.set_threshold(0.01)
+    unmeasured = record.derive(0.01).unmeasured
+    assert unmeasured > 0
+    assert f"Branch skipping was not measured for {unmeasured} of the cells" in panel.verdict.text()
+
+
+def test_the_exact_interval_is_shaded_in_both_plots(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+    for plot in (panel.histogram, panel.share):
+        assert plot.interval.isVisible()
+        assert plot.interval.getRegion() == pytest.approx(record.exact_interval)
+    panel.set_record(None)
+    assert not panel.histogram.interval.isVisible()
+
+
+# --- Moving δ --------------------------------------------------------------------------------------------------------
+def test_keys_step_and_jump_and_return(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+    moved: list[float] = []
+    panel.threshold_changed.connect(moved.append)
+    press(panel.histogram, KEY.Key_Right)
+    press(panel.share, KEY.Key_Left)
+    press(panel.share, KEY.Key_Left)
+    press(panel.histogram, KEY.Key_PageUp)
+    press(panel.histogram, KEY.Key_PageDown)
+    press(panel.histogram, KEY.Key_Home)
+    assert moved == [0.11, 0.1, 0.09, 0.19, 0.09, 0.1]
+    press(panel.histogram, KEY.Key_PageDown)
+    press(panel.histogram, KEY.Key_PageDown)
+    assert panel.threshold == 0.0
+    assert panel.derivation.table.skipped_share == 0
+
+
+def test_a_typed_threshold_counts(panel: ThresholdPanel) -> None:
+    panel.spin_box.setFocus()
+    panel.spin_box.selectAll()
+    QTest.keyClicks(panel.spin_box, "0.155")
+    press(panel.spin_box, KEY.Key_Return)
+    assert panel.threshold == 0.155
+    assert panel.histogram.line.value() == panel.share.line.value() == 0.155
+
+
+def test_a_click_puts_the_line_there(panel: ThresholdPanel, qtbot) -> None:
+    for plot, value in ((panel.histogram, 0.15), (panel.share, 0.06)):
+        with qtbot.waitSignal(panel.threshold_changed):
+            QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place(plot, value))
+        assert panel.threshold == pytest.approx(value, abs=0.005)
+
+
+def test_dragging_the_line_derives_live(panel: ThresholdPanel, record, qtbot) -> None:
+    tables = QSignalSpy(panel.table_derived)
+    where = [place(panel.histogram, float(value)) for value in np.linspace(0.1, 0.2, 12)]
+    send_mouse(panel.histogram, QEvent.Type.MouseButtonPress, where[0])
+    for one in where:
+        # pyqtgraph drops moves that come faster than a hundred a second.
+        qtbot.wait(12)
+        send_mouse(panel.histogram, QEvent.Type.MouseMove, one)
+    send_mouse(panel.histogram, QEvent.Type.MouseButtonRelease, where[-1])
+    qtbot.waitUntil(lambda: abs(panel.threshold - 0.2) < 0.005)
+    assert 0 < tables.count() <= len(where) + 1
+    table, exact = tables.at(tables.count() - 1)
+    assert table == record.derive(panel.threshold).table
+    assert exact is False
+
+
+def test_many_positions_in_one_turn_of_the_event_loop_are_one_change(panel: ThresholdPanel, qtbot) -> None:
+    changes = QSignalSpy(panel.threshold_changed)
+    for value in np.linspace(0.1, 0.3, 50):
+        panel.histogram.moved_to.emit(float(value))
+    qtbot.waitUntil(lambda: changes.count() > 0)
+    assert changes.count() == 1
+    assert panel.threshold == 0.3
+
+
+def test_setting_the_threshold_from_outside_emits_nothing_and_ends_a_drag(panel: ThresholdPanel, qtbot) -> None:
+    changes = QSignalSpy(panel.threshold_changed)
+    panel.histogram.moved_to.emit(0.3)
+    panel.set_threshold(0.05)
+    qtbot.wait(60)
+    assert changes.count() == 0
+    assert panel.threshold == panel.spin_box.value() == 0.05
+
+
+def test_the_threshold_stays_within_the_knobs_range(panel: ThresholdPanel) -> None:
+    panel.histogram.moved_to.emit(-3.0)
+    panel._move()
+    assert panel.threshold == 0.0
+    panel.histogram.moved_to.emit(99.0)
+    panel._move()
+    assert panel.threshold == 2.0
+
+
+# --- What is shown ---------------------------------------------------------------------------------------------------
+def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+    for threshold in (0.05, 0.1, 0.3):
+        panel.set_threshold(threshold)
+        table = record.derive(threshold).table
+        ratio = table.ops_ratio(OPERATIONS)
+        assert [one.text() for one in panel._figures.values()] == [
+            f"{table.skipped_share:.1%}",
+            f"{ratio:.1%}",
+            f"{1 / ratio:.2f}×",
+        ]
+
+
+def test_the_histogram_counts_every_trial_in_view(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+    for action in (Action.TS, Action.BS):
+        errors = record.normalised_errors(action)
+        edges = panel._edges
+        inside = np.count_nonzero((errors >= edges[0]) & (errors <= edges[-1]))
+        assert panel._counts[action].sum() == inside > 0
+        assert panel._bars[action].opts["height"].sum() == inside
+
+
+def test_the_curve_is_the_share_that_derived_tables_skip(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+    thresholds, shares = panel._share_curve.getData()
+    assert record.threshold == pytest.approx(min(thresholds, key=lambda one: abs(one - record.threshold)))
+    for threshold, share in zip(thresholds, shares, strict=True):
+        assert share == pytest.approx(100 * record.derive(float(threshold)).table.skipped_share)
+    assert shares[0] < shares[-1]
+
+
+def test_a_logarithmic_axis_shows_the_same_threshold_and_answers_to_clicks(panel: ThresholdPanel, qtbot) -> None:
+    press(panel.log_box, KEY.Key_Space)
+    assert panel.histogram.line.value() == pytest.approx(-1.0)
+    assert panel.threshold == 0.1
+    with qtbot.waitSignal(panel.threshold_changed):
+        position = place(panel.histogram, float(np.log10(0.2)))
+        QTest.mouseClick(panel.histogram.viewport(), Qt.MouseButton.LeftButton, pos=position)
+    assert panel.threshold == pytest.approx(0.2, abs=0.01)
+    low, high = panel._record.exact_interval
+    assert panel.histogram.interval.getRegion() == pytest.approx((np.log10(low), np.log10(high)))
+    panel.set_threshold(0.0)
+    assert np.isfinite(panel.histogram.line.value())
+
+
+@pytest.mark.parametrize("metric", sorted(UNITS))
+def test_the_axis_names_the_metrics_unit(empty: ThresholdPanel, record: CalibrationRecord, metric: str) -> None:
+    empty.set_metric(metric)
+    assert UNITS[metric] in empty.share.getAxis("bottom").labelText
+    assert UNITS[metric] in empty.spin_box.toolTip()
+    empty.set_record(replace(record, knobs=record.knobs.replace(metric=metric)))
+    empty.set_metric(next(one for one in UNITS if one != metric))
+    assert UNITS[metric] in empty.share.getAxis("bottom").labelText, "what was measured has a unit already"
+
+
+def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibration(empty: ThresholdPanel, qtbot) -> None:
+    assert "calibrate once" in empty.verdict.text()
+    assert shown_share(empty) == "–"
+    derived = QSignalSpy(empty.table_derived)
+    with qtbot.waitSignal(empty.threshold_changed):
+        press(empty.histogram, KEY.Key_Right)
+    assert derived.count() == 0
+    with qtbot.waitSignal(empty.calibration_wanted) as wanted:
+        QTest.mouseClick(empty.calibrate_button, Qt.MouseButton.LeftButton)
+    assert wanted.args == [0.11]
+
+
+def test_a_record_without_trials_is_shown_as_nothing_skipped(empty: ThresholdPanel, record: CalibrationRecord) -> None:
+    empty.set_record(replace(record, trials=()))
+    assert shown_share(empty) == "0.0%"
+    assert "upwards" in empty.verdict.text()
+    empty.grab()
+
+
+def test_the_data_can_be_copied(panel: ThresholdPanel, record: CalibrationRecord) -> None:
+    press(panel.histogram, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
+    split = rows.index(["threshold", "skipped share"])
+    counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
+    assert counted == sum(panel._counts[action].sum() for action in (Action.TS, Action.BS))
+    shares = {float(row[0]): float(row[1]) for row in rows[split + 1 :]}
+    for threshold in (0.0, 0.1, 0.25, 2.0):
+        assert shares[threshold] == pytest.approx(record.derive(threshold).table.skipped_share, abs=1e-4)
+
+
+def test_screen_readers_hear_threshold_verdict_and_share(panel: ThresholdPanel) -> None:
+    press(panel.histogram, KEY.Key_Right)
+    for plot in (panel.histogram, panel.share):
+        assert plot.accessibleName()
+        assert "δ is 0.11." in plot.accessibleDescription()
+        assert shown_share(panel) in plot.accessibleDescription()
+    for one in (*panel.findChildren(QAbstractButton), *panel.findChildren(QDoubleSpinBox)):
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isVisible():
+            assert one.accessibleName() or one.text()
+
+
+def test_the_theme_is_followed(panel: ThresholdPanel) -> None:
+    for colours in (DARK, LIGHT):
+        panel.set_colours(colours)
+        for plot in (panel.histogram, panel.share):
+            assert plot.backgroundBrush().color().name() == colours.base
+            assert plot.getAxis("left").textPen().color().name() == colours.muted
+        corner = panel.share.grab().toImage().pixelColor(panel.share.width() - 2, 1)
+        assert corner.name() == colours.base
+
+
+def test_a_large_table_is_shown_whole(empty: ThresholdPanel) -> None:
+    record = calibrate(0.1, 0, layers=22, steps=32)
+    assert (LAYERS, STEPS) != (22, 32)
+    empty.set_record(record)
+    assert shown_share(empty) == f"{record.table.skipped_share:.1%}"

@@ -1,0 +1,392 @@
+"""The trade-off view in the real window: a real study of the small model beside a real library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QMenu
+from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
+
+from app.audio.switching import Mode
+from app.features.tradeoff.painting import EVERYTHING
+from app.features.tradeoff.panel import TradeoffPanel
+from app.features.tradeoff.points import Scores
+from app.features.tradeoff.reading import read_study
+from app.features.tradeoff.scene import Filter, Look
+from app.listening import trials
+from app.listening.stimuli import setting_key
+from app.shell.window import MainWindow
+from engine.errors import PlainError
+from engine.setting.library import Library
+from engine.studies.store import DATABASE, Store
+from engine.techniques.ditreducio.table import Action
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.damage import spoil_database
+from tests.app.listening.listeners import BASELINE, FAST
+from tests.app.listening.test_results import abx_session
+from tests.engine.studies.small import finished, study
+from tests.sound import NullSink, null_sink  # noqa: F401
+
+SENTENCES = ["One sentence.", "Another one."]
+SHOWN = Look(x="ops_ratio", y="log_mel_distance")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of a baseline, fewer steps, DiTReducio, and both."""
+    folder = tmp_path_factory.mktemp("study") / "small.study"
+    grid = {"steps": {"steps": ["off", 2]}, "ditreducio": {"threshold": ["off", 0.3]}}
+    finished(folder, study(sentences=SENTENCES, grid=grid, title="Four settings"))
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path, results: Path) -> Path:
+    """A folder whose library has two takes of the study: of the baseline and of DiTReducio."""
+    read = read_study(results, Scores())
+    with Library(tmp_path / "data" / "takes") as library:
+        for point in read.points:
+            if point.techniques in ((), ("ditreducio",)):
+                library.add(read.load(point.sounds[1].take))
+    return tmp_path / "data"
+
+
+def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
+    window = make_window(data=data)
+    window.show()
+    window.activateWindow()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    window.docks.go_to("tradeoff")
+    window.tradeoff.open_study(results)
+    # Four settings and two takes; of takes that are baselines, too, the distance is known.
+    qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
+    # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
+    qtbot.waitUntil(
+        lambda: window.studies.look is not None and not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    window.panels["tradeoff"].set_look(SHOWN)
+    return window
+
+
+@pytest.fixture
+def window(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
+    """A window that shows the study and the library; it may have no sound."""
+    return opened(make_window, data, results, qtbot)
+
+
+@pytest.fixture
+def sounding(
+    null_sink: NullSink,  # noqa: F811
+    make_window: Callable[..., MainWindow],
+    data: Path,
+    results: Path,
+    qtbot: QtBot,
+) -> Iterator[MainWindow]:
+    """The same with sound."""
+    made = opened(make_window, data, results, qtbot)
+    qtbot.waitUntil(lambda: made.panels["listen"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    yield made
+    if isValid(made) and not made.is_closed:
+        close(made, qtbot)  # Before the sound server goes.
+
+
+def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = True) -> str:
+    return next(
+        one.key for one in panel.scene.points if one.techniques == techniques and (one.folder is not None) == of_study
+    )
+
+
+def go(window: MainWindow, key: str) -> None:
+    """Choose a point as the user does."""
+    panel = window.panels["tradeoff"]
+    panel.plot._go_to(panel.scene.index[key])
+
+
+def test_a_study_and_the_library_are_shown_together(window: MainWindow, results: Path) -> None:
+    panel = window.panels["tradeoff"]
+    assert panel.scene.own == 6 and panel.pool.sources == ("Four settings", "Takes")
+    window.open_studies.remove(results)
+    assert panel.scene.own == 2
+
+
+def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -> None:
+    panel, state = window.panels["tradeoff"], window.state
+    go(window, key_of(panel, ()))
+    panel.details.a_button.click()
+    both = ("ditreducio", "steps")
+    go(window, key_of(panel, both))
+    QTest.keyClick(panel.plot, Qt.Key.Key_B)
+    assert [one.technique for one in state.take_b.setting.techniques] == list(both)
+    assert state.take_b.fidelity_to == state.take_a.id and state.take_b.log_mel_distance is not None
+    assert state.take_b.setting.engaged("ditreducio").artefact, "with the table that it was made with"
+    assert state.take_b.samples.dtype == np.float32 and len(state.take_b.samples) > 1000
+    assert state.take_b.text == state.take_a.text == SENTENCES[0]
+    assert "Against A:" in panel.details.text
+    assert panel.plot._marks[key_of(panel, both)] == "B"
+    differ = {one.what for one in state.differences()}
+    assert differ == set(both)
+    assert len(window.listening.library) == 2
+
+
+def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None:
+    panel, library = window.panels["tradeoff"], window.listening.library
+    go(window, key_of(panel, ("steps",)))
+    window.action.point_keep.trigger()
+    qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
+    kept = library.load(panel.details.sound.take)
+    assert kept.label and kept.setting.engaged("steps") and len(library) == 3
+    assert not panel.details.keep_button.isEnabled()
+    assert panel.details.keep_button.toolTip() == "This take is among the takes already."
+    assert not window.action.point_keep.isEnabled()
+
+
+def test_what_is_selected_in_takes_is_selected_here_and_the_other_way_round(window: MainWindow, qtbot: QtBot) -> None:
+    panel, takes = window.panels["tradeoff"], window.listening.takes
+    own = key_of(panel, ("ditreducio",), of_study=False)
+    takes.select([own])
+    assert panel.plot.current.key == own
+    other = key_of(panel, (), of_study=False)
+    go(window, other)
+    qtbot.waitUntil(lambda: [one.id for one in takes.selected()] == [other])
+    go(window, key_of(panel, ("ditreducio",)))
+    qtbot.waitUntil(lambda: [one.id for one in takes.selected()] == [own])  # The take of the study's setting.
+    panel.plot.select_all()
+    qtbot.waitUntil(lambda: {one.id for one in takes.selected()} == {own, other})
+    assert len(panel.plot.selected) == 6, "no echo from Takes"
+    panel.set_look(Look("speed_up", "ops_ratio"))  # Which single takes have not.
+    takes.select([own])
+    assert panel.plot.current.key == key_of(panel, ("ditreducio",)), "the study's point of the take's setting"
+
+
+def test_strategy_shows_the_table_of_the_chosen_point(window: MainWindow, results: Path) -> None:
+    panel, strategy = window.panels["tradeoff"], window.panels["strategy"]
+    with Store(results, read_only=True) as store:
+        tables = store.tables()
+    go(window, key_of(panel, ("ditreducio",)))
+    shown = strategy._other
+    assert shown in tables.values() and shown.steps == 4
+    assert "Chosen point, not in use" in strategy._headline.text()
+    go(window, key_of(panel, ("ditreducio", "steps")))
+    assert strategy._other.steps == 2
+    go(window, key_of(panel, ("ditreducio",), of_study=False))
+    assert strategy._other == shown, "a take's table is found by its fingerprint"
+    go(window, key_of(panel, ()))
+    assert strategy._other is None
+
+
+def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = window.panels["tradeoff"], window.state
+    key = key_of(panel, ("ditreducio",))
+    go(window, key)
+    panel.details.use_button.click()
+    assert state.table is not None and state.setting.engaged("ditreducio").artefact == state.table.fingerprint
+    assert not state.why_not_accelerate()
+    window.docks.go_to("tradeoff")
+    qtbot.waitUntil(panel.isVisible)
+    assert panel.plot._marks[key] == "Setup"
+    table = state.table
+    state.engage("ditreducio", False)
+    assert panel.plot.current.techniques == () and key not in panel.plot._marks
+    state.engage("ditreducio", True)
+    assert panel.plot.current.key == key
+    layer = next(row for row in range(table.layers) if any(table.actions[row]))
+    step = next(place for place, one in enumerate(table.actions[layer]) if one)
+    state.replace_table(table.changed(layer, step, Action.NONE), "edit")
+    assert key not in panel.plot._marks, "with another table it is another setting"
+    state.undo_stack.undo()
+    assert panel.plot._marks[key] == "Setup"
+    window.docks._docks["tradeoff"].close()
+    assert not panel.isVisible()
+    state.engage("ditreducio", False)
+    window.docks.go_to("tradeoff")
+    qtbot.waitUntil(panel.isVisible)
+    assert panel.plot.current.techniques == () and key not in panel.plot._marks, "what changed meanwhile is shown"
+
+
+def test_without_sound_it_is_said_why_nothing_is_heard(window: MainWindow) -> None:
+    panel = window.panels["tradeoff"]
+    if window.panels["listen"].player.usable:
+        pytest.skip("this machine has sound")
+    go(window, key_of(panel, ()))
+    assert not panel.details.hear_button.isEnabled() and panel.details.hear_button.toolTip()
+    QTest.keyClick(panel.plot, Qt.Key.Key_Return)
+    assert "cannot be heard" in window.notices.banner.text
+
+
+@pytest.mark.slow
+def test_a_click_lets_a_point_be_heard(sounding: MainWindow, null_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
+    panel, player = sounding.panels["tradeoff"], sounding.panels["listen"].player
+    panel.choose(key_of(panel, ("steps",)))
+    sound = panel.details.sound
+    place = panel.plot.painting.place(panel.scene.index[panel.plot.current.key]).toPoint()
+    with null_sink.recording() as recording:
+        QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
+        assert sounding.listening.sounds(sound.take)
+        qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)
+    go(sounding, key_of(panel, (), of_study=False))
+    with null_sink.recording() as recording:
+        sounding.action.point_hear.trigger()
+        assert sounding.listening.sounds(panel.plot.current.key)
+        qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
+
+
+@pytest.mark.slow
+def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding: MainWindow, qtbot: QtBot) -> None:
+    panel, listen = sounding.panels["tradeoff"], sounding.panels["listen"]
+    go(sounding, key_of(panel, ()))
+    panel.details.a_button.click()
+    qtbot.waitUntil(lambda: listen._loaded != (), timeout=PATIENCE_MILLISECONDS)
+    take, action = panel.details.sound.take, sounding.action.point_hear
+    action.trigger()
+    assert sounding.listening.sounds(take) and listen.player.streaming
+    action.trigger()
+    qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE_MILLISECONDS)
+    assert not sounding.listening.sounds(take), "a second time falls silent"
+    listen.set_loop(0.0, 0.3)  # It plays on until something else is wanted.
+    listen.hear_from("A", 0.0)
+    qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)
+    assert listen.player.comparison.mode is not Mode.ALONE and not sounding.listening.sounds(take)
+    action.trigger()
+    assert sounding.listening.sounds(take) and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
+    labels = [one.text() for one in listen.findChildren(QLabel)]
+    assert "By itself: The sound is played apart from A and B." in labels
+    sounding.listening.hear_sound(np.zeros(4800, np.float32), 24000)
+    assert not sounding.listening.sounds(take), "neither is another sound stopped"
+
+
+def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    panel = window.panels["tradeoff"]
+    takes = {one.techniques: one for one in panel.scene.points if one.folder is None}
+    judged = takes["ditreducio",].setting
+    fast = replace(FAST, key=setting_key(judged), setting=judged.to_json())
+    for one in abx_session("s", 14, conditions=(BASELINE, fast)):
+        trials.append(one, data / "listening")
+    window.lab.carried_through.emit()
+    qtbot.waitUntil(lambda: any(one.name == "listening:abx" for one in panel.pool.axes), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS)
+    panel.set_look(Look(x="ops_ratio", y="listening:abx"))
+    assert {one.techniques for one in panel.scene.points} == {("ditreducio",)}
+    assert {one.folder is None for one in panel.scene.points} == {True, False}, "the take and the study's setting"
+    assert any("no listening test" in reason for reason, _ in panel.scene.missing)
+
+
+def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot, results: Path) -> None:
+    window.docks.go_to("lab")
+    ticks = window.panels["lab"].setup.ticks
+    qtbot.waitUntil(lambda: ticks.count() == 4, timeout=PATIENCE_MILLISECONDS)
+    titles = {ticks.item(row).text() for row in range(4)}
+    assert any("DiTReducio" in one and "Step pruning" in one for one in titles)
+    guest = next(iter(window.tradeoff._known.studies[results].takes))
+    samples, rate = window.lab._loader()(guest)
+    assert rate == 24000 and len(samples) > 1000
+    window.docks.go_to("tradeoff")
+    window.open_studies.remove(results)
+    window.docks.go_to("lab")
+    qtbot.waitUntil(lambda: ticks.count() == 2, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_a_folder_without_a_study_is_refused_in_a_sentence(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    window.tradeoff.open_study(tmp_path)
+    qtbot.waitUntil(lambda: "There is no study" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert tmp_path not in window.open_studies.folders
+
+
+def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    folder = tmp_path / "damaged.study"
+    finished(folder, study(sentences=SENTENCES[:1]))
+    spoil_database(folder / DATABASE)
+    window.tradeoff.open_study(folder)
+    qtbot.waitUntil(lambda: "The panel Studies has it" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    assert "is damaged" in window.notices.banner.text
+    panel = window.studies.studies
+    qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
+    assert folder in window.open_studies.folders
+    window.docks.go_to("studies")
+    window.studies.choose(folder)
+    panel.aside_button.click()
+    assert not (folder / DATABASE).exists()
+    assert "audio included" in window.notices.banner.text
+
+
+def test_a_study_that_grows_is_read_again(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel, folder = window.panels["tradeoff"], tmp_path / "grows.study"
+    finished(folder, study(sentences=SENTENCES[:1], grid=None, title="Grows", setting=[{"techniques": {}}]))
+    window.open_studies.add(folder)
+    qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
+    finished(folder, study(sentences=SENTENCES[:1], title="Grows"))
+    for _ in range(5):
+        window.open_studies.touch(folder)
+    qtbot.waitUntil(lambda: panel.scene.own == 9, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
+    panel, action = window.panels["tradeoff"], window.action
+    menus = {one.text() for menu in window.menuBar().findChildren(QMenu) for one in menu.actions()}
+    for one in (action.point_hear, action.point_a, *action.point_looks, *action.point_files, action.front_on):
+        assert one.text() in menus
+    for one in (action.point_nearer, action.point_farther, action.point_everything):
+        assert one.text() in menus
+    assert "Go to Trade-off" in menus
+    action.front_on.trigger()
+    first = panel.plot.current.key
+    assert panel.scene.points[panel.scene.walk[0]].key == first
+    action.point_looks[0].trigger()
+    assert not panel.look.dominated and not panel.look_line.dominated_box.isChecked()
+    panel.look_line.intervals_box.click()
+    assert not action.point_looks[1].isChecked(), "menu and panel agree"
+    action.point_looks[4].trigger()
+    assert panel.look.log_x and panel.scene.logarithmic == (True, False)
+    names = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
+    for one, name in zip(action.point_looks, names, strict=True):
+        before = getattr(panel.look, name)
+        one.trigger()
+        assert getattr(panel.look, name) is not before, f"{one.text()} switches {name}"
+        one.trigger()
+        assert getattr(panel.look, name) is before
+    action.point_nearer.trigger()
+    action.point_nearer.trigger()
+    action.point_farther.trigger()
+    assert panel.plot.sections != EVERYTHING
+    action.point_everything.trigger()
+    assert panel.plot.sections == EVERYTHING
+    window.tradeoff.write(tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().startswith("title,kind")
+    with pytest.raises(PlainError):
+        window.tradeoff.write(tmp_path / "nowhere" / "out.csv")
+
+
+def test_what_is_shown_is_there_again_after_a_restart(
+    window: MainWindow, make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot
+) -> None:
+    panel = window.panels["tradeoff"]
+    panel.set_look(replace(SHOWN, dominated=False, published=True, log_y=True))
+    panel.set_filter(Filter(source="Four settings", hidden=frozenset({"steps"})))
+    look, chosen = panel.look, panel.filter
+    close(window, qtbot)
+    again = make_window(data=data)
+    again.show()
+    again.activateWindow()
+    qtbot.waitUntil(lambda: again.is_built, timeout=PATIENCE_MILLISECONDS)
+    shown = again.panels["tradeoff"]
+    assert shown.look == look
+    again.docks.go_to("tradeoff")
+    # What was opened here is open again, and among the recent ones of Studies.
+    qtbot.waitUntil(lambda: shown.pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
+    assert (shown.look, shown.filter) == (look, chosen)
+    assert {one.source for one in shown.scene.points if not one.published} == {"Four settings"}
+    recent = [one.data() for one in again.studies.studies.recent_menu.actions() if one.isVisible()]
+    assert recent == [str(results)]
+    assert again.action.point_looks[5].isChecked() and not again.action.point_looks[0].isChecked()

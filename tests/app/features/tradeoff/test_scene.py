@@ -1,0 +1,447 @@
+"""The model behind the trade-off view: points, axes, filter, front, and why something is not shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.features.tradeoff.axes import AXES, axis, figure_text
+from app.features.tradeoff.memory import recalled, remembered
+from app.features.tradeoff.points import (
+    LISTENING,
+    STUDY,
+    TAKES,
+    Point,
+    Scores,
+    Sound,
+    brief,
+    in_order,
+    published_points,
+    study_points,
+    take_points,
+)
+from app.features.tradeoff.scales import Scale, tick_text
+from app.features.tradeoff.scene import BASELINE, Filter, Look, Pool, scene
+from app.features.tradeoff.words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
+from app.listening.results import ListeningScore
+from app.listening.stimuli import setting_key
+from app.shell.theme import LIGHT
+from engine.measure.estimates import Estimate
+from engine.measure.evaluation.judges import Verdict
+from engine.setting.knobs import Values
+from engine.setting.library import TakeSummary
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import Measurements, Metrics
+from engine.studies.published import published
+from engine.studies.results import read
+from engine.studies.store import Store
+from engine.studies.tasks import Refer, Referred
+from tests.app.features.tradeoff.many_points import many
+from tests.engine.studies.small import finished, study
+
+PLAIN = Setting("f5-mini", Values({"steps": 16}), seed=3)
+FAST = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.1}), "a" * 16))
+
+
+def summary(name: str, setting: Setting, seconds: float, distance: float | None = None, **more: object) -> TakeSummary:
+    fields = {"text": "A text.", "voice": "slt", "machine": "one", **more}
+    measured = Measurements(seconds, 2.0, seconds / 2, ops_ratio=0.5, peak_memory_bytes=2**20)
+    return TakeSummary(
+        name,
+        "2026-11-21",
+        fields.pop("text"),
+        fields.pop("voice"),
+        setting,
+        24000,
+        48000,
+        measured,
+        log_mel_distance=distance,
+        metrics=Metrics(loudness=-23.0),
+        **fields,
+    )
+
+
+def point(key: str, x: float, y: float, **more: object) -> Point:
+    """A study's point with an RTF and a log-mel distance."""
+    figures = {
+        "real_time_factor": Estimate(x, x - 0.1, x + 0.1, 4, 2),
+        "log_mel_distance": Estimate(y, y, y, 4, 2),
+    }
+    fields = {"kind": STUDY, "title": key, "source": "S", "model": "F5 mini", "techniques": (), "figures": figures}
+    return Point(key, **{**fields, "setting": PLAIN.bare, "finished": 4, **more})
+
+
+def shown(points: list[Point] | tuple[Point, ...], chosen: Filter = Filter(), **look: object):
+    return scene(Pool(points, published_points(published())), chosen, Look(**look))
+
+
+# --- Points -----------------------------------------------------------------------------------------------------------
+def test_takes_have_their_figures_and_those_of_their_baselines() -> None:
+    takes = [summary("fast", FAST, 1.0, 0.2, label="Mine"), summary("plain", PLAIN, 4.0), summary("new", PLAIN, 8.0)]
+    fast, plain_one, _ = take_points(takes, Scores())
+    assert fast.figures["real_time_factor"].value == 0.5
+    assert fast.figures["log_mel_distance"] == Estimate(0.2, 0.2, 0.2, 1, 1)
+    assert fast.figures["peak_memory"].value == 1.0
+    assert "speed_up" not in fast.figures, "only studies measure it"
+    assert plain_one.figures["log_mel_distance"].value == 0.0, "a baseline is no distance from itself"
+    assert fast.against == plain_one.figures, "the newest baseline, which comes first"
+    assert (fast.source, fast.model, fast.techniques) == (TAKES, "F5 mini", ("ditreducio",))
+    assert "mine" in fast.haystack and "a text." in fast.haystack
+    (named, *_) = take_points([summary("fast", FAST, 1.0, 0.2, fidelity_to="new"), *takes[1:]], Scores())
+    assert named.against["real_time_factor"].value == 4.0, "that which its fidelity was measured to"
+    (elsewhere, *_) = take_points([summary("fast", FAST, 1.0, machine="two"), *takes[1:]], Scores())
+    assert not elsewhere.against, "times of two machines cannot be compared"
+
+
+def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
+    finished(tmp_path, study())
+    with Store(tmp_path) as store:
+        verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
+        store.add_reference(Referred(Refer(study().utterances[0]), (verdict,), 0.0))
+    found = read(tmp_path)
+    baseline, two, three = study_points(found, Scores(), {found.settings[0].key: ("a machine",)})
+    assert two.floors["word_error_rate"].value == 0.05
+    assert (baseline.techniques, two.techniques) == ((), ("steps",))
+    assert two.figures["ops_ratio"] == found.settings[1].figures["ops_ratio"]
+    assert two.against["ops_ratio"].value == 1.0
+    assert two.candidate == found.settings[1].key
+    assert {one.text for one in two.sounds} == {"One sentence.", "Another one.", "And a third."}
+    assert (baseline.machines, two.machines) == (("a machine",), ())
+    assert three.folder == tmp_path and "3" in three.title
+
+
+def test_listening_scores_find_their_settings() -> None:
+    score = ListeningScore(setting_key(FAST), "mushra", 80.0, 70.0, 90.0, 12, FAST.bare.fingerprint)
+    scores = Scores([score, replace(score, mean=10.0, n=3)])
+    (take,) = take_points([summary("fast", FAST, 1.0)], scores)
+    assert take.figures[LISTENING + "mushra"] == Estimate(80.0, 70.0, 90.0, 12, 12), "that of the most answers"
+    assert scores.of_candidate(FAST.bare.fingerprint)[LISTENING + "mushra"].value == 80.0
+    other = replace(FAST, techniques=(replace(FAST.techniques[0], artefact="b" * 16),))
+    assert not scores.of_take(other), "another strategy table is another condition"
+    assert not scores.of_candidate("unknown")
+
+
+def test_published_results_are_ratios_with_source_and_hardware() -> None:
+    found = published_points(published())
+    assert len({one.source for one in found}) == 5
+    for one in found:
+        assert any(line.startswith("Source: ") for line in one.remarks)
+        assert any(line.startswith("Hardware: ") and len(line) > 12 for line in one.remarks)
+        assert not one.sounds and one.setting is None
+    assert any(one.figures["speed_up"].value == pytest.approx(0.178 / 0.129) for one in found)
+
+
+def test_step_pruning_comes_last_and_unknown_techniques_do_no_harm() -> None:
+    assert in_order(["steps", "strange", "first_block", "ditreducio"]) == (
+        "ditreducio",
+        "first_block",
+        "strange",
+        "steps",
+    )
+    assert brief("First-block cache (TeaCache/FBCache-like) τ 0.2") == "First-block cache τ 0.2"
+    strange = Setting("gone", techniques=(Engaged("strange"),))
+    (take,) = take_points([summary("one", strange, 1.0)], Scores())
+    assert (take.model, take.title) == ("gone", "strange")
+
+
+# --- Axes -------------------------------------------------------------------------------------------------------------
+def test_ratios_divide_by_the_baseline_and_say_why_they_cannot() -> None:
+    base = {"real_time_factor": Estimate(2.0, 1.0, 3.0, 4, 2), "word_error_rate": Estimate(0.0, 0.0, 0.0, 4, 2)}
+    one = point("a", 1.0, 0.2, against=base)
+    rtf, distance, words = axis("real_time_factor"), axis("log_mel_distance"), axis("word_error_rate")
+    assert rtf.figure(one, ratios=True) == Estimate(0.5, 0.45, 0.55, 4, 2)
+    assert rtf.figure(one, ratios=False).value == 1.0
+    assert distance.figure(one, ratios=True).value == 0.2, "a distance to the baseline is no ratio to it"
+    assert rtf.label(True) == "RTF ÷ baseline’s" and distance.label(True) == "Log-mel distance (nat. log)"
+    wrong = replace(one, figures={**one.figures, "word_error_rate": Estimate(0.1, 0.0, 0.2, 4, 2)})
+    assert words.figure(wrong, ratios=True) is None
+    assert "of the baseline is 0" in words.why_not(wrong, ratios=True)
+    alone = replace(wrong, against={})
+    assert "no baseline with RTF" in rtf.why_not(alone, ratios=True)
+
+
+def test_every_axis_says_why_a_point_has_no_place_on_it() -> None:
+    (take,) = take_points([summary("one", FAST, 1.0)], Scores())
+    assert axis("speed_up").why_not(take, False) == "only studies measure Speed-up"
+    assert "no baseline from the same noise" in axis("log_mel_distance").why_not(take, False)
+    assert "no listening test" in axis(LISTENING + "mushra").why_not(take, False)
+    empty = point("a", 1.0, 1.0, figures={})
+    assert "put its judge" in axis("word_error_rate").why_not(empty, False)
+    assert "could not be measured" in axis("pitch_error").why_not(empty, False)
+    assert axis("ops_ratio").why_not(replace(empty, finished=0), False) == "no take is finished yet"
+    broken = replace(empty, figures={"ops_ratio": Estimate(float("nan"), 0.0, 0.0, 1, 1)})
+    assert shown([broken], x="ops_ratio").missing == (("Ops ratio is not a number", 1),)
+    assert {"better", "definition"} <= set(AXES[0].__dataclass_fields__)
+
+
+def test_figures_in_words() -> None:
+    speed = axis("speed_up")
+    assert figure_text(speed, Estimate(2.05, 1.98, 2.12, 4, 2)) == "2.05 times (95 %: 1.98 to 2.12; n = 4)"
+    assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 1, 1)) == "2 times (one take)"
+    assert figure_text(speed, Estimate(2.0, 2.0, 2.0, 0, 0)) == "2 times (published, no interval)"
+    assert figure_text(axis("word_error_rate"), Estimate(0.0, 0.0, 0.0, 4, 2, 18)) == "0 (n = 4, 18 words)"
+    worse = Estimate(-0.5, -1.0, 0.25, 4, 2)
+    assert figure_text(axis("listening:ccr"), worse) == "−0.5 (95 %: −1 to 0.25; n = 4)"
+    assert tick_text(-0.25) == "−0.25"
+    assert figure_text(axis("peak_memory"), Estimate(2.0, 1.0, 3.0, 3, 1), ratio=True) == "2 (n = 3)"
+
+
+def test_scales_have_room_and_round_numbers() -> None:
+    scale = Scale.of(np.array([[0.0, np.nan], [1.0, 0.5]]))
+    assert scale.low < 0.0 < 1.0 < scale.high
+    assert scale.ticks(6) == pytest.approx((0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+    assert Scale.of(np.array([np.nan])) == Scale()
+    one = Scale.of(np.array([7.0]))
+    assert one.low < 7.0 < one.high
+    nothing = Scale.of(np.array([0.0]))
+    assert -0.1 < nothing.low < 0.0 < nothing.high and min(nothing.ticks(6)) == 0.0, "no error rate is below 0"
+    assert tick_text(0.1 + 0.2) == "0.3" and tick_text(-1e-17) == "0"
+    for high in (1e-6, 0.37, 12.0, 9e8):
+        assert 1 <= len(Scale(0.0, high).ticks(5)) <= 6
+
+
+def test_logarithmic_scales_are_even_in_decades() -> None:
+    scale = Scale.of(np.array([0.01, 10.0, 0.0, -1.0, np.nan]), logarithmic=True)
+    assert scale.low < 0.01 and scale.high > 10.0, "what has no logarithm does not count"
+    shares = scale.share(np.array([0.01, 0.1, 1.0, 10.0]))
+    assert np.diff(shares) == pytest.approx([np.diff(shares)[0]] * 3)
+    assert (scale.share(np.array([0.0, -5.0])) < -0.9).all() and np.isfinite(scale.share(np.array([0.0]))).all()
+    assert scale.ticks(4) == pytest.approx((0.01, 0.1, 1.0, 10.0))
+    assert scale.ticks(12) == pytest.approx((0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0))
+    assert Scale.of(np.array([2.0]), True).low > 0.0 and Scale.of(np.array([-2.0]), True).low > 0.0
+    for low, high in ((0.15, 0.85), (0.9, 1.1), (1e-9, 1e9), (3.0, 3.0)):
+        for most in (3, 8):
+            ticks = Scale.of(np.array([low, high]), True).ticks(most)
+            assert 2 <= len(ticks) <= 2 * most and list(ticks) == sorted(ticks)
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_sections_of_a_scale_stay_within_it(logarithmic: bool) -> None:
+    whole = Scale.of(np.array([1.0, 16.0]), logarithmic)
+    point = np.array([4.0])
+    around = float(whole.share(point)[0])
+    nearer = whole.zoomed(0.5, around, whole)
+    assert float(nearer.share(point)[0]) == pytest.approx(around) and nearer.logarithmic == logarithmic
+    assert float(np.diff(whole.share(np.array([nearer.low, nearer.high])))[0]) == pytest.approx(0.5)
+    assert nearer.zoomed(3.0, 0.1, whole) == whole
+    for by, end in ((-9.0, "low"), (9.0, "high")):
+        moved = nearer.moved(by, whole)
+        assert getattr(moved, end) == pytest.approx(getattr(whole, end))
+        assert float(np.diff(whole.share(np.array([moved.low, moved.high])))[0]) == pytest.approx(0.5)
+    nearest = whole
+    for _ in range(100):
+        nearest = nearest.zoomed(0.5, 0.5, whole)
+    assert nearest.low < nearest.high and len(nearest.ticks(5)) >= 2
+
+
+# --- What is shown ----------------------------------------------------------------------------------------------------
+def test_the_front_follows_the_directions_of_its_axes() -> None:
+    points = [point("a", 1.0, 3.0), point("b", 2.0, 1.0), point("c", 3.0, 2.0), point("d", 1.0, 4.0)]
+    found = shown(points)
+    assert [found.points[place].key for place in found.walk] == ["a", "b"]
+    assert found.own == 4 and found.dominated == 0
+    best = shown(points, dominated=False)
+    assert {one.key for one in best.points} == {"a", "b"} and best.dominated == 2
+    quick = [replace(one, figures={**one.figures, "speed_up": one.figures["real_time_factor"]}) for one in points]
+    turned = shown(quick, x="speed_up")
+    assert [turned.points[place].key for place in turned.walk] == ["b", "c"]
+    alike = shown([*points, point("e", 2.0, 1.0)])
+    assert len(alike.walk) == 3, "equal points do not beat each other"
+
+
+def test_axes_without_a_direction_have_no_front() -> None:
+    takes = take_points([summary("one", FAST, 1.0, 0.1)], Scores())
+    found = shown(takes, y="loudness")
+    assert found.own == 1 and not found.walk
+    assert found.notes == ("There is no front: of Loudness, neither more nor less is better.",)
+
+
+def test_what_has_no_place_is_counted_with_its_reason() -> None:
+    takes = take_points([summary("one", FAST, 1.0), summary("two", FAST, 2.0), summary("plain", PLAIN, 4.0)], Scores())
+    found = shown([*takes, point("a", 1.0, 2.0)])
+    assert found.own == 2
+    ((reason, count),) = found.missing
+    assert count == 2 and reason.startswith("Log-mel distance was not measured")
+    assert remarks(found)[-1].startswith("2 points not shown: Log-mel distance")
+
+
+def test_filters() -> None:
+    points = [
+        point("a", 1.0, 1.0, source="One", title="Quick fox"),
+        point("b", 1.0, 1.0, source="Two", techniques=("ditreducio", "steps"), model="Other"),
+        point("c", 1.0, 1.0, source="Two", techniques=("steps",), sounds=(Sound("x", "The lazy dog.", "rms", 0),)),
+    ]
+
+    def keys(**chosen: object) -> str:
+        return "".join(sorted(one.key for one in shown(points, Filter(**chosen)).points))
+
+    assert keys() == "abc"
+    assert keys(source="Two") == "bc"
+    assert keys(model="Other") == "b"
+    assert keys(voice="rms") == "c"
+    assert keys(words="LAZY the") == "c" and keys(words="lazy fox") == "" and keys(words="fox") == "a"
+    assert keys(hidden=frozenset({"ditreducio"})) == "ac"
+    assert keys(hidden=frozenset({"steps"})) == "a"
+    assert keys(hidden=frozenset({BASELINE})) == "bc"
+    assert keys(only=frozenset({"a", "c"})) == "ac"
+    filtered = shown(points, Filter(source="Two"))
+    assert filtered.filtered == 1 and "1 filtered out" in counts(filtered)
+    pool = Pool(points, published_points(published()))
+    assert pool.counts == {"": 1, "ditreducio": 1, "steps": 2}
+    assert pool.techniques[:2] == ("ditreducio", "steps"), "those of papers alone take no colour away"
+    assert (pool.sources, pool.voices) == (("One", "Two"), ("rms",))
+
+
+def test_published_results_have_a_place_on_ratios_only_and_are_on_no_front() -> None:
+    figures = {
+        "speed_up": Estimate(1.2, 1.1, 1.3, 4, 2),
+        "ops_ratio": Estimate(0.9, 0.9, 0.9, 4, 2),
+        "real_time_factor": Estimate(0.5, 0.5, 0.5, 4, 2),
+        "speaker_similarity": Estimate(0.5, 0.5, 0.5, 4, 2),
+        "log_mel_distance": Estimate(0.5, 0.5, 0.5, 4, 2),
+    }
+    own = point("a", 1.0, 1.0, figures=figures, against=figures)
+    found = shown([own], x="speed_up", y="ops_ratio", published=True)
+    ghosts = [one for one in found.points if one.published]
+    assert {one.source for one in ghosts} == {"DiTReducio"}, "nobody else gives operations"
+    assert [found.points[place].key for place in found.walk] == ["a"], "though papers have faster ones"
+    assert f"{len(ghosts)} published" in counts(found)
+    similar = shown([own], x="real_time_factor", y="speaker_similarity", published=True)
+    assert similar.notes == ("Published results are ratios to their own baselines: choose Ratios to see them.",)
+    divided = shown([own], x="real_time_factor", y="speaker_similarity", published=True, ratios=True)
+    assert {one.source for one in divided.points if one.published} == {"DiTReducio", "CFG-free", "SSD", "SPADE"}
+    assert not divided.notes
+    never = shown([own], y="log_mel_distance", published=True, ratios=True)
+    assert never.notes == ("Published results have no place here: no paper gives Log-mel distance.",)
+    only = shown([own], Filter(hidden=frozenset({"ditreducio"})), x="speed_up", y="ops_ratio", published=True)
+    assert not any(one.techniques for one in only.points)
+    quiet = shown([own], x="speed_up", y="ops_ratio")
+    assert not any(one.published for one in quiet.points)
+
+
+def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm_and_says_so() -> None:
+    points = [point("a", 1.0, 2.0), point("b", 2.0, 0.0), point("c", 3.0, 0.0), point("d", 4.0, 1.0)]
+    found = shown(points, log_y=True)
+    assert found.logarithmic == (False, True)
+    assert [one.key for one in found.points] == ["a", "d"] and [found.points[one].key for one in found.walk] == [
+        "a",
+        "d",
+    ]
+    reason = "Log-mel distance is 0, which a logarithmic axis does not reach"
+    assert found.missing == ((reason, 2),) and remarks(found) == (f"2 points not shown: {reason}.",)
+    both = shown([*points, point("e", -1.0, 1.0)], log_x=True, log_y=True)
+    assert [one.key for one in both.points] == ["a", "d"]
+    assert "RTF is below 0, which a logarithmic axis does not reach" in dict(both.missing)
+
+
+def test_a_logarithmic_axis_that_could_show_nothing_stays_linear() -> None:
+    found = shown([point("a", 1.0, 0.0), point("b", 2.0, -1.0)], log_x=True, log_y=True)
+    assert found.logarithmic == (True, False) and found.own == 2 and not found.missing
+    assert found.notes == (
+        "Log-mel distance stays linear: none of the 2 points is above 0, and a logarithmic axis shows nothing else.",
+    )
+    assert shown([], log_x=True).logarithmic == (True, False), "nothing to refuse"
+
+
+def test_what_is_shown_is_kept_in_words() -> None:
+    look = Look("speed_up", "word_error_rate", True, False, True, False, True, False)
+    chosen = Filter("A study", "F5 mini", "rms", "two words", frozenset({"steps", BASELINE}), frozenset({"a"}))
+    assert recalled(remembered(look, True, chosen)) == (look, True, replace(chosen, only=None))
+    assert recalled(remembered(look, False, Filter())) == (
+        replace(look, x=Look().x, y=Look().y),
+        False,
+        Filter(),
+    ), "axes that nobody chose follow what there is"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"look": 3, "filter": [1]}',
+        '{"look": {"x": "no such figure", "y": "real_time_factor", "ratios": 1}}',
+        '{"filter": {"words": 4, "hidden": "steps", "source": null}}',
+    ],
+)
+def test_what_was_kept_and_cannot_be_read_was_never_chosen(text: str) -> None:
+    assert recalled(text) == (Look(), False, Filter())
+
+
+def test_times_of_two_machines_are_not_compared_in_silence() -> None:
+    points = [point("a", 1.0, 1.0, machines=("one",)), point("b", 2.0, 1.0, machines=("two",))]
+    assert shown(points).notes == ("The points are from 2 machines; RTF can be compared on one machine only.",)
+    assert not shown(points[:1]).notes
+    assert not shown(points, x="log_mel_distance").notes
+
+
+def test_two_thousand_points_are_placed_as_few_are() -> None:
+    points = many(2000)
+    found = shown(points, x="speed_up")
+    speeds = np.array([one.figures["speed_up"].value for one in points])
+    distances = np.array([one.figures["log_mel_distance"].value for one in points])
+    assert found.x[:, 0] == pytest.approx(speeds) and found.y[:, 0] == pytest.approx(distances)
+    beaten = [
+        ((speeds >= x) & (distances <= y) & ((speeds > x) | (distances < y))).any()
+        for x, y in zip(speeds, distances, strict=True)
+    ]
+    assert sorted(found.walk) == np.flatnonzero(~np.array(beaten)).tolist()
+    assert found.x[list(found.walk), 0].tolist() == sorted(found.x[list(found.walk), 0])
+    hidden = shown(points, Filter(hidden=frozenset({"steps"}), words="7"), x="speed_up")
+    assert {one.key for one in hidden.points} == {
+        one.key for one in points if "steps" not in one.techniques and "7" in one.title
+    }
+
+
+def test_what_judges_make_of_the_reference_speech_stands_beside() -> None:
+    def judged(key: str, rate: float, floor: float | None) -> Point:
+        figures = {"real_time_factor": Estimate(rate, rate, rate, 4, 2), "word_error_rate": Estimate(rate, 0, 1, 4, 2)}
+        floors = {} if floor is None else {"word_error_rate": Estimate(floor, floor, floor, 10, 10)}
+        return point(key, 1.0, 1.0, figures=figures, against=figures, floors=floors)
+
+    points = [judged("a", 0.1, 0.02), judged("b", 0.2, 0.02), judged("c", 0.3, 0.0), judged("d", 0.4, None)]
+    assert shown(points, y="word_error_rate").floors == ((), (0.0, 0.02)), "each once"
+    assert shown(points, x="word_error_rate", y="real_time_factor", log_x=True).floors == ((0.02,), ())
+    assert shown(points, Filter(only=frozenset("d")), y="word_error_rate").floors == ((), ())
+    assert shown(points, y="word_error_rate", ratios=True).floors == ((), ()), "a floor is no ratio"
+    assert shown(points, y="real_time_factor").floors == ((), ())
+    found = shown(points, y="word_error_rate")
+    assert "of the reference speech 0.02" in tip(points[0], found)
+    assert "reference speech" not in tip(points[3], found)
+    text = figures_html(points[0], found.look, LIGHT)
+    assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.02</b>" in text
+    assert "<small>10</small>" in text, "from how many recordings"
+    assert "reference speech" not in figures_html(points[0], Look(y="word_error_rate", ratios=True), LIGHT)
+
+
+# --- Words ------------------------------------------------------------------------------------------------------------
+def test_a_point_in_words() -> None:
+    figures = {"speed_up": Estimate(2.0, 1.9, 2.1, 4, 2), "log_mel_distance": Estimate(0.1, 0.1, 0.2, 4, 2)}
+    one = point("Fast", 1.0, 1.0, figures=figures, machines=("a machine",), techniques=("ditreducio",))
+    found = shown([one], x="speed_up")
+    text = tip(one, found)
+    for part in ("<b>Fast</b>", "2 times (95 %: 1.9 to 2.1; n = 4)", "0.1 nat. log", "On the front", "a machine"):
+        assert part in text
+    assert plain(one, found).startswith("Fast, on the front; Speed-up (times): 2 times")
+    ghost = next(one for one in published_points(published()) if "T4" in one.title)
+    assert "NVIDIA RTX 3090" in tip(ghost, found) and "table 1" in tip(ghost, found)
+
+
+def test_settings_are_told_apart_in_words() -> None:
+    own = point("a", 1.0, 1.0, setting=FAST.bare, techniques=("ditreducio",))
+    text = difference_html(own, reference_of(own), LIGHT)
+    assert text.startswith("<b>Against its baseline:</b>") and "DiTReducio: off → δ 0.1" in text
+    assert reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
+    from app.features.tradeoff.words import Reference
+
+    other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "rms")
+    text = difference_html(own, other, LIGHT)
+    assert "steps: 8 → 16" in text and "seed" not in text, "a study's setting is over all seeds"
+    (take,) = take_points([summary("one", FAST, 1.0)], Scores())
+    text = difference_html(take, other, LIGHT)
+    assert "seed: 9 → 3" in text and "voice: rms → slt" in text and "text" not in text
+    assert "the same setting" in difference_html(take, Reference("A", FAST, "A text.", "slt"), LIGHT)

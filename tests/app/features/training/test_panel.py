@@ -1,0 +1,192 @@
+"""The Training panel: what is missing is said, what is filled in is asked for, and how it goes is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.features.training.model import DRAFT, GUIDANCE_FREE, STUDENT, Plan
+from app.features.training.panel import CHECKPOINT, TrainingPanel
+from app.shell.theme import LIGHT
+from engine.session.messages import TrainingDone, TrainingProgress
+from engine.setting.knobs import NO_VALUES, Values
+from engine.training import session
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> TrainingPanel:
+    made = TrainingPanel(LIGHT)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_it_looks_for_what_a_run_leaves() -> None:
+    assert CHECKPOINT == session.CHECKPOINT
+
+
+def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingPanel, tmp_path: Path) -> None:
+    assert "Choose a manifest" in panel.state
+    panel.manifest.setText("speech.csv")
+    assert "Choose a folder" in panel.state
+    assert not panel.start_button.isEnabled()
+    panel.work.setText(str(tmp_path))
+    assert panel.state == ""
+    assert panel.start_button.isEnabled()
+    assert not panel.resume_button.isEnabled()
+    panel.set_reason("The model is not loaded yet.")
+    assert panel.state == "The model is not loaded yet."
+    assert not panel.start_button.isEnabled()
+
+
+def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.choose(GUIDANCE_FREE.name, weight=0.8)
+    panel.propose(40, str(tmp_path))
+    panel.manifest.setText(" speech.csv ")
+    assert "4.00" in panel.remark.text()
+    qtbot.keyClick(panel.knobs.editor("method"), Qt.Key.Key_Down)
+    with qtbot.waitSignal(panel.start_wanted) as wanted:
+        qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
+    assert wanted.args == [
+        Plan("guidance_free", "speech.csv", str(tmp_path), 40, False, False, Values(weight=0.8, method="distillation"))
+    ]
+
+
+def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    (tmp_path / CHECKPOINT).write_bytes(b"")
+    panel.manifest.setText("speech.csv")
+    panel.work.setText(str(tmp_path))
+    assert not panel.start_button.isEnabled()
+    assert "earlier run" in panel.state
+    with qtbot.waitSignal(panel.start_wanted) as wanted:
+        qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
+    assert wanted.args[0].resume
+
+
+def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
+    panel.begin(resume=False)
+    assert panel.cancel_button.isEnabled()
+    assert not panel.manifest.isEnabled()
+    panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
+    assert panel.progress.value() == 250
+    assert "Step 7: 25%, 30 s left" in panel.progress.text()
+    panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
+    assert "40%" in panel.state
+    assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
+    summary = "One branch has taken on 90% of the guidance."
+    panel.show_result(TrainingDone(1, "w.safetensors", "guidance_free", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
+    panel.end()
+    assert "90%" in panel.state
+    assert "w.safetensors" in panel.state
+    assert not panel.cancel_button.isEnabled()
+    assert panel.manifest.isEnabled()
+
+
+def test_why_it_failed_stays_to_be_read(panel: TrainingPanel) -> None:
+    panel.begin(resume=False)
+    panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
+    assert "line 3" in panel.state
+    panel.set_reason("")
+    assert "line 3" in panel.state
+    panel.begin(resume=True)
+    assert panel.state == ""
+
+
+def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.offer("language")
+    assert panel.training is DRAFT
+    assert panel.chooser.isVisible()
+    panel.work.setText(str(tmp_path))
+    assert panel.start_button.isEnabled(), "a language model learns from what it speaks itself"
+    sentences = panel.knobs.editor("sentences")
+    sentences.setValue(0)
+    assert "Choose a manifest" in panel.state
+    sentences.setValue(20)
+    qtbot.keyClick(panel.chooser, Qt.Key.Key_Down)
+    assert panel.training is STUDENT
+    layers = panel.knobs.editor("layers")
+    qtbot.keyClicks(layers, "0,2,11")
+    qtbot.keyClick(layers, Qt.Key.Key_Return)
+    assert "Keeps layers 0, 2, 11." in panel.remark.text()
+    with qtbot.waitSignal(panel.start_wanted) as wanted:
+        qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
+    assert wanted.args[0].training == "spade"
+    assert wanted.args[0].knobs["layers"] == "0,2,11"
+
+
+def test_a_model_from_nothing_asks_for_no_recordings(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.offer("language")
+    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == [
+        "speculative",
+        "spade",
+        "speech-tokenizer",
+        "lm-mini",
+    ]
+    panel.show()
+    assert panel.manifest.isVisible()
+    panel.choose("lm-mini", codec="made/export", sentences=120)
+    assert not panel.manifest.isVisible()
+    panel.work.setText(str(tmp_path / "work"))
+    with qtbot.waitSignal(panel.start_wanted) as asked:
+        panel.start_button.click()
+    plan = asked.args[0]
+    assert (plan.training, plan.knobs["codec"], plan.knobs["sentences"]) == ("lm-mini", "made/export", 120)
+    panel.begin(resume=False)
+    panel.show_progress(TrainingProgress(1, 250, 0.2, 60.0, 200.0, {}, {"cross_entropy": 2.23, "first": 0.4}))
+    assert panel.state == "At step 250 the cross-entropy of held-out speech is 2.23 nats."
+    panel.end()
+    panel.choose("spade")
+    assert panel.manifest.isVisible()
+
+
+def test_masked_models_are_made_from_nothing_only(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.offer("masked")
+    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == ["codec-mini", "omni-mini"]
+    panel.show()
+    assert not panel.manifest.isVisible()
+    panel.choose("codec-mini", sentences=120)
+    panel.work.setText(str(tmp_path / "codec"))
+    with qtbot.waitSignal(panel.start_wanted) as asked:
+        panel.start_button.click()
+    plan = asked.args[0]
+    assert (plan.training, plan.knobs["sentences"]) == ("codec-mini", 120)
+
+
+def test_layers_that_are_none_are_refused_where_they_are_typed(panel: TrainingPanel, qtbot: QtBot) -> None:
+    panel.offer("language")
+    panel.choose(STUDENT.name)
+    layers = panel.knobs.editor("layers")
+    qtbot.keyClicks(layers, "first")
+    qtbot.keyClick(layers, Qt.Key.Key_Return)
+    assert "separated by commas" in panel.state
+    assert panel.plan(resume=False).knobs["layers"] == ""
+
+
+def test_a_family_without_trainings_leaves_the_list(panel: TrainingPanel) -> None:
+    panel.offer("unknown")
+    assert panel.training is GUIDANCE_FREE
+
+
+def test_the_figures_of_a_student_are_its_own(panel: TrainingPanel) -> None:
+    panel.offer("language")
+    panel.choose(STUDENT.name)
+    panel.begin(resume=False)
+    losses = {"cross_entropy": 4.0, "logits": 0.6, "latent": 2.0, "attention": 0.001, "embedding": 0.07}
+    panel.show_progress(TrainingProgress(1, 3, 0.1, 1.0, None, losses, {}))
+    panel.show_progress(TrainingProgress(1, 3, 0.1, 1.0, None, {}, {"divergence": 0.25, "same_first": 0.4}))
+    assert "0.25 nats" in panel.state
+    assert panel.curves.terms == {name: [value] for name, value in losses.items()}
+
+
+def test_tab_comes_to_the_knobs_between_the_folder_and_the_time(panel: TrainingPanel) -> None:
+    panel.offer("language")
+    for one in (DRAFT, STUDENT):
+        panel.choose(one.name)
+        chain = [panel.work]
+        while chain[-1] is not panel.minutes:
+            chain.append(chain[-1].nextInFocusChain())
+        shown = [each for each in chain if each in panel.knobs.reachable]
+        assert tuple(shown) == panel.knobs.reachable

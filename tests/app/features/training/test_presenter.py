@@ -1,0 +1,113 @@
+"""The training desk on the real engine: a manifest becomes weights, and what goes wrong is said in the panel."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.features.training.model import GUIDANCE_FREE
+from app.features.training.panel import CHECKPOINT, TrainingPanel
+from app.shell.window import MainWindow
+from app.state.jobs import Kind, Outcome
+from engine.models.base import WeightSet
+from engine.session.messages import TrainGuidanceFree, TrainingDone
+from engine.setting.knobs import Values
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.engine.training.toy_model import toy_manifest, toy_model
+
+pytest.importorskip("accelerate")
+
+
+@pytest.fixture
+def panel(window: MainWindow, tmp_path: Path) -> TrainingPanel:
+    """The panel, filled in for a training of seconds."""
+    window.state.model_folder = str(toy_model(tmp_path / "model"))
+    window.training.propose(0.5)
+    made = window.training.training
+    made.manifest.setText(str(toy_manifest(tmp_path)))
+    made.minutes.setValue(0.1)
+    return made
+
+
+def press(window: MainWindow, button, qtbot: QtBot) -> tuple[Outcome, str]:
+    qtbot.waitUntil(lambda: button.isEnabled() and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    with qtbot.waitSignal(window.jobs.ended, timeout=4 * PATIENCE_MILLISECONDS) as ended:
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert ended.args[0].kind is Kind.TRAIN
+    return ended.args[1], ended.args[2]
+
+
+def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPanel, window: MainWindow) -> None:
+    window.models.setup.training_wanted.emit(0.7)
+    assert panel.knobs.editor("weight").value() == 0.7
+    assert panel.minutes.value() == GUIDANCE_FREE.minutes(window.state.info)
+    assert panel.work.text().endswith("f5-mini-w-0.70")
+    assert window.docks["training"].isAncestorOf(window.focusWidget())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_weights_are_made_with_curves_and_said_to_be_ready(
+    panel: TrainingPanel, window: MainWindow, qtbot: QtBot
+) -> None:
+    outcome, sentence = press(window, panel.start_button, qtbot)
+    assert outcome is Outcome.FINISHED, sentence
+    assert "The weights are in" in panel.state
+    assert len(panel.curves.steps) > 1
+    assert panel.curves.steps == sorted(panel.curves.steps)
+    assert len(panel.curves.found["learnt"]) >= 2
+    assert "w = 0.50 are ready" in window.notices.banner.text
+    assert window.state.knobs("guidance_free")["weight"] == 0.5
+    assert not panel.cancel_button.isEnabled()
+
+
+def test_weights_that_were_just_made_are_the_ones_that_speak(panel: TrainingPanel, window: MainWindow) -> None:
+    shipped, made = (WeightSet(name, name * 64, 0.5, "model-guidance") for name in "12")
+    info = replace(window.state.info, weight_sets=(shipped, made))
+    window.state.engage("guidance_free", True)
+    job = window.jobs.start(Kind.TRAIN, lambda number: TrainGuidanceFree(number, "f5-mini", "none.csv", "none", 0.5))
+    event = TrainingDone(job.number, "2", "guidance_free", "It learnt.", Values(weight=0.5), 9, 1.0, {}, info)
+    window.state.handle(event)
+    window.training.follow(event)
+    assert window.state.setting.engaged("guidance_free").artefact == made.fingerprint
+    window.jobs.cancel_all()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_cancelled_training_can_be_gone_on_with(panel: TrainingPanel, window: MainWindow, qtbot: QtBot) -> None:
+    panel.minutes.setValue(60)
+    qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(panel.curves.steps) > 2, timeout=PATIENCE_MILLISECONDS)
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+        qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
+    assert ended.args[1] is Outcome.CANCELLED
+    assert (Path(panel.work.text()) / CHECKPOINT).is_file()
+    assert "checkpoint to resume" in panel.state
+    assert not panel.start_button.isEnabled()
+    reached = panel.curves.steps[-1]
+    panel.minutes.setValue(0.1)
+    outcome, sentence = press(window, panel.resume_button, qtbot)
+    assert outcome is Outcome.FINISHED, sentence
+    assert panel.curves.steps[-1] >= reached
+
+
+def test_a_missing_recording_is_named_by_its_line(panel: TrainingPanel, window: MainWindow, qtbot: QtBot) -> None:
+    manifest = Path(panel.manifest.text())
+    lines = manifest.read_text(encoding="utf-8").splitlines()
+    (manifest.parent / lines[2].split(",")[0]).unlink()
+    outcome, _ = press(window, panel.start_button, qtbot)
+    assert outcome is Outcome.FAILED
+    assert "line 3" in panel.state
+
+
+def test_a_missing_manifest_is_said(panel: TrainingPanel, window: MainWindow, qtbot: QtBot) -> None:
+    shutil.rmtree(Path(panel.manifest.text()).parent)
+    outcome, _ = press(window, panel.start_button, qtbot)
+    assert outcome is Outcome.FAILED
+    assert "There is no manifest" in panel.state

@@ -1,0 +1,98 @@
+"""The Transfer panel: what is ticked is asked for; what was measured is shown with its verdict and what is advised."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.features.transfer.panel import COMBINATIONS, TransferPanel
+from app.shell.theme import LIGHT
+from engine.models.base import Utterance, Voice
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.record import Sentence
+from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+
+SENTENCES = ("One.", "Two.", "Three.")
+ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav", "Hi.")
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> TransferPanel:
+    made = TransferPanel(SENTENCES, LIGHT)
+    qtbot.addWidget(made)
+    made.set_voices((ANN, BEN))
+    made.show()
+    return made
+
+
+def measured(text: str, voice: str, distance: float, exceeding: float = 0.0) -> SentenceTransfer:
+    return SentenceTransfer(Sentence(text, voice, 100, 50), (0.1, 0.2), distance, exceeding)
+
+
+def report(other: float) -> TransferReport:
+    unseen = (measured("Two.", "ann", 0.1), measured("Two.", "ben", other))
+    return TransferReport("table", 0.1, "mae", (measured("One.", "ann", 0.1),), unseen)
+
+
+def tick(panel: TransferPanel, qtbot: QtBot, row: int) -> None:
+    panel.sentences.setCurrentRow(row)
+    qtbot.keyClick(panel.sentences, Qt.Key.Key_Space)
+
+
+def test_combinations_are_the_engines() -> None:
+    assert tuple(name for name, _ in COMBINATIONS) == ditreducio.COMBINATIONS
+
+
+def test_every_ticked_sentence_in_every_ticked_voice(panel: TransferPanel, qtbot: QtBot) -> None:
+    tick(panel, qtbot, 0)
+    tick(panel, qtbot, 2)
+    panel.voices.item(1).setCheckState(Qt.CheckState.Checked)
+    wanted = tuple(Utterance(text, voice) for voice in (ANN, BEN) for text in ("Two.", "Three."))
+    assert "2 sentences × 2 voices = 4 to speak" in panel._count.text()
+    with qtbot.waitSignal(panel.transfer_wanted) as signal:
+        qtbot.mouseClick(panel.transfer_button, Qt.MouseButton.LeftButton)
+    assert signal.args == [wanted]
+    qtbot.keyClick(panel.combine, Qt.Key.Key_Down)
+    with qtbot.waitSignal(panel.calibrate_wanted) as signal:
+        qtbot.mouseClick(panel.calibrate_button, Qt.MouseButton.LeftButton)
+    assert signal.args == [wanted, "mean"]
+
+
+def test_nothing_ticked_and_nothing_possible_are_said(panel: TransferPanel, qtbot: QtBot) -> None:
+    tick(panel, qtbot, 0)
+    tick(panel, qtbot, 1)
+    assert not panel.transfer_button.isEnabled()
+    assert "Tick a sentence" in panel.transfer_button.toolTip()
+    panel.set_reasons("Calibrate first.", "")
+    assert panel.verdict.text() == "Calibrate first."
+
+
+def test_a_table_that_serves_all_is_praised_and_nothing_is_advised(panel: TransferPanel) -> None:
+    panel.show_report(report(0.1))
+    assert "as well as its own" in panel.verdict.text()
+    assert not panel.advised_button.isVisibleTo(panel)
+    assert panel.table.rowCount() == 3
+    assert [panel.table.item(0, column).text() for column in range(6)] == ["own", "ann", "100", "0.1500", "0.100", "0%"]
+    panel.set_table("table")
+    assert panel.table.rowCount() == 3
+    panel.set_table("another table")
+    assert panel.table.rowCount() == 0
+
+
+def test_what_is_served_worse_is_advised_to_calibrate_on(panel: TransferPanel, qtbot: QtBot) -> None:
+    panel.set_own((Utterance("One.", ANN),))
+    panel.show_report(report(0.4))
+    assert "voice ben" in panel.verdict.text()
+    with qtbot.waitSignal(panel.calibrate_wanted) as signal:
+        qtbot.mouseClick(panel.advised_button, Qt.MouseButton.LeftButton)
+    assert signal.args == [(Utterance("One.", ANN), Utterance("Two.", BEN)), "worst"]
+
+
+def test_ticked_voices_stay_ticked(panel: TransferPanel) -> None:
+    panel.voices.item(0).setCheckState(Qt.CheckState.Unchecked)
+    panel.voices.item(1).setCheckState(Qt.CheckState.Checked)
+    panel.set_voices((BEN, ANN))
+    assert {one.voice.id for one in panel.chosen} == {"ben"}
+    panel.set_voices((ANN,))
+    assert {one.voice.id for one in panel.chosen} == {"ann"}

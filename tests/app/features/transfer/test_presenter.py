@@ -1,0 +1,70 @@
+"""The transfer desk on the real engine: sentences calibrated together, and a table measured on others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.features.transfer.panel import TransferPanel
+from app.shell.window import MainWindow
+from engine.models.base import Utterance
+from engine.session.messages import MeasureTransfer
+from tests.app.conftest import PATIENCE_MILLISECONDS
+
+
+@pytest.fixture
+def panel(window: MainWindow) -> TransferPanel:
+    window.state.set_option("steps", 4)
+    return window.transfer.transfer
+
+
+def press(window: MainWindow, button, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: button.isEnabled() and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+        button.click()
+
+
+def test_without_a_table_the_reason_is_said(panel: TransferPanel, window: MainWindow) -> None:
+    assert not panel.transfer_button.isEnabled()
+    assert "calibrate first" in panel.verdict.text()
+    assert panel.calibrate_button.isEnabled()
+
+
+def test_several_sentences_give_one_table(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
+    chosen = panel.chosen
+    assert len(chosen) == 2
+    press(window, panel.calibrate_button, qtbot)
+    # The small model reads full stops as ends of passages.
+    assert window.state.calibrated_on == tuple(replace(one, text=one.text.rstrip(".")) for one in chosen)
+    assert "worst error of 2 sentences" in window.state.table.origin
+
+
+def test_a_table_is_measured_on_what_it_has_not_seen(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
+    window.state.calibrate_on((panel.chosen[0],))
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    press(window, panel.transfer_button, qtbot)
+    report = panel._report
+    assert [one.sentence.text for one in report.calibrated] == [panel.chosen[0].text.rstrip(".")]
+    assert [one.sentence.text for one in report.unseen] == [panel.chosen[1].text.rstrip(".")]
+    assert panel.table.rowCount() == 2
+    window.transfer._measure((panel.chosen[0],))
+    assert "tick other sentences" in window.notices.banner.text
+    assert report.verdict in panel.verdict.text()
+    window.state.set_threshold(0.2)
+    qtbot.waitUntil(lambda: panel.table.rowCount() == 0 or window.state.table.fingerprint == report.table)
+
+
+def test_an_imported_table_claims_no_sentence_as_its_own(
+    window: MainWindow, qtbot: QtBot, panel: TransferPanel
+) -> None:
+    state = window.state
+    state.calibrate()
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert state.calibrated_on == (Utterance(state.text.rstrip("."), state.voice),)
+    state.replace_table(replace(state.table, origin="imported from there"), "import")
+    state.measure_transfer(panel.chosen)
+    command = window.jobs.running[0].command
+    assert isinstance(command, MeasureTransfer)
+    assert command.calibrated == ()

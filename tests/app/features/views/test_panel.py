@@ -1,0 +1,199 @@
+"""The Views panel as people use it: real key presses on the real widget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QSignalSpy, QTest
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.features.views.panel import ViewsPanel
+from app.plotting.canvas import FigureCanvas
+from app.shell.theme import DARK, LIGHT
+from engine.views import VIEWS
+from engine.views.figure import Figure
+from tests.app.plotting.test_paper import BARS, LINES, MAP
+from tests.engine.views.test_figure import figure as of
+
+KEY = Qt.Key
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> ViewsPanel:
+    panel = ViewsPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.resize(1000, 480)
+    panel.show()
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    panel.set_model(8, "flow")
+    return panel
+
+
+def figure(name: str = VIEWS[0].name, *panels: object) -> Figure:
+    made = of(*(panels or (MAP, LINES, BARS)))
+    return Figure(name, made.title, made.question, made.source, made.panels, made.caption, made.provenance)
+
+
+def press(widget: QWidget, *keys: Qt.Key) -> None:
+    for key in keys:
+        QTest.keyClick(widget, key)
+
+
+def test_a_view_is_chosen_set_and_computed_by_keys(panel: ViewsPanel) -> None:
+    wanted = QSignalSpy(panel.compute_wanted)
+    panel.setFocus()
+    assert panel.chooser.hasFocus()
+    press(panel.chooser, KEY.Key_End, KEY.Key_Home)
+    editor = panel.knobs.editor("first_layer")
+    editor.setFocus()
+    press(editor, KEY.Key_Up)
+    press(panel.compute_button, KEY.Key_Space)
+    assert wanted.at(0) == ["temporal-redundancy", {"first_layer": 5, "second_layer": 7}]
+
+
+def test_knobs_are_kept_for_each_view_and_follow_the_model(panel: ViewsPanel) -> None:
+    panel.knobs.changed.emit("second_layer", 8)
+    press(panel.chooser, KEY.Key_Down)
+    assert panel.knobs.knobs == ()
+    press(panel.chooser, KEY.Key_Up)
+    assert panel.values["second_layer"] == 8
+    panel.set_model(3, "flow")
+    assert dict(panel.values) == {"first_layer": 1, "second_layer": 3}, "a model of three layers has no eighth"
+
+
+def test_only_views_that_the_model_can_answer_are_offered(panel: ViewsPanel) -> None:
+    panel.set_model(12, "language")
+    offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
+    assert offered == [one.name for one in VIEWS if "language" in one.families]
+    panel.set_model(8, "flow")
+    assert panel.chooser.findData("temporal-redundancy") >= 0
+    assert all("flow" in one.families for one in VIEWS if panel.chooser.findData(one.name) >= 0)
+
+
+def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
+    panel.set_model(0, "")
+    panel.set_reason("The model is not loaded yet.")
+    assert not panel.compute_button.isEnabled()
+    assert panel.state == "The model is not loaded yet."
+    assert panel._invitation.isVisible()
+    assert panel._invitation.text() == "The model is not loaded yet."
+
+
+def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:
+    cancelled = QSignalSpy(panel.cancel_wanted)
+    assert not panel.cancel_button.isEnabled()
+    panel.begin("tables")
+    panel.show_progress(30, 120, 42.0)
+    assert panel.progress.isVisible()
+    assert (panel.progress.value(), panel.progress.maximum()) == (30, 120)
+    assert "42 s left" in panel.progress.format()
+    assert not panel.compute_button.isEnabled()
+    press(panel.cancel_button, KEY.Key_Space)
+    assert cancelled.count() == 1
+    panel.end("Cancelled; nothing was kept of it.")
+    panel.chooser.setCurrentIndex(panel.chooser.findData("tables"))
+    assert panel.state.startswith("Cancelled")
+    assert panel.compute_button.isEnabled()
+    panel.show_progress(40, 120, 1.0)
+    assert panel.progress.isHidden(), "what comes late is passed over"
+
+
+def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
+    assert not any(button.isEnabled() for button in panel.export_buttons.values())
+    first, second = figure(VIEWS[0].name), figure(VIEWS[1].name, LINES)
+    panel.show_figure(first)
+    panel.show_figure(second)
+    assert panel.canvas.figure is first
+    assert len(panel.canvas.plots) == 3
+    assert panel.caption.text() == first.caption
+    press(panel.chooser, KEY.Key_Down)
+    assert panel.canvas.figure is second
+    press(panel.chooser, KEY.Key_Up)
+    assert panel.canvas.figure is first
+    wanted = QSignalSpy(panel.export_wanted)
+    press(panel.export_buttons["svg"], KEY.Key_Space)
+    assert wanted.at(0) == ["svg"]
+
+
+def test_a_figure_says_whose_it_is_when_another_model_is_chosen(panel: ViewsPanel) -> None:
+    made = figure()
+    made = replace(made, provenance=replace(made.provenance, model="F5 mini", seconds=2.0))
+    panel.show_figure(made)
+    panel.set_model(6, "flow")
+    assert panel.canvas.figure is made, "another model of the family, and nothing computed with it"
+    assert panel.state == "F5 mini, computed in 2 s."
+
+
+def test_values_are_read_by_keys(panel: ViewsPanel) -> None:
+    panel.show_figure(figure())
+    said = QSignalSpy(panel.canvas.read)
+    press(panel.canvas, KEY.Key_Right, KEY.Key_Right, KEY.Key_Down)
+    assert said.at(2) == ["Map. Layer 2, step 2: 1"]
+    assert panel._reading.text() == "Map. Layer 2, step 2: 1"
+    press(panel.canvas, KEY.Key_PageDown)
+    assert said.at(3) == ["full, 0.2: 6 % (95 % interval 5 to 7)"]
+    press(panel.canvas, KEY.Key_PageDown, KEY.Key_Left, KEY.Key_PageDown)
+    assert panel._reading.text() == "b, none: 2 ms"
+
+
+def test_values_are_read_by_the_mouse(panel: ViewsPanel, qtbot: QtBot) -> None:
+    panel.show_figure(figure(VIEWS[0].name, MAP))
+    said = QSignalSpy(panel.canvas.read)
+    view = panel.canvas.plots[0].getViewBox()
+    qtbot.waitUntil(lambda: view.sceneBoundingRect().width() > 50)
+    panel.canvas.grab()
+    panel.canvas._hover(view.mapViewToScene(QPointF(3.0, 1.0)))
+    assert said.at(0) == ["Map. Layer 1, step 3: 0.5"]
+
+
+def test_a_figure_that_comes_back_is_not_drawn_again(panel: ViewsPanel) -> None:
+    panel.show_figure(figure())
+    first = panel.canvas.view
+    panel.show_figure(figure(VIEWS[0].name, MAP))
+    assert panel.canvas.view is not first
+    assert first.isHidden()
+    assert len(panel.canvas.plots) == 1
+    panel.set_colours(DARK)
+    panel.set_colours(LIGHT)
+    press(panel.canvas, KEY.Key_Right)
+    assert panel._reading.text().startswith("Map.")
+
+
+def test_the_theme_is_followed(panel: ViewsPanel) -> None:
+    panel.show_figure(figure())
+    panel.set_colours(DARK)
+    assert panel.canvas.view.backgroundBrush().color().name() == DARK.base
+    for plot in panel.canvas.plots:
+        assert plot.getAxis("left").textPen().color().name() == DARK.muted
+    assert panel.canvas.figure is panel.figure
+
+
+def test_a_figure_has_a_window_of_its_own(panel: ViewsPanel, qtbot: QtBot) -> None:
+    panel.show_figure(figure())
+    press(panel.enlarge_button, KEY.Key_Space)
+    (large,) = (one for one in panel.findChildren(FigureCanvas) if one.isWindow())
+    assert large.figure is panel.figure
+    panel.set_colours(DARK)
+    assert large.view.backgroundBrush().color().name() == DARK.base
+    large.close()
+
+
+def test_every_control_has_a_name(panel: ViewsPanel) -> None:
+    panel.show_figure(figure())
+    for one in (*panel.findChildren(QAbstractButton), *panel.findChildren(QComboBox)):
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            assert one.accessibleName() or one.text(), one
+    assert panel.canvas.accessibleName()
+    assert panel.canvas.accessibleDescription()
+
+
+def test_tab_goes_from_the_view_to_its_knobs_to_compute(panel: ViewsPanel) -> None:
+    chain = [panel.chooser]
+    while chain[-1] is not panel.compute_button:
+        chain.append(chain[-1].nextInFocusChain())
+    assert panel.knobs.reachable
+    assert tuple(one for one in chain if one in panel.knobs.reachable) == panel.knobs.reachable

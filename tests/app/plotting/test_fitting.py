@@ -1,0 +1,102 @@
+"""Figures on a small canvas: nothing is cut off, and legends keep off the curves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.plotting import reading
+from app.plotting.canvas import FigureCanvas
+from app.shell.theme import LIGHT
+from engine.views.figure import Axis, Curve, Figure, HeatMap, Lines
+from tests.engine.views.test_figure import figure as of
+
+STEPS = tuple(map(float, range(1, 17)))
+TITLE = "Feed-forward: conditional and unconditional"
+MAP = HeatMap(TITLE, Axis("Step"), Axis("Layer"), Axis("Similarity"), STEPS, (1.0, 2.0), (STEPS, STEPS))
+LINES = Lines("Curves", Axis("w"), Axis("Distance"), (Curve("a long name of a curve", (0.5, 0.67), (0.25, 0.5)),) * 3)
+
+
+def shown(qtbot: QtBot, figure: Figure, width: int, height: int) -> FigureCanvas:
+    canvas = FigureCanvas(LIGHT)
+    qtbot.addWidget(canvas)
+    canvas.resize(width, height)
+    canvas.show_figure(figure)
+    canvas.show()
+    QApplication.processEvents()
+    return canvas
+
+
+@pytest.mark.parametrize(
+    "figure", [replace(of(MAP, MAP), across=2), replace(of(*6 * [MAP]), across=3), replace(of(LINES, LINES), across=2)]
+)
+@pytest.mark.parametrize("size", [(430, 240), (900, 700)])
+def test_all_of_a_figure_is_seen_at_any_size(qtbot: QtBot, figure: Figure, size: tuple[int, int]) -> None:
+    canvas = shown(qtbot, figure, *size)
+    seen = canvas.view.viewport().rect().adjusted(-1, -1, 1, 1)
+    for plot in canvas.plots:
+        assert seen.contains(canvas.view.mapFromScene(plot.sceneBoundingRect()).boundingRect())
+
+
+def test_a_large_canvas_draws_letters_at_their_own_size(qtbot: QtBot) -> None:
+    canvas = shown(qtbot, of(LINES), 900, 700)
+    assert canvas.view.transform().m11() == 1.0
+    canvas.resize(200, 150)
+    QApplication.processEvents()
+    assert canvas.view.transform().m11() < 0.8
+    canvas.resize(900, 700)
+    QApplication.processEvents()
+    assert canvas.view.transform().m11() == 1.0
+
+
+def test_a_shrunk_figure_is_read_where_the_mouse_is(qtbot: QtBot) -> None:
+    canvas = shown(qtbot, replace(of(MAP, MAP), across=2), 430, 240)
+    said: list[str] = []
+    canvas.read.connect(said.append)
+    view = canvas.plots[1].getViewBox()
+    canvas.view.scene().sigMouseMoved.emit(view.mapViewToScene(QPointF(9.0, 2.0)))
+    assert said
+    assert "9" in said[-1]
+
+
+@pytest.mark.parametrize(("heights", "corner"), [((0.0, 1.0), (8, 8)), ((1.0, 0.0), (-8, 8)), ((1.0, 1.0), (-8, -8))])
+def test_a_legend_stands_where_no_curve_runs(
+    qtbot: QtBot, heights: tuple[float, float], corner: tuple[int, int]
+) -> None:
+    floor = Curve("floor", (0.0,), (0.0,))
+    panel = Lines("Curves", Axis("x"), Axis("y"), (Curve("a", (0.0, 1.0), heights), floor))
+    canvas = shown(qtbot, of(panel), 900, 700)
+    legend = canvas.plots[0].legend
+    anchored = tuple(8 if one == 0 else -8 for one in legend._GraphicsWidgetAnchor__itemAnchor)
+    assert anchored == corner
+
+
+def test_what_cannot_be_negative_is_not_drawn_so(qtbot: QtBot) -> None:
+    panel = Lines("Rate", Axis("w"), Axis("Word error rate", "%"), (Curve("a", (0.5, 0.67), (0.0, 0.0)),))
+    canvas = shown(qtbot, of(panel), 900, 700)
+    assert canvas.plots[0].getViewBox().viewRange()[1][0] > -0.2
+
+
+def test_a_window_of_its_own_is_read_and_closed_by_keys(qtbot: QtBot) -> None:
+    canvas = shown(qtbot, of(MAP), 430, 240)
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    figure, words = canvas.figure, reading.words(MAP, 0, 1)
+    assert canvas.windowTitle() == f"{figure.title} of {figure.provenance.model}: {words}"
+    assert canvas.accessibleDescription() == words
+    qtbot.keyClick(canvas, Qt.Key.Key_Escape)
+    assert not canvas.isVisible()
+    # Within a panel both are the panel's.
+    owner = QWidget()
+    qtbot.addWidget(owner)
+    inner = FigureCanvas(LIGHT, owner)
+    inner.show_figure(of(MAP))
+    owner.show()
+    qtbot.keyClick(inner, Qt.Key.Key_Right)
+    qtbot.keyClick(inner, Qt.Key.Key_Escape)
+    assert inner.isVisible()
+    assert inner.windowTitle() == ""

@@ -1,0 +1,45 @@
+"""The application's state with a model loaded, and takes for it, without any engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from app.state.app_state import AppState
+from app.state.calibration_store import CalibrationStore
+from app.state.jobs import Jobs
+from engine.models.base import ModelInfo, OperationCounts
+from engine.session.messages import CalibrationReady, Command, ModelLoaded
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements, Take, Trace
+from tests.app.records import LAYERS, STEPS, record
+
+INFO = ModelInfo(
+    "f5-mini", "Small", "flow", "small", "here", "0" * 64, "none", "cpu", "float32", 24000, LAYERS, 2, 1000, "test"
+)
+OPERATIONS = OperationCounts(attention=4.0, feed_forward=6.0, fixed=1.0, layers=LAYERS, branches=2)
+
+
+class Desk:
+    """A state whose commands are kept, and whose model is loaded at the records' number of steps."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sent: list[Command] = []
+        self.state = AppState(Jobs(self.sent.append), CalibrationStore(folder))
+        self.state.load_model("f5-mini")
+        self.state.handle(ModelLoaded(1, replace(INFO, knobs=self.state.sampler_knobs), 0.1))
+        self.state.set_option("steps", STEPS)
+
+    def take(self, setting: Setting, name: str = "one", text: str = "A text.", mel: float = 0.0) -> Take:
+        """A finished take."""
+        trace = Trace(mel=np.full((5, 3), mel, np.float32))
+        measurements = Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
+        return Take(name, "2026-11-21", text, "slt", setting, 24000, np.zeros(48000, np.float32), measurements, trace)
+
+
+def calibrated(desk: Desk) -> AppState:
+    """The desk's state once a calibration is there."""
+    desk.state.handle(CalibrationReady(2, record(), OPERATIONS, 1.0))
+    return desk.state

@@ -1,0 +1,22 @@
+"""What measures the list of takes: that it makes unlike takes and measures what it says. How long is not tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from app.shell import endurance
+from engine.setting.library import Library
+
+
+def test_the_list_is_opened_and_filtered(qtbot: QtBot, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(endurance, "REPEATS", 1)
+    endurance.fill(tmp_path, 20)
+    with Library(tmp_path) as library:
+        found = library.summaries()
+        assert len({one.text for one in found}) == 20
+        assert {bool(one.setting.techniques) for one in found} == {True, False}
+        rows = endurance.measured(library)
+    assert [row[3] for row in rows] == [1.0, 0.1, 0.1, 0.1, 0.1]
+    assert all(cpu > 0 and wall > 0 for _, cpu, wall, _ in rows)

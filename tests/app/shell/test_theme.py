@@ -1,0 +1,73 @@
+"""Colours can be read by everyone: WCAG 2.2 AA."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QLabel, QProgressBar
+from pytestqt.qtbot import QtBot
+
+from app.shell.theme import DARK, LIGHT, Colours, Scheme, Theme, contrast, palette, set_look, style_sheet
+
+BOTH = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@BOTH
+@pytest.mark.parametrize("ground", ["window", "base", "raised"])
+@pytest.mark.parametrize("ink", ["text", "muted"])
+def test_text_has_contrast(colours: Colours, ink: str, ground: str) -> None:
+    assert contrast(getattr(colours, ink), getattr(colours, ground)) >= 4.5
+
+
+@BOTH
+@pytest.mark.parametrize("ground", ["window", "base"])
+@pytest.mark.parametrize("ink", ["accent", "good", "warning", "danger", "baseline", "accelerated"])
+def test_meaning_has_contrast(colours: Colours, ink: str, ground: str) -> None:
+    assert contrast(getattr(colours, ink), getattr(colours, ground)) >= 4.5
+
+
+@BOTH
+def test_accent_and_disabled_text_have_contrast(colours: Colours) -> None:
+    assert contrast(colours.on_accent, colours.accent) >= 4.5
+    assert contrast(colours.disabled, colours.window) >= 3
+    disabled = palette(colours).color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.Text)
+    assert contrast(disabled.name(), colours.base) >= 3
+
+
+@BOTH
+def test_figures_on_progress_have_contrast(colours: Colours, qtbot: QtBot) -> None:
+    bar = QProgressBar(value=100, format="")
+    bar.setStyleSheet(style_sheet(colours))
+    qtbot.addWidget(bar)
+    bar.resize(200, 24)
+    done = bar.grab().toImage().pixelColor(100, 12).name()
+    assert contrast(colours.text, done) >= 4.5
+    assert contrast(done, colours.base) >= 2, "what is done stands out from what is not"
+
+
+def test_the_scheme_changes_palette_and_plots(theme: Theme, qapp: QApplication) -> None:
+    changes = []
+    theme.changed.connect(lambda: changes.append(theme.colours))
+    theme.apply(Scheme.DARK)
+    assert theme.dark
+    assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window)
+    theme.apply(Scheme.LIGHT)
+    assert not theme.dark
+    assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(LIGHT.window)
+    assert changes == [DARK, LIGHT]
+
+
+def test_a_look_can_change_after_it_was_shown(theme: Theme, qtbot) -> None:
+    theme.apply(Scheme.LIGHT)
+    label = QLabel("a sentence")
+    qtbot.addWidget(label)
+    label.show()
+    set_look(label, "warning")
+    assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.warning)
+    set_look(label, "good")
+    assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.good)

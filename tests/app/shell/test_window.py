@@ -1,0 +1,479 @@
+"""The main window on the real engine with a small real model."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QColor, QPalette, QUndoCommand
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QGraphicsView,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollBar,
+    QTabBar,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+from shiboken6 import createdByPython
+
+from app.__main__ import catch_exceptions
+from app.shell.theme import DARK, Scheme, Theme
+from app.shell.window import MainWindow
+from app.state.jobs import Kind, Outcome
+from engine.models.base import SpeechModel
+from engine.models.f5.checkpoint import VariantUnknown
+from engine.session.messages import Calibrate, Progress
+from engine.setting.library import DATABASE
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.damage import spoil
+from tests.app.holding import Posts
+from tests.disk import tiny_disk  # noqa: F401
+from tests.engine import small_speech
+from tests.sound import NullSink, null_sink  # noqa: F401
+
+
+def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
+    """Trigger ``action`` and wait for its job; how it ended."""
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        action.trigger()
+    return blocker.args[1]
+
+
+def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot) -> None:
+    assert "Baseline" in window.guide.hint
+    assert window.action.baseline.isEnabled()
+    assert not window.action.accelerated.isEnabled()
+    assert "calibrate first" in window.action.accelerated.toolTip()
+    for action, following in (
+        (window.action.baseline, "Calibrate"),
+        (window.action.calibrate, "Accelerated"),
+        (window.action.accelerated, "Compare"),
+    ):
+        assert run(window, action, qtbot) is Outcome.FINISHED
+        assert following in window.guide.hint
+    window.action.compare.trigger()
+    assert "Export" in window.guide.hint
+
+
+def test_takes_are_kept_and_shown(window: MainWindow, qtbot: QtBot) -> None:
+    run(window, window.action.baseline, qtbot)
+    assert len(window.listening.library) == 1
+    assert window.panels["takes"].table.model().rowCount() == 1
+    assert window.panels["takes"].table.model().index(0, 1).data() == "A"
+
+
+def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.load_model("f5-mini", variant="strange")
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert window.notices.banner.isVisible()
+    assert window.notices.banner.level == "error"
+    assert "loading the model" in window.notices.banner.text
+    assert QApplication.activeModalWidget() is None
+    assert "KeyError" in window.panels["log"].plain_text()
+    window.state.load_model("f5-mini")
+    qtbot.waitUntil(lambda: window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+
+
+def test_escape_cancels(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    posts.hold_at(Progress)
+    window.action.calibrate.trigger()
+    assert window.jobs.running[0].kind is Kind.CALIBRATE
+    assert not window.action.baseline.isEnabled()
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        qtbot.keyClick(window, Qt.Key.Key_Escape)
+        posts.go_on()
+    assert blocker.args[1] is Outcome.CANCELLED
+    assert window.state.table is None
+    assert not window.jobs.busy
+
+
+def test_an_exception_anywhere_is_told_and_logged(window: MainWindow, qtbot: QtBot, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    catch_exceptions(window)
+
+    def fail() -> None:
+        raise ValueError("something odd")
+
+    with qtbot.waitSignal(window.unexpected_happened):
+        thread = threading.Thread(target=fail)
+        thread.start()
+    thread.join()
+    qtbot.waitUntil(lambda: "ValueError: something odd" in window.notices.banner.text)
+    assert "Traceback" in window.panels["log"].plain_text()
+
+
+def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    first = make_window()
+    first.show()
+    first.theme.apply(Scheme.DARK)
+    first.docks["log"].hide()
+    first.state.set_text("Remember me.")
+    close(first, qtbot)
+    second = make_window()
+    with qtbot.waitExposed(second):
+        second.show()
+    assert second.docks["log"].isHidden()
+    assert second.theme.scheme is Scheme.DARK
+    assert second.state.text == "Remember me."
+    assert second.panels["setup"].text.toPlainText() == "Remember me."
+    assert not second.restoreState(second.saveState(99), 1), "another version's layout is refused"
+    second._settings.setValue("layout", QByteArray(b"not a layout"))
+    second._restore()
+    assert not second.docks["log"].isHidden(), "what cannot be restored gives the default layout"
+    close(second, qtbot)
+
+
+def _is_named(widget: QWidget) -> bool:
+    if widget.accessibleName():
+        return True
+    name = getattr(widget, "text", lambda: "")()
+    return bool(name) if isinstance(name, str) and not isinstance(widget, QLineEdit) else False
+
+
+def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow, qtbot: QtBot) -> None:
+    window.panels["setup"]._add_voice.setChecked(True)
+    nameless = []
+    for widget in window.findChildren(QWidget):
+        if widget.window() is not window:
+            continue  # The list that a combo box opens.
+        if not widget.focusPolicy() & Qt.FocusPolicy.TabFocus or isinstance(widget, QTabBar | QScrollBar):
+            continue
+        # The inner edit of a spin box and the viewport of a plot speak through the widget around them.
+        inside = isinstance(widget.parentWidget(), QAbstractSpinBox | QGraphicsView)
+        if not inside and not _is_named(widget) and not hasattr(widget, "title"):
+            parents = f"{type(widget.parentWidget()).__name__}/{type(widget.parentWidget().parentWidget()).__name__}"
+            nameless.append(f"{type(widget).__name__} in {parents}")
+    assert not nameless, "\n".join(nameless)
+
+
+def test_every_shortcut_is_unique_and_listed(window: MainWindow, qtbot: QtBot) -> None:
+    keys = [action.shortcut().toString() for action in window.actions() if not action.shortcut().isEmpty()]
+    assert len(keys) == len(set(keys)) > 20
+    for wanted in ("Ctrl+B", "Ctrl+K", "Ctrl+Return", "Esc", "Ctrl+E", "F1"):
+        assert wanted in keys
+
+
+def test_no_other_window_is_shown_while_it_is_built(
+    make_window: Callable[..., MainWindow], qapp: QApplication, qtbot: QtBot
+) -> None:
+    # A panel's part that is shown before it has a parent flashes up by itself, and takes the keyboard away.
+    shown: list[QWidget] = []
+
+    class Watch(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+                shown.append(watched)
+            return False
+
+    watch = Watch()
+    qapp.installEventFilter(watch)
+    try:
+        window = make_window()
+        window.show()
+        window.activateWindow()
+        qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    finally:
+        qapp.removeEventFilter(watch)
+    assert shown == [window]
+    qtbot.waitUntil(window.isActiveWindow)
+
+
+def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> None:
+    """See :mod:`app.state.undo`."""
+    holders = (window, window.action, window.notices, *window.panels.values())
+    kept = [(type(one).__name__, name, value) for one in holders for name, value in vars(one).items()]
+    actions = [one for one in kept if isinstance(one[2], QAction)]
+    assert len(actions) > 40
+    assert [one for one in actions if not createdByPython(one[2])] == []
+    stack, undo = window.panels["strategy"].undo_stack, window.action.undo
+    assert not undo.isEnabled()
+    stack.push(QUndoCommand("the name"))
+    assert undo.isEnabled() and undo.text() == "&Undo the name"
+    undo.trigger()
+    assert not undo.isEnabled() and undo.text() == "&Undo" and window.action.redo.text() == "&Redo the name"
+    window.action.redo.trigger()
+    assert undo.isEnabled()
+
+
+def test_every_panel_can_be_reached_by_its_key(window: MainWindow, qtbot: QtBot) -> None:
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    for place, dock in window.docks:
+        window.docks.go_to(place.name)
+        if place.name == "meters":
+            continue  # Nothing in it can be changed.
+        assert dock.isAncestorOf(QApplication.focusWidget()), place.name
+
+
+def test_tab_goes_through_everything(window: MainWindow) -> None:
+    """Qt has let panels fall out of the order of Tab, with all that was in them."""
+    order = [window]
+    while (following := order[-1].nextInFocusChain()) is not window:
+        order.append(following)
+    there = set(order)
+    for place, dock in window.docks:
+        own = [one for one in dock.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
+        lost = [one for one in own if one.window() is window and one not in there]
+        assert own and not lost, place.name
+
+
+def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.set_option("steps", 128)
+    window.action.calibrate.trigger()
+    window.close()
+    window.close()
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
+    assert window._engine.join(0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_closing_during_calibration_fifty_times(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+    before = threading.active_count()
+    for _ in range(50):
+        window = make_window()
+        window.show()
+        # The model is ready a moment before its loading has ended, and only then can anything else begin.
+        qtbot.waitUntil(
+            lambda window=window: window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+        )
+        window.state.set_option("steps", 128)
+        window.action.calibrate.trigger()
+        assert isinstance(window.jobs.running[-1].command, Calibrate)
+        close(window, qtbot)
+    qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)
+
+
+def _open_and_close(window: MainWindow, qtbot: QtBot) -> None:
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built, timeout=PATIENCE_MILLISECONDS)
+    close(window, qtbot)
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def test_a_closed_window_leaves_no_widget_to_the_collector(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    gc.collect()
+    before = set(QApplication.allWidgets())
+    gc.disable()
+    try:
+        _open_and_close(make_window(), qtbot)
+        left = [one for one in QApplication.allWidgets() if one not in before]
+    finally:
+        gc.enable()
+    assert not left, "the collector would destroy them on the engine's thread"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_theme_can_change_after_thirty_closed_windows(
+    make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
+) -> None:
+    for _ in range(30):
+        _open_and_close(make_window(), qtbot)
+    for scheme in (Scheme.DARK, Scheme.LIGHT) * 5:
+        theme.apply(scheme)
+        gc.collect()
+    window = make_window()
+    window.show()
+    theme.apply(Scheme.DARK)
+    assert window.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window)
+    close(window, qtbot)
+
+
+def test_closing_before_the_first_paint_needs_no_engine(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+    window = make_window()
+    close(window, qtbot)
+    assert window._engine is None
+
+
+@pytest.mark.parametrize("readable", [False, True], ids=["unreadable", "readable in part"])
+def test_a_damaged_library_is_replaced_when_the_user_says_so(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, readable: bool
+) -> None:
+    folder = tmp_path / "data" / "takes"
+    spoil(folder, readable)
+    window = make_window()
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    assert "is damaged" in window.notices.banner.text
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    if not readable:
+        assert window.listening.library.folder != folder
+        assert len(window.listening.library) == 1
+        window.listening.tell_library_problem()
+    (answer,) = window.notices.banner.answers
+    qtbot.mouseClick(answer, Qt.MouseButton.LeftButton)
+    assert "New takes are kept again" in window.notices.banner.text
+    (backup,) = folder.glob("damaged-*")
+    assert (backup / DATABASE).exists()
+    assert (window.listening.library.folder, window.listening.library.damage) == (folder, "")
+    expected = 0 if readable else 1
+    assert len(window.listening.library) == window.panels["takes"].table.model().rowCount() == expected
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    assert len(window.listening.library) == expected + 1
+    close(window, qtbot)
+
+
+def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
+    make_window: Callable[..., MainWindow],
+    tiny_disk: Path,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    window = make_window(data=tiny_disk)
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    room = os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_frsize
+    (tiny_disk / "ballast").write_bytes(bytes(room))
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    assert "the disk is full" in window.notices.banner.text
+    assert window.notices.banner.level == "error"
+    assert len(window.listening.library) == 0
+    kept = window.state.take_a
+    assert kept is not None
+    assert len(kept.samples) > 0
+    qtbot.waitUntil(lambda: len(window.panels["listen"]._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
+    (tiny_disk / "ballast").unlink()
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    assert len(window.listening.library) == 1
+    close(window, qtbot)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_on(
+    null_sink: NullSink,  # noqa: F811
+    window: MainWindow,
+    qtbot: QtBot,
+) -> None:
+    qtbot.waitUntil(lambda: window.panels["listen"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    window.state.set_text("A sentence. " * 40)
+    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    player = window.panels["listen"].player
+    qtbot.waitUntil(lambda: not player.streaming, timeout=PATIENCE_MILLISECONDS)
+    assert window.action.play.isEnabled()
+
+    def plays() -> bool:
+        """Whether it does; asked for again until then, as by anyone whose starved machine seemed to have no device."""
+        if not player.playing and player.usable and not window.panels["listen"]._analyser.busy:
+            window.action.play.trigger()
+        return player.playing
+
+    qtbot.waitUntil(plays, timeout=PATIENCE_MILLISECONDS)
+    null_sink.kill()
+    listen = window.panels["listen"]
+    told = next(one for one in listen.findChildren(QLabel) if one.accessibleName() == "Audio device")
+    retry = next(one for one in listen.findChildren(QPushButton) if one.text().replace("&", "") == "Reconnect")
+    qtbot.waitUntil(lambda: "went away" in told.text(), timeout=PATIENCE_MILLISECONDS)
+    assert told.isVisibleTo(listen)
+    assert not player.playing
+    assert "went away" in window.panels["log"].plain_text()
+    assert run(window, window.action.calibrate, qtbot) is Outcome.FINISHED
+    null_sink.start()
+    qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_models_without_weights_offer_folder_and_download(window: MainWindow, qtbot: QtBot) -> None:
+    index = window.panels["setup"].model.findData("E2TTS_Base")
+    window.panels["setup"].model.setCurrentIndex(index)
+    window.panels["setup"].model.activated.emit(index)
+    assert window.panels["setup"]._download.isVisibleTo(window.panels["setup"])
+    assert "CC-BY-NC-4.0" in window.panels["setup"]._model_note.text()
+    assert window.state.model_id == "f5-mini"
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
+def test_nothing_is_cut_off(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    window.resize(*size)
+    window.docks.default_layout()
+    qtbot.wait(50)
+
+    def cut_off() -> list[str]:
+        seen = [(place.name, dock.widget()) for place, dock in window.docks if not dock.visibleRegion().isEmpty()]
+        assert len(seen) > 2
+        return [name for name, panel in seen if panel.width() < panel.minimumSizeHint().width()]
+
+    qtbot.waitUntil(lambda: not cut_off() and window.minimumSizeHint().width() <= size[0])
+
+
+def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """Loads the small model, from a folder only once it is told which architecture lies there."""
+    if folder and not variant:
+        raise VariantUnknown(Path(folder) / "model.safetensors", ("F5TTS_v1_Base", "F5TTS_Base"))
+    return small_speech.load(model, "", variant, device, status, check)
+
+
+def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = make_window(_undecided)
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    window.state.load_model("F5TTS_v1_Base", str(tmp_path))
+    qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
+    assert QApplication.activeModalWidget() is None
+    assert "F5TTS_v1_Base and F5TTS_Base alike" in window.notices.banner.text
+    assert window.state.model_id == "f5-mini"
+    assert window.state.ready, "the model from before goes on until the answer"
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window, Qt.Key.Key_F6)
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.notices.banner.answers[0])
+    first = QApplication.focusWidget()
+    qtbot.keyClick(first, Qt.Key.Key_Tab)
+    assert QApplication.focusWidget().text() == "F5TTS_Base"
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
+    assert not window.notices.banner.isVisible()
+    command = window.jobs.running[-1].command
+    assert (command.model, command.folder, command.variant) == ("F5TTS_v1_Base", str(tmp_path), "F5TTS_Base")
+    qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert (window.state.model_id, window.state.model_variant) == ("F5TTS_v1_Base", "F5TTS_Base")
+    close(window, qtbot)
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow, qtbot: QtBot) -> None:
+    state = window.state
+    state.set_option("steps", 5)
+    run(window, window.action.baseline, qtbot)
+    run(window, window.action.calibrate, qtbot)
+    info, table, operations = state.info, state.table, state.operations
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        state.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
+    assert blocker.args[1] is Outcome.FAILED
+    assert window.notices.banner.text.endswith("Small stays loaded.")
+    assert (state.model_id, state.model_variant, state.device_wanted) == ("f5-mini", "", "auto")
+    assert (state.info, state.table, state.operations, state.options["steps"]) == (info, table, operations, 5)
+    assert window.panels["setup"].model.currentData() == "f5-mini"
+    assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
+
+
+def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.load_model("F5TTS_Base")
+    window.state.load_model("F5TTS_v1_Base")
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert window.state.ready
+    assert window.state.model_id == "F5TTS_v1_Base"
+
+
+def test_the_device_is_named_as_the_engine_names_it(window: MainWindow) -> None:
+    assert window.status.device.text() == window.state.info.device
+    assert window.panels["meters"]._figures["device"]._value.text() == window.state.info.device

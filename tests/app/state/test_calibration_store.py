@@ -1,0 +1,58 @@
+"""Calibrations outlive the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.state.calibration_store import CalibrationStore, read_record, write_record
+from engine.errors import ProfileError
+from tests.app.records import belonging, record
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    kept = record()
+    write_record(kept, tmp_path / "one.json")
+    read = read_record(tmp_path / "one.json")
+    assert read == kept
+    np.testing.assert_array_equal(read.similarities, kept.similarities)
+    assert read.derive(0.2) == kept.derive(0.2)
+
+
+def test_the_store_finds_the_newest_that_fits(tmp_path: Path) -> None:
+    store = CalibrationStore(tmp_path)
+    older = record(0.1, "2026-11-20T10:00:00+00:00")
+    newer = record(0.2, "2026-11-21T10:00:00+00:00")
+    other = record(0.1, "2026-11-22T10:00:00+00:00", model="F5TTS_Base")
+    for one in (newer, other, older):
+        store.add(one)
+    again = CalibrationStore(tmp_path)
+    assert len(again) == 3
+    assert again.newest(belonging(), older.knobs) == newer
+    assert again.newest(belonging(steps=8), older.knobs) is None
+    assert again.newest(belonging(), older.knobs.replace(metric="relative")) is None
+    assert again.get(other.fingerprint) == other
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [("{", "cannot be read"), ('{"schema": 99}', "schema 99"), ('{"schema": 2}', "table"), ("[]", "cannot be read")],
+)
+def test_a_damaged_file_is_named_and_passed_over(tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "damaged.json").write_text(content)
+    with pytest.raises(ProfileError, match=says):
+        read_record(tmp_path / "damaged.json")
+    store = CalibrationStore(tmp_path)
+    assert len(store) == 0
+    assert "damaged.json" in store.problems[0]
+
+
+def test_what_cannot_be_written_is_kept_in_memory(tmp_path: Path) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("not a folder")
+    store = CalibrationStore(blocked)
+    with pytest.raises(ProfileError, match="could not be written"):
+        store.add(record())
+    assert store.newest(belonging(), record().knobs) == record()

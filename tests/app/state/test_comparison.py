@@ -1,0 +1,58 @@
+"""In what two takes differ, as the window tells it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from app.state.comparison import differences, measured_against, technique_text
+from engine.setting.setting import Engaged
+from engine.techniques import wording
+from tests.app.presenters import Desk
+
+
+def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp) -> None:
+    desk = Desk(tmp_path)
+    one = desk.take(desk.state.baseline_setting)
+    other = replace(
+        desk.take(one.setting.with_technique(Engaged("ditreducio", desk.state.knobs("ditreducio"))), text="Another."),
+        voice="rms",
+    )
+    found = differences(one, other)
+    assert [(each.what, each.left, each.right) for each in found[:2]] == [
+        ("text", "A text.", "Another."),
+        ("voice", "slt", "rms"),
+    ]
+    assert [each.technique for each in found[:2]] == [False, False]
+    assert found[2:]
+    assert all(each.technique for each in found[2:])
+    assert differences(one, one) == ()
+
+
+def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> None:
+    state = Desk(tmp_path).state
+    plain = state.baseline_setting
+    spade, ssd = state.knobs("spade"), state.knobs("speculative")
+    heard = [
+        technique_text(plain.with_technique(Engaged("spade", spade.replace(recovery=stage))))
+        for stage in ("none", "partly", "recovered")
+    ]
+    kept = "SPADE (fewer layers): 6 layers kept"
+    assert heard == [f"{kept}, pruned only", f"{kept}, after some minutes", kept]
+    assert technique_text(plain.with_technique(Engaged("speculative", ssd.replace(draft="student")))).endswith(
+        "β 0, SPADE student"
+    )
+
+
+def test_techniques_are_named_with_their_value(tmp_path: Path, qapp) -> None:
+    desk = Desk(tmp_path)
+    state = desk.state
+    for name in ("steps", "precision"):
+        state.engage(name, True)
+    state.engage("ditreducio", False)
+    pair = desk.take(state.baseline_setting), desk.take(state.setting, "two")
+    assert technique_text(state.setting) == "Precision: bfloat16 + Step pruning: 7 steps"
+    said = {wording(one): (one.left, one.right) for one in differences(*pair)}
+    assert said == {"Precision": ("off", "bfloat16"), "Step pruning": ("off", "7 steps")}
+    assert all(one.technique for one in differences(*pair))
+    assert measured_against(pair[1], pair[0]).fidelity_to == pair[0].id

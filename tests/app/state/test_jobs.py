@@ -1,0 +1,69 @@
+"""Jobs are numbered, followed and cancelled."""
+
+from __future__ import annotations
+
+from pytestqt.qtbot import QtBot
+
+from app.state.jobs import Job, Jobs, Kind, Outcome
+from engine.session.messages import (
+    Cancel,
+    Command,
+    EngineRests,
+    Hold,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    LoadModel,
+    Release,
+)
+
+
+def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
+    sent: list[Command] = []
+    jobs = Jobs(sent.append)
+    ended: list[tuple[Job, Outcome, str]] = []
+    jobs.ended.connect(lambda *one: ended.append(one))
+    first, second, third = (jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini")) for _ in range(3))
+    assert [one.job for one in sent] == [first.number, second.number, third.number] == [1, 2, 3]
+    assert jobs.busy
+    jobs.handle(JobFailed(2, "It is broken; mend it."))
+    jobs.handle(JobFinished(1))
+    jobs.handle(JobFinished(1))
+    jobs.handle(JobCancelled(3))
+    assert not jobs.busy
+    assert ended == [
+        (second, Outcome.FAILED, "It is broken; mend it."),
+        (first, Outcome.FINISHED, ""),
+        (third, Outcome.CANCELLED, ""),
+    ]
+
+
+def test_cancelling_asks_for_the_newest_first(qtbot: QtBot) -> None:
+    sent: list[Command] = []
+    jobs = Jobs(sent.append)
+    for _ in range(2):
+        jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    jobs.cancel_all()
+    assert sent[2:] == [Cancel(0, 2), Cancel(0, 1)]
+    assert jobs.busy, "a job has ended only when the engine says so"
+
+
+def test_the_engine_is_held_once_and_says_when_it_rests(qtbot: QtBot) -> None:
+    sent: list[Command] = []
+    jobs = Jobs(sent.append)
+    rests: list[bool] = []
+    jobs.rests.connect(lambda: rests.append(True))
+    jobs.handle(EngineRests(0))
+    assert rests == [], "nobody asked for it"
+    jobs.hold()
+    jobs.hold()
+    assert jobs.held
+    assert sent == [Hold(0)]
+    jobs.handle(EngineRests(0))
+    assert rests == [True]
+    started = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
+    assert sent[1:] == [started.command], "it waits in the engine"
+    jobs.release()
+    jobs.release()
+    assert sent[2:] == [Release(0)]
+    assert not jobs.held

@@ -1,0 +1,46 @@
+"""Actions over an undo stack: enabled, named and ended with their owner."""
+
+from __future__ import annotations
+
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from app.state.undo import redo_action, undo_action
+
+
+def test_actions_follow_their_stack(qtbot) -> None:
+    owner, stack = QObject(), QUndoStack()
+    undo, redo = undo_action(stack, "Undo", owner), redo_action(stack, "Redo", owner)
+    assert (undo.isEnabled(), redo.isEnabled(), undo.text(), redo.text()) == (False, False, "Undo", "Redo")
+
+    stack.push(QUndoCommand("threshold"))
+    assert (undo.isEnabled(), undo.text()) == (True, "Undo threshold")
+
+    undo.trigger()
+    assert stack.index() == 0
+    assert (undo.isEnabled(), redo.isEnabled(), redo.text()) == (False, True, "Redo threshold")
+
+    redo.trigger()
+    assert stack.index() == 1
+
+
+def test_actions_made_late_name_what_is_there(qtbot) -> None:
+    owner, stack = QObject(), QUndoStack()
+    stack.push(QUndoCommand("threshold"))
+
+    assert undo_action(stack, "Undo", owner).text() == "Undo threshold"
+
+
+def test_a_stack_outlives_its_actions(qtbot) -> None:
+    """When a window ends, its actions may end before the stack does, and the stack tells of its emptying still."""
+    owner, stack = QObject(), QUndoStack()
+    undo_action(stack, "Undo", owner)
+    redo_action(stack, "Redo", owner)
+    stack.push(QUndoCommand("threshold"))
+    shiboken6.delete(owner)
+
+    with qtbot.captureExceptions() as raised:
+        stack.clear()
+
+    assert raised == []

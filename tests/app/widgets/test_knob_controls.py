@@ -1,0 +1,147 @@
+"""Controls are built from declarations."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QUndoStack
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
+from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
+
+from app.widgets.knob_controls import KnobControls, decimals
+from engine.setting.knobs import Choice, Effect, Number, Switch, defaults
+from engine.techniques import TECHNIQUES, spade
+
+KNOBS = (
+    Number("steps", "Steps", "How many.", 32, minimum=1, maximum=64, whole=True),
+    Number(
+        "threshold",
+        "Threshold",
+        "How far.",
+        0.1,
+        "δ",
+        "mel",
+        Effect.AFTER_CALIBRATION,
+        minimum=0.0,
+        maximum=2.0,
+        step=0.01,
+    ),
+    Switch("on", "On", "Whether.", True),
+    Choice("solver", "Solver", "Which.", "euler", values=("euler", "midpoint"), titles=("Euler", "Midpoint")),
+)
+
+
+@pytest.fixture
+def controls(qtbot: QtBot) -> KnobControls:
+    made = KnobControls("Test")
+    qtbot.addWidget(made)
+    made.set_knobs(KNOBS, defaults(KNOBS))
+    made.show()
+    return made
+
+
+def test_each_kind_has_its_editor_range_and_name(controls: KnobControls) -> None:
+    kinds = {"steps": QSpinBox, "threshold": QDoubleSpinBox, "on": QCheckBox, "solver": QComboBox}
+    for name, kind in kinds.items():
+        assert isinstance(controls.editor(name), kind)
+    spin = controls.editor("threshold")
+    assert (spin.minimum(), spin.maximum(), spin.singleStep()) == (0.0, 2.0, 0.01)
+    assert spin.accessibleName() == "Test: Threshold δ (mel)"
+    assert "after the next calibration" in spin.toolTip()
+
+
+def test_keys_change_values(controls: KnobControls, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(controls.changed) as blocker:
+        qtbot.keyClick(controls.editor("steps"), Qt.Key.Key_Up)
+    assert blocker.args == ["steps", 33]
+    with qtbot.waitSignal(controls.changed) as blocker:
+        qtbot.keyClick(controls.editor("solver"), Qt.Key.Key_Down)
+    assert blocker.args == ["solver", "midpoint"]
+
+
+def test_reset_restores_the_owners_default(controls: KnobControls, qtbot: QtBot) -> None:
+    controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 20}, {"steps": 16})
+    reset = controls.reset_button("steps")
+    assert reset.isEnabled()
+    with qtbot.waitSignal(controls.changed) as blocker:
+        reset.click()
+    assert blocker.args == ["steps", 16]
+    controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 16}, {"steps": 16})
+    assert not controls.reset_button("steps").isEnabled()
+
+
+def test_showing_a_value_is_no_change(controls: KnobControls, qtbot: QtBot) -> None:
+    with qtbot.assertNotEmitted(controls.changed):
+        controls.set_knobs(KNOBS, {"steps": 5, "threshold": 1.0, "on": False, "solver": "midpoint"})
+    assert controls.editor("solver").currentData() == "midpoint"
+
+
+def test_rows_are_built_once_for_each_set_of_knobs(controls: KnobControls, qtbot: QtBot) -> None:
+    editor = controls.editor("steps")
+    qtbot.keyClick(editor, Qt.Key.Key_Up)
+    controls.set_knobs(KNOBS[2:], {"on": False, "solver": "euler"})
+    assert [knob.name for knob in controls.knobs] == ["on", "solver"]
+    assert not editor.isVisible()
+    assert controls.editor("on").isVisible()
+    controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 7})
+    assert controls.editor("steps") is editor
+    assert editor.isVisible()
+    assert editor.value() == 7
+    with qtbot.waitSignal(controls.changed) as blocker:
+        controls.reset_button("steps").click()
+    assert blocker.args == ["steps", 32]
+
+
+def test_many_changes_leave_all_objects_alive(qtbot: QtBot) -> None:
+    window, controls = QMainWindow(), KnobControls("Test")
+    qtbot.addWidget(window)
+    window.setCentralWidget(controls)
+    window.show()
+    stack, kept = QUndoStack(window), []
+    for index in range(20):
+        for one in TECHNIQUES:
+            controls.set_knobs(one.knobs, defaults(one.knobs))
+            kept += [controls.editor(knob.name) for knob in one.knobs]
+            # One that Python makes and one that Qt makes.
+            kept += [QAction(f"{one.name} {index}", window), stack.createUndoAction(window, "Undo")]
+        QApplication.processEvents()
+        gc.collect()
+    assert all(isValid(one) for one in kept)
+    assert len({id(one) for one in kept if not isinstance(one, QAction)}) == sum(len(one.knobs) for one in TECHNIQUES)
+
+
+def test_every_declared_technique_can_be_shown(qtbot: QtBot) -> None:
+    for one in TECHNIQUES:
+        controls = KnobControls(one.title)
+        qtbot.addWidget(controls)
+        controls.set_knobs(one.knobs, defaults(one.knobs))
+        assert [knob.name for knob in controls.knobs] == [knob.name for knob in one.knobs]
+
+
+@pytest.mark.parametrize(("step", "places"), [(1.0, 1), (0.1, 2), (0.05, 3), (0.01, 3)])
+def test_decimals_show_one_digit_more_than_a_step(step: float, places: int) -> None:
+    assert decimals(step) == places
+
+
+def test_a_list_of_layers_is_typed_and_taken_over_whole(qtbot: QtBot) -> None:
+    knob = next(one for one in spade.TECHNIQUE.knobs if one.name == "layers")
+    controls = KnobControls("SPADE")
+    qtbot.addWidget(controls)
+    controls.set_knobs((knob,), {"layers": "0,1"})
+    controls.show()
+    editor = controls.editor("layers")
+    assert isinstance(editor, QLineEdit)
+    assert editor.text() == "0,1"
+    editor.selectAll()
+    qtbot.keyClicks(editor, "0,5 ")
+    with qtbot.waitSignal(controls.changed) as changed:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert changed.args == ["layers", "0,5"]
+    controls.set_knobs((knob,), {"layers": "0,5"})
+    with qtbot.waitSignal(controls.changed) as changed:
+        controls.reset_button("layers").click()
+    assert changed.args == ["layers", ""]
+    assert controls.reset_button("layers").toolTip() == "Reset to nothing"

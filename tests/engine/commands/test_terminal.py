@@ -1,0 +1,120 @@
+"""Progress in a terminal, and Ctrl-C."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import signal
+import threading
+
+import pytest
+
+from engine.commands.terminal import Terminal, cancelling
+from engine.errors import Cancelled, PlainError
+from engine.models.base import StepReport
+from engine.techniques.ditreducio.record import CALIBRATION, Trial
+from engine.techniques.ditreducio.table import Action
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def trial(error: float = 0.1, accepted: bool = True) -> Trial:
+    return Trial(CALIBRATION, 1, 2, Action.TS, error, accepted)
+
+
+def test_a_pipe_gets_few_lines() -> None:
+    stream = io.StringIO()
+    terminal = Terminal(threading.Event(), stream=stream)
+    terminal.status("Synthesising")
+    for step in range(100):
+        terminal.step(StepReport(0, 1, step, 100, 0.01))
+    terminal.clear()
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "Synthesising"
+    assert [line.split("%")[0].strip() for line in lines[1:]] == ["25", "50", "75", "100"]
+    assert "\r" not in stream.getvalue()
+
+
+def test_a_screen_gets_one_bar() -> None:
+    stream = Screen()
+    terminal = Terminal(threading.Event(), stream=stream)
+    terminal.status("Calibration")
+    terminal.trial(trial(accepted=True))
+    terminal.trial(trial(accepted=False))
+    terminal.progress(1, 2)
+    bar = stream.getvalue().split("\x1b[K")[-1]
+    assert bar.startswith("████████████░░░░░░░░░░░░  50%")
+    assert "Calibration, 1 of 2 skips accepted" in bar
+    assert "\n" not in stream.getvalue()
+    terminal.begin()
+    terminal.progress(2, 2)
+    assert "accepted" not in stream.getvalue().split("\x1b[K")[-1]
+    terminal.clear()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_chunks_count_as_one_whole() -> None:
+    stream = Screen()
+    terminal = Terminal(threading.Event(), stream=stream)
+    terminal.step(StepReport(1, 2, 3, 8, 0.01))
+    assert " 75%" in stream.getvalue()
+
+
+def test_quiet_is_silent() -> None:
+    stream = Screen()
+    terminal = Terminal(threading.Event(), quiet=True, stream=stream)
+    terminal.status("Synthesising")
+    terminal.progress(1, 1)
+    terminal.clear()
+    assert stream.getvalue() == ""
+
+
+def test_every_report_is_a_chance_to_stop() -> None:
+    cancelled = threading.Event()
+    terminal = Terminal(cancelled, stream=io.StringIO())
+    terminal.check()
+    cancelled.set()
+    for report in (
+        terminal.check,
+        lambda: terminal.status(""),
+        lambda: terminal.step(StepReport(0, 1, 0, 2, 0.0)),
+        lambda: terminal.trial(trial()),
+        lambda: terminal.progress(0, 1),
+        lambda: terminal.similarities(None),
+    ):
+        with pytest.raises(Cancelled):
+            report()
+
+
+def test_an_error_that_is_no_number_ends_the_calibration() -> None:
+    with pytest.raises(PlainError, match=r"invalid numbers .* at step 2, layer 3"):
+        Terminal(threading.Event(), stream=io.StringIO()).trial(trial(math.nan))
+
+
+def test_the_first_interrupt_cancels_and_the_second_one_ends() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with cancelling() as cancelled:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert cancelled.wait(60)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    found = []
+
+    def work() -> None:
+        with cancelling() as cancelled:
+            found.append(cancelled.is_set())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [False]

@@ -1,0 +1,53 @@
+"""Operations of decoding, counted from its cycles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from engine.models.catalogue import voice
+from engine.models.families.decoding_cost import plain_operations, spent_operations
+from engine.models.families.token_model import TokenModel
+from engine.sampling.speculative import speculate
+from engine.sampling.tokens import Uniforms
+from tests.engine.speaking import TEXT, drafted, load, setting, write_all
+
+
+def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
+    """``tokens``, of which every pass is counted when it runs."""
+
+    def forward(embedded: torch.Tensor, cache: object, places: torch.Tensor) -> torch.Tensor:
+        counted.append(tokens.transformer.operations(embedded.shape[1], cache.length))
+        return tokens.transformer(embedded, cache, places)
+
+    def logits(hidden: torch.Tensor) -> torch.Tensor:
+        counted.append(2 * len(hidden) * tokens.head.numel())
+        return tokens.logits(hidden)
+
+    names = ("codes", "rows", "head", "embed", "cache")
+    forward.fill = forward
+    return SimpleNamespace(
+        transformer=forward, logits=logits, prefixes=None, **{name: getattr(tokens, name) for name in names}
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_operations_are_those_of_the_passes(tmp_path: Path, seed: int) -> None:
+    model = load(write_all(tmp_path / "model"))
+    script = model._script(TEXT, voice("slt"), setting(drafted(), seed=seed), lambda: None)
+    target, draft = script.networks.target.tokens, script.networks.draft.tokens
+    request, shorter = model._requests(script, script.passages[0])
+    assert shorter.embedded.shape[1] < request.embedded.shape[1]
+    sampler = model._token_sampler(script.passages[0], script.prompt, script.options)
+    counted: list[float] = []
+    running = (counting(one, counted) for one in (target, draft))
+    cycles = list(speculate(*running, request, sampler, Uniforms(seed), 0.0, 3, draft_request=shorter))
+    prompt, tokens = request.embedded.shape[1], sum(len(cycle.tokens) for cycle in cycles)
+    assert {cycle.fate for cycle in cycles} >= {"resampled", "bonus"}
+    spent = spent_operations(target, draft, prompt, cycles, shorter.embedded.shape[1])
+    assert spent == pytest.approx(sum(counted), rel=1e-9)
+    whole = target.transformer.operations(prompt + tokens - 1) + 2 * tokens * target.head.numel()
+    assert plain_operations(target, prompt, cycles) == pytest.approx(whole, rel=1e-9)

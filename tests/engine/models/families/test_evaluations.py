@@ -1,0 +1,127 @@
+"""DiTReducio's rivals on real models of a few thousand weights: what runs is what was asked for, and is counted."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.errors import Cancelled
+from engine.models.base import Synthesis, whole
+from engine.models.f5.adapter import F5Speech
+from engine.models.f5.dit import DiT
+from engine.sampling.flow import euler_steps, sampling_grid
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
+from engine.techniques.ditreducio.table import Action
+from engine.techniques.flow_engagement import engage
+from tests.engine import small_speech
+from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, setting
+
+TEXT, STEPS = "One.", 6
+
+
+@pytest.fixture
+def model() -> F5Speech:
+    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+
+
+def engaging(name: str, **knobs: object) -> Setting:
+    return setting(STEPS).with_technique(Engaged(name, Values(knobs)))
+
+
+def speak(model: F5Speech, of: Setting) -> Synthesis:
+    model.make_ready(of, SilentObserver(), VOICE)
+    return whole(model.synthesise(TEXT, VOICE, of, (), SilentObserver()))
+
+
+def test_guidance_ends_after_its_steps(model: F5Speech) -> None:
+    """Against a loop that guides by hand."""
+    of = engaging("guidance_interval", steps=2)
+    times = sampling_grid(STEPS, "uniform")
+    follow = euler_steps(times)
+    runs = {}
+    begin = DiT.begin
+
+    def noting(self, prompt, ids, at, is_guided, durations=None):
+        runs[is_guided] = begin(self, prompt, ids, at, is_guided, durations)
+        return runs[is_guided]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DiT, "begin", noting)
+        found = model.sampling(TEXT, VOICE, of)()
+    with torch.inference_mode():
+        state = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
+        for step in range(STEPS):
+            velocities = model._backbone.velocity(state, step, runs[step < 2])
+            if step < 2:
+                conditional, unconditional = velocities.chunk(2)
+                velocities = conditional + 2.0 * (conditional - unconditional)
+            state = follow(state, velocities, step)
+    assert torch.allclose(found, state, atol=1e-5)
+    spoken = speak(model, of)
+    two, one = (
+        model._operations(found.shape[1], engage(model.info, of).options.replace(guidance=at)) for at in (2.0, 0.0)
+    )
+    assert spoken.measurements.ops_ratio == pytest.approx(
+        (2 * two.evaluation + 4 * one.evaluation) / (6 * two.evaluation)
+    )
+    assert spoken.trace.computed[0] == pytest.approx([1, 1, *[one.evaluation / two.evaluation] * 4])
+
+
+@pytest.mark.parametrize("name", ["error_curve", "first_block"])
+def test_caches_skip_and_say_where(model: F5Speech, name: str) -> None:
+    plain = speak(model, setting(STEPS))
+    nothing, much = speak(model, engaging(name, threshold=0.0)), speak(model, engaging(name, threshold=20.0))
+    assert plain.trace.computed == nothing.trace.computed == ((1.0,) * STEPS,)
+    assert nothing.measurements.ops_ratio == 1
+    assert torch.allclose(torch.from_numpy(plain.samples), torch.from_numpy(nothing.samples), atol=1e-5)
+    (shares,) = much.trace.computed
+    assert shares[0] == 1 and all(one < 1 for one in shares[1:])
+    assert much.measurements.ops_ratio == pytest.approx(sum(shares) / STEPS)
+
+
+def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(model: F5Speech) -> None:
+    of = engaging("error_curve", threshold=0.5)
+    speak(model, of)
+    (curve,) = model._curves.values()
+    assert len(curve.attention) == len(curve.feed_forward) == STEPS
+    speak(model, of.with_technique(Engaged("error_curve", Values(threshold=0.1))))
+    assert list(model._curves.values()) == [curve], "thresholds share it"
+    attention, feed_forward = curve.schedule(0.5)
+    counts = model._operations(PROMPT_FRAMES + 12, engage(model.info, of).options)
+    skipped = (
+        LAYERS
+        * counts.branches
+        * sum(
+            (one is Action.TS) * cost
+            for row, cost in ((attention, counts.attention), (feed_forward, counts.feed_forward))
+            for one in row
+        )
+    )
+    expected = 1 - skipped / (STEPS * counts.evaluation)
+    assert speak(model, of).measurements.ops_ratio == pytest.approx(expected)
+
+
+def test_measuring_a_curve_can_be_cancelled(model: F5Speech) -> None:
+    class Stop(SilentObserver):
+        def check(self) -> None:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        model.make_ready(engaging("error_curve", threshold=0.5), Stop(), VOICE)
+    assert not model._curves
+
+
+def test_rivals_combine_where_they_may(model: F5Speech) -> None:
+    of = engaging("guidance_interval", steps=2).with_technique(Engaged("error_curve", Values(threshold=20.0)))
+    (shares,) = speak(model, of).trace.computed
+    assert shares[0] == 1 and shares[1] < 1 and 0.4 < shares[2] < 1, "other branches have nothing to reuse"
+    assert all(one < shares[2] for one in shares[3:])
+
+
+def test_attention_is_looked_at_in_the_branches_that_run(model: F5Speech) -> None:
+    of = engaging("guidance_interval", steps=2)
+    for step, branches in ((1, 2), (2, 1)):
+        capture = model.capture_attention(TEXT, VOICE, of, (), 1, step, SilentObserver())
+        assert capture.maps.shape[0] == branches

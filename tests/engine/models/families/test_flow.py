@@ -1,0 +1,206 @@
+"""Techniques engaged together on a real model of a few thousand weights: what really runs is what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import CheckpointError, SettingError
+from engine.models.base import Synthesis, Utterance, whole
+from engine.models.f5.adapter import F5Speech
+from engine.models.f5.dit import DiT
+from engine.sampling.flow import sampling_grid
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import NO_VALUES, Values
+from engine.setting.setting import Engaged, Setting
+from engine.techniques.ditreducio.preparation import calibrate_model
+from engine.techniques.ditreducio.table import Action, StrategyTable
+from tests.engine import small_speech
+from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
+
+FREE = Engaged("guidance_free", Values(weight=0.5))
+PRUNED = Engaged("steps", Values(steps=7))
+NARROW = Engaged("precision", Values(precision="bfloat16"))
+TEXT = "One. Two."
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> F5Speech:
+    """With CFG-free weights for w = 0.5."""
+    (tmp_path / "weights").touch()
+    save_cfg_free(tmp_path / "half.safetensors", 0.5)
+    return small_speech.load("small", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
+
+
+@dataclass
+class Seen:
+    """What the backbones were given."""
+
+    times: list[np.ndarray] = field(default_factory=list)
+    evaluations: list[tuple[int, int, bool, torch.dtype]] = field(default_factory=list)
+    """Evaluation, branches, whether under a skip plan, and the dtype that attention computes in."""
+    backbones: list[DiT] = field(default_factory=list)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch, model: F5Speech) -> Seen:
+    found = Seen()
+    begin, velocity = DiT.begin, DiT.velocity
+
+    def looking_begin(self: DiT, prompt, ids, times, guided, durations=None):
+        found.times.append(times)
+        return begin(self, prompt, ids, times, guided, durations)
+
+    def looking_velocity(self: DiT, x, evaluation, run, duties=None, memory=None, look=None):
+        dtype = self.block(0).attention.inputs[0].weight.dtype
+        found.evaluations.append((evaluation, run.branches, duties is not None, dtype))
+        found.backbones.append(self)
+        return velocity(self, x, evaluation, run, duties, memory, look)
+
+    monkeypatch.setattr(DiT, "begin", looking_begin)
+    monkeypatch.setattr(DiT, "velocity", looking_velocity)
+    return found
+
+
+def plain(**options: object) -> Setting:
+    return setting(**{"steps": 32, "spacing": "epss", "sway": -1.0, "guidance": 2.0, **options})
+
+
+def engaging(of: Setting, *entries: Engaged) -> Setting:
+    for one in entries:
+        of = of.with_technique(one)
+    return of
+
+
+def with_table(model: F5Speech, of: Setting) -> tuple[Setting, StrategyTable]:
+    """``of`` with a table that repeats every other step in the upper layers."""
+    belonging = model.belonging(of)
+    row = tuple(Action.TS if step % 2 else Action.NONE for step in range(belonging.steps))
+    table = StrategyTable(belonging, ((Action.NONE,) * belonging.steps, *(row,) * (LAYERS - 1)))
+    return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
+
+
+def speak(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
+    model.make_ready(of, SilentObserver())
+    return whole(model.synthesise(TEXT, VOICE, of, tables, SilentObserver()))
+
+
+def test_everything_engages_together(model: F5Speech, seen: Seen) -> None:
+    of, table = with_table(model, engaging(plain(), FREE, PRUNED, NARROW))
+    model.make_ready(of, SilentObserver())
+    seen.times.clear()
+    seen.evaluations.clear()
+    synthesis = whole(model.synthesise(TEXT, VOICE, of, (table,), SilentObserver()))
+    assert seen.evaluations == [(step, 1, True, torch.bfloat16) for step in range(7)] * 2
+    assert all(np.array_equal(times, sampling_grid(7, "epss", -1.0)[:-1]) for times in seen.times)
+    measured = synthesis.measurements
+    assert measured.evaluations == 14
+    assert [len(one) for one in synthesis.trace.step_seconds] == [7, 7]
+    one_branch, two_branches = (model.operations(TEXT, VOICE, one) for one in (of, plain()))
+    saved = 7 * one_branch.evaluation / (32 * two_branches.evaluation)
+    assert measured.ops_ratio == pytest.approx(saved * table.ops_ratio(one_branch))
+    assert np.isfinite(synthesis.samples).all()
+
+
+def test_the_weights_that_run_are_those_that_were_trained(model: F5Speech, seen: Seen) -> None:
+    speak(model, engaging(plain(steps=2), FREE))
+    trained, own = make_backbone(2), make_backbone(1)
+    used = seen.backbones[-1]
+    assert torch.equal(used.proj_out.weight, trained.proj_out.weight)
+    speak(model, plain(steps=2))
+    assert torch.equal(seen.backbones[-1].proj_out.weight, own.proj_out.weight)
+
+
+def test_each_technique_alone_changes_what_it_says(model: F5Speech, seen: Seen) -> None:
+    def ran(*entries: Engaged) -> list[tuple[int, int, bool, torch.dtype]]:
+        model.make_ready(engaging(plain(steps=3), *entries), SilentObserver())
+        seen.evaluations.clear()
+        whole(model.synthesise("One.", VOICE, engaging(plain(steps=3), *entries), (), SilentObserver()))
+        return seen.evaluations
+
+    assert ran() == [(step, 2, False, torch.float32) for step in range(3)]
+    assert ran(FREE) == [(step, 1, False, torch.float32) for step in range(3)]
+    assert ran(NARROW) == [(step, 2, False, torch.bfloat16) for step in range(3)]
+    assert ran(PRUNED) == [(step, 2, False, torch.float32) for step in range(7)]
+
+
+def test_the_baseline_is_not_touched_by_what_was_engaged_before(model: F5Speech) -> None:
+    before = speak(model, plain(steps=4)).samples
+    narrow = speak(model, engaging(plain(steps=4), NARROW)).samples
+    free = speak(model, engaging(plain(steps=4), FREE)).samples
+    assert np.array_equal(speak(model, plain(steps=4)).samples, before)
+    assert not np.array_equal(narrow, before)
+    assert not np.array_equal(free, before)
+    assert np.corrcoef(narrow, before)[0, 1] > 0.99, "fewer bits are close to all of them"
+
+
+def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, seen: Seen, tmp_path: Path) -> None:
+    of = engaging(plain(steps=1), FREE)
+    speak(model, of)
+    prepared = seen.backbones[-1]
+    speak(model, of)
+    assert seen.backbones[-1] is prepared, "made once"
+    for number in range(5):
+        save_cfg_free(tmp_path / f"{number}.safetensors", 0.6 + number / 20)
+    again = small_speech.load("small", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
+    for number in range(5):
+        speak(again, engaging(plain(steps=1), Engaged("guidance_free", Values(weight=0.6 + number / 20))))
+    assert len(again._backbones) == 4
+
+
+def test_calibration_is_for_what_runs(model: F5Speech) -> None:
+    class Trials(SilentObserver):
+        steps = 0
+
+        def similarities(self, similarities: np.ndarray) -> None:
+            self.steps = similarities.shape[1]
+
+    of = engaging(plain(), FREE, PRUNED, NARROW, Engaged("ditreducio", Values(threshold=0.5)))
+    observer = Trials()
+    record = calibrate_model(model, [Utterance("One.", VOICE)], of, observer)
+    assert observer.steps == record.table.steps == 7
+    assert record.table.belonging == model.belonging(of)
+    assert record.table.belonging.fingerprint == model.info.weight_sets[0].fingerprint
+    assert record.table.count(Action.BS) == 0, "one branch has none to skip"
+    engaged = of.with_technique(Engaged("ditreducio", Values(threshold=0.5), record.table.fingerprint))
+    assert speak(model, engaged, record.table).measurements.ops_ratio < 7 / 64
+
+
+def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
+    of = engaging(plain(), FREE, PRUNED, NARROW)
+    capture = model.capture_attention(TEXT, VOICE, of, (), 1, 6, SilentObserver())
+    assert capture.maps.shape[0] == 1
+    assert capture.maps.dtype == np.float32
+    with pytest.raises(SettingError, match="the grid 7 steps"):
+        model.capture_attention(TEXT, VOICE, of, (), 1, 7, SilentObserver())
+
+
+def test_takes_say_what_they_are_not(model: F5Speech) -> None:
+    assert speak(model, plain(steps=1)).notes == ("Read by the test.",)
+    assert "not CFG-free" in speak(model, plain(steps=1, guidance=0.0)).notes[0]
+    nine = engaging(plain(), Engaged("steps", Values(steps=9)))
+    assert "evenly spaced" in speak(model, nine).notes[0]
+
+
+def test_weights_that_vanished_are_named(model: F5Speech, tmp_path: Path) -> None:
+    (tmp_path / "half.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"half\.safetensors is missing"):
+        speak(model, engaging(plain(steps=1), FREE))
+
+
+def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    with pytest.raises(SettingError, match="none yet"):
+        speak(model, engaging(plain(steps=1), FREE))
+    place = tmp_path / "models" / "small" / "cfg_free"
+    place.mkdir(parents=True)
+    save_cfg_free(place / "trained.safetensors", 0.5)
+    info = model.look_for_weights()
+    assert [one.weight for one in info.weight_sets] == [0.5]
+    assert model.info is info
+    assert speak(model, engaging(plain(steps=1, guidance=1.0), FREE)).notes == ("Read by the test.",)

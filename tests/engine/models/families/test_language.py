@@ -1,0 +1,231 @@
+"""What all speech language models have in common, on a small one with the bundled layout, voices and vocoder."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import AudioError, Cancelled, DeviceError, PlainError, SettingError
+from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model, whole
+from engine.models.catalogue import voice
+from engine.models.families.token_decoder import streaming_difference
+from engine.models.kernels.half_products import available
+from engine.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
+from engine.techniques.engagement import problem
+from tests.engine.small_language import write_model
+from tests.engine.speaking import LONG, TEXT, drafted, load, setting, spoken, write_all
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return load(write_all(tmp_path_factory.mktemp("language") / "model"))
+
+
+class Follower(SilentObserver):
+    """Keeps reports, and cancels at the check with a number."""
+
+    def __init__(self, cancel_at: int | None = None) -> None:
+        self.reports: list[StepReport] = []
+        self.checks = 0
+        self._cancel_at = cancel_at
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.checks == self._cancel_at:
+            raise Cancelled
+
+    def step(self, report: StepReport) -> None:
+        self.reports.append(report)
+
+
+def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
+    pieces: list[np.ndarray] = []
+
+    def collected(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
+        while True:
+            try:
+                pieces.append(next(speech).samples)
+            except StopIteration as end:
+                return end.value
+
+    synthesis = collected(model.synthesise(LONG, voice("slt"), setting(speed=0.9), (), SilentObserver()))
+    measured, trace = synthesis.measurements, synthesis.trace
+    assert len(pieces) > 5
+    assert np.array_equal(np.concatenate(pieces), synthesis.samples)
+    assert measured.tokens == len(trace.decoding.tokens) == len(trace.decoding.fates) > 100
+    assert measured.target_passes == measured.evaluations == len(trace.decoding.cycles)
+    assert measured.ops_ratio == pytest.approx(1)
+    assert measured.largest_gap_seconds > 0
+    assert 0 < measured.first_audio_seconds < measured.seconds
+    assert set(trace.decoding.fates) == {"decoded"}
+    assert trace.decoding.token_rate == model.info.token_rate == 46.875
+    assert len(trace.decoding.starts) == len(trace.chunk_texts) == len(trace.chunk_seconds) > 1
+    assert trace.decoding.seconds_of[-1] == pytest.approx(measured.audio_seconds, abs=0.05)
+    assert trace.mel.shape[0] == 2 * measured.tokens
+
+
+def test_a_seed_is_a_take(model: LmMiniSpeech) -> None:
+    first, again, other = (spoken(model, setting(seed=seed)) for seed in (1, 1, 2))
+    assert np.array_equal(first.samples, again.samples)
+    assert first.trace.decoding.tokens == again.trace.decoding.tokens != other.trace.decoding.tokens
+
+
+def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> None:
+    synthesis = spoken(model, setting())
+    prompt = model._front_end.prompt(voice("slt"))
+    at_once = model._decoder(prompt, 0, Values()).whole(synthesis.trace.decoding.tokens)
+    assert streaming_difference(synthesis.samples, at_once.samples).largest <= 1e-4
+
+
+def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
+    observer = Follower()
+    speech = model.synthesise(LONG, voice("slt"), setting(), (), observer)
+    next(speech)
+    checks = observer.checks
+    synthesis = whole(speech)
+    assert checks < 60 < len(synthesis.trace.decoding.tokens)
+
+
+def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.models.families.token_progress.REPORT_SECONDS", 0.0)
+    observer = Follower()
+    tokens = spoken(model, setting(), LONG, observer).measurements.tokens
+    assert [report.tokens for report in observer.reports] == list(range(1, tokens + 1))
+    done = [report.steps_done for report in observer.reports]
+    assert done == sorted(done)
+    assert done[-1] == observer.reports[-1].steps_in_all
+
+
+# Lengths that adapt to the times of this machine would leave open how many cycles there are.
+@pytest.mark.parametrize("chosen", [setting(), setting(drafted(adaptive=False))], ids=["plain", "speculative"])
+def test_cancelled_before_the_next_token(model: LmMiniSpeech, chosen: Setting) -> None:
+    observer = Follower(cancel_at=40)
+    with pytest.raises(Cancelled):
+        spoken(model, chosen, LONG, observer)
+    assert observer.checks == 40
+
+
+def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech) -> None:
+    synthesis = spoken(model, setting(seed=3))
+    trace = synthesis.trace.decoding
+    assert trace.run_away == (True,)
+    assert "did not end by itself" in synthesis.notes[-1]
+    expected = synthesis.measurements.tokens - SPARE
+    assert expected > 0
+    assert len(synthesis.samples) == (2 * synthesis.measurements.tokens - 1) * 256
+
+
+def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.sampling.runaway.REPEATED_SECONDS", 0.4)
+    monkeypatch.setattr("engine.sampling.runaway.LONGEST_PERIOD_SECONDS", 0.3)
+    # Nothing but the likeliest token soon goes in a circle.
+    synthesis = spoken(model, setting(temperature=0.0, speed=0.7), LONG)
+    assert any("repeated itself" in note for note in synthesis.notes)
+    assert len(synthesis.samples)
+
+
+def test_a_model_that_ends_at_once_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.models.minis.lm_mini.adapter.SHORTEST", 0.0)
+    silent = load(write_model(tmp_path / "silent", end_score=100.0))
+    with pytest.raises(PlainError, match="ended at once and said nothing"):
+        spoken(silent, setting())
+
+
+def test_a_passage_that_ends_at_once_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = load(write_model(tmp_path / "silent", end_score=100.0))
+    ask = LmMiniSpeech._request
+
+    def last_at_once(self: LmMiniSpeech, network: object, passage: object, *more: object) -> object:
+        request = ask(self, network, passage, *more)
+        return replace(request, minimum=0) if "thrown" in passage.text else request
+
+    monkeypatch.setattr(LmMiniSpeech, "_request", last_at_once)
+    synthesis = spoken(silent, setting(speed=0.9), LONG)
+    assert any("ended at once" in note and "thrown" in note for note in synthesis.notes)
+    assert synthesis.measurements.audio_seconds > 0.5
+    assert synthesis.trace.decoding.run_away == (False,) * len(synthesis.trace.chunk_texts)
+
+
+@pytest.mark.parametrize("chosen", [setting(), setting(drafted())], ids=["plain", "speculative"])
+def test_short_memory_is_a_sentence(model: LmMiniSpeech, chosen: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = LmMiniSpeech._request
+    monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), maximum=10**14))
+    with pytest.raises(DeviceError, match="ran out of memory at a passage of about"):
+        spoken(model, chosen)
+
+
+def test_three_minutes_of_text_are_spoken_in_short_passages(model: LmMiniSpeech) -> None:
+    text = LONG * 60
+    _, passages = model._prepare(text, voice("slt"), setting().options, lambda: None)
+    expected = [passage.expected for passage in passages.passages]
+    assert sum(expected) / model.info.token_rate > 180
+    assert max(expected) / model.info.token_rate < 7
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
+    # Fast, and it ends at the half of what is expected, as soon as it may: there is less to decode.
+    brief = load(write_model(tmp_path / "brief", end_score=100.0))
+    text = " ".join([LONG] * 30)
+    _, passages = brief._prepare(text, voice("slt"), setting(speed=1.0).options, lambda: None)
+    assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 180
+    pieces, speech = [], brief.synthesise(text, voice("slt"), setting(speed=2.0), (), SilentObserver())
+    while True:
+        try:
+            pieces.append(next(speech).samples)
+        except StopIteration as end:
+            said = end.value
+            break
+    assert len(pieces) > 40 and np.array_equal(np.concatenate(pieces), said.samples)
+    assert " ".join(said.trace.chunk_texts).count("box was thrown") == 30
+    assert said.measurements.tokens == sum(round(0.5 * one) for one in _expected(brief, text))
+    assert not any(said.trace.decoding.run_away) and not said.notes
+
+
+def _expected(model: LmMiniSpeech, text: str) -> list[int]:
+    _, passages = model._prepare(text, voice("slt"), setting(speed=2.0).options, lambda: None)
+    return [one.expected for one in passages.passages]
+
+
+def test_a_recording_of_ones_own_is_refused(model: LmMiniSpeech) -> None:
+    own = Voice("own:me.wav", "me", voice("slt").audio, voice("slt").transcript)
+    with pytest.raises(AudioError, match=r"cannot speak as in 'me': .* mean spectrum .*slt, rms"):
+        whole(model.synthesise(TEXT, own, setting(), (), SilentObserver()))
+
+
+def test_what_only_flow_models_have_is_refused(model: LmMiniSpeech) -> None:
+    with pytest.raises(SettingError, match="Calibrating is for models that go from noise to speech"):
+        flow_model(model, "Calibrating")
+    assert "is not for models like" in problem(model.info, setting(Engaged("ditreducio")))
+
+
+def test_a_draft_hears_the_end_of_the_recording(model: LmMiniSpeech) -> None:
+    script = model._script(TEXT, voice("slt"), setting(drafted()), lambda: None)
+    own, shorter = model._requests(script, script.passages[0])
+    heard = round(DRAFT_PROMPT_SECONDS * model.info.token_rate)
+    assert shorter.embedded.shape[1] == 2 * heard + script.passages[0].expected + 2
+    assert own.embedded.shape[1] == 2 * len(script.prompt.codes) + script.passages[0].expected + 2
+    # The same text, and the same speech up to where the new begins.
+    assert torch.equal(shorter.embedded[:, -heard:], own.embedded[:, -heard:])
+    text = slice(heard, heard + script.passages[0].expected)
+    before = len(script.prompt.codes) - heard
+    assert torch.equal(shorter.embedded[:, text], own.embedded[:, text.start + before : text.stop + before])
+    assert shorter.first_position == own.first_position - before
+    # Side by side with its phone stands every token still.
+    assert shorter.positions[text.start] == shorter.first_position - 1
+    assert model._requests(model._script(TEXT, voice("slt"), setting(), lambda: None), script.passages[0])[1] is None
+
+
+def test_a_draft_computes_as_its_target_does(model: LmMiniSpeech) -> None:
+    """Weights that are float16 numbers are read as such: otherwise drafting would cost more than it must."""
+    script = model._script(TEXT, voice("slt"), setting(drafted()), lambda: None)
+    assert script.networks.target.tokens.head_is_half == script.networks.draft.tokens.head_is_half == available()

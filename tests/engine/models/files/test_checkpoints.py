@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from engine.errors import Cancelled, CheckpointError
+from engine.models.files.checkpoints import fingerprint, load_strictly, read_checkpoint, read_weights
+
+WEIGHTS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.ones(2)}
+
+
+class RunsCode:
+    """Unpickling an instance without protection would create the file ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (str(self.path),)
+
+
+def saved(path: Path, content: object = WEIGHTS, **options: object) -> Path:
+    save_file(content, path) if path.suffix == ".safetensors" else torch.save(content, path, **options)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pt", "a.bin", "a.pth"])
+def test_reads_every_format(tmp_path: Path, name: str) -> None:
+    weights = read_weights(saved(tmp_path / name))
+    assert weights.keys() == WEIGHTS.keys()
+    assert all(torch.equal(weights[key], WEIGHTS[key]) for key in WEIGHTS)
+
+
+def test_reads_the_old_torch_format(tmp_path: Path) -> None:
+    path = saved(tmp_path / "a.pt", _use_new_zipfile_serialization=False)
+    assert torch.equal(read_weights(path)["weight"], WEIGHTS["weight"])
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_file_with_code_is_refused_and_the_code_does_not_run(tmp_path: Path, zipped: bool) -> None:
+    content = {"weight": RunsCode(tmp_path / "ran")}
+    path = saved(tmp_path / "a.pt", content, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(CheckpointError, match=r"a\.pt was refused: it holds code \(\S+mkdir\)"):
+        read_checkpoint(path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_bare_pickle_with_code_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(pickle.dumps({"weight": RunsCode(tmp_path / "ran")}))
+    with pytest.raises(CheckpointError, match="holds code"):
+        read_checkpoint(path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_whole_module_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="holds code"):
+        read_checkpoint(saved(tmp_path / "a.pt", nn.Linear(2, 2)))
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pt", "old.pt"])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.99])
+def test_a_truncated_file_says_so(tmp_path: Path, name: str, share: float) -> None:
+    weights = {"weight": torch.zeros(5000)}
+    options = {} if name == "a.safetensors" else {"_use_new_zipfile_serialization": name != "old.pt"}
+    path = saved(tmp_path / name, weights, **options)
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with pytest.raises(CheckpointError, match=f"{name}.*fetch it again"):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pt"])
+@pytest.mark.parametrize("content", [b"<html>404 not found</html>" * 20, b"\x00" * 400, b"PK\x03\x04" + b"x" * 400])
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=name):
+        read_checkpoint(path)
+
+
+def test_a_missing_file_and_another_kind_of_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"nothing\.pt is missing"):
+        read_checkpoint(tmp_path / "nothing.pt")
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    with pytest.raises(CheckpointError, match=r"a\.wav is not a checkpoint"):
+        read_checkpoint(tmp_path / "a.wav")
+
+
+def test_nested_content_and_a_single_tensor_are_no_weights(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="optimiser is not a tensor"):
+        read_weights(saved(tmp_path / "a.pt", {"optimiser": {}}))
+    with pytest.raises(CheckpointError, match="holds a Tensor"):
+        read_weights(saved(tmp_path / "b.pt", torch.zeros(3)))
+
+
+def test_strict_loading_names_every_kind_of_fault() -> None:
+    module = nn.Linear(3, 2)
+    load_strictly(module, WEIGHTS, "a.pt")
+    assert torch.equal(module.weight, WEIGHTS["weight"])
+    with pytest.raises(CheckpointError, match=r"a\.pt .*1 weight missing: bias"):
+        load_strictly(module, {"weight": WEIGHTS["weight"]}, "a.pt")
+    with pytest.raises(CheckpointError, match=r"1 weight unexpected: extra"):
+        load_strictly(module, WEIGHTS | {"extra": torch.zeros(1)}, "a.pt")
+    with pytest.raises(CheckpointError, match=r"1 weight of another shape: bias is 3 instead of 2"):
+        load_strictly(module, WEIGHTS | {"bias": torch.zeros(3)}, "a.pt")
+    with pytest.raises(CheckpointError, match=r"not numbers in bias"):
+        load_strictly(module, WEIGHTS | {"bias": torch.tensor([1.0, float("nan")])}, "a.pt")
+
+
+def test_many_faults_are_counted_not_listed() -> None:
+    extra = {f"extra{index}": torch.zeros(1) for index in range(30)}
+    with pytest.raises(
+        CheckpointError, match=r"30 weights unexpected: extra0, extra1, extra2, extra3, extra4 and 25 more"
+    ):
+        load_strictly(nn.Linear(3, 2), WEIGHTS | extra, "a.pt")
+
+
+def test_fingerprint_is_the_sha256_and_follows_changes(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"abc")
+    assert fingerprint(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    path.write_bytes(b"abd")
+    os.utime(path, ns=(1, 1))
+    changed = fingerprint(path)
+    assert changed != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    with pytest.raises(CheckpointError, match=r"nothing\.pt cannot be read"):
+        fingerprint(tmp_path / "nothing.pt")
+
+
+def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"a" * 100)
+    blocks = []
+    fingerprint(path, lambda: blocks.append(1))
+    fingerprint(path, lambda: blocks.append(1))
+    assert len(blocks) == 1
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pt"])
+def test_reading_and_fingerprinting_can_be_cancelled(tmp_path: Path, name: str) -> None:
+    def cancel() -> None:
+        raise Cancelled
+
+    path = saved(tmp_path / name)
+    with pytest.raises(Cancelled):
+        read_checkpoint(path, cancel)
+    with pytest.raises(Cancelled):
+        fingerprint(path, cancel)

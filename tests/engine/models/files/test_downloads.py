@@ -1,0 +1,226 @@
+"""Downloads from a real server on this machine that behaves like the Hugging Face Hub, with faults on request."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.errors import Cancelled, PlainError
+from engine.models import catalogue
+from engine.models.files import downloads
+from engine.models.files.downloads import download, extent
+from engine.models.files.licences import LICENCES, NON_COMMERCIAL
+from engine.models.files.releases import RELEASES
+from engine.models.megatts3.checkpoint import OfficialFolder
+from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
+
+pytest.importorskip("huggingface_hub")
+
+
+class Watcher:
+    """Records progress; cancels once ``limit`` bytes are done."""
+
+    def __init__(self, limit: float = float("inf")) -> None:
+        self.limit = limit
+        self.seen: list[tuple[int, int, str]] = []
+
+    def progress(self, done: int, total: int, text: str) -> None:
+        self.seen.append((done, total, text))
+
+    def check(self) -> None:
+        if self.seen and self.seen[-1][0] >= self.limit:
+            raise Cancelled
+
+
+def fetch(hub: Hub, folder: Path, watcher: Watcher | None = None, model: str = "F5TTS_v1_Base") -> Watcher:
+    watcher = watcher or Watcher()
+    download(model, folder, RELEASES[model].licence, watcher.progress, watcher.check, hub.address)
+    return watcher
+
+
+def sizes(model: str) -> list[tuple[str, int]]:
+    addresses = [f"/{one.repository}/resolve/main/{one.name}" for one in files_of(model)]
+    return [(address, len(CONTENT[address])) for address in addresses]
+
+
+@pytest.mark.parametrize("model", list(RELEASES))
+def test_fetches_a_model_and_its_vocoder(hub: Hub, tmp_path: Path, model: str) -> None:
+    watcher = fetch(hub, tmp_path / "models" / model, model=model)
+    assert_complete(tmp_path / "models" / model, model)
+    vocoder = tmp_path / "models" / "vocos-mel-24khz" / "config.yaml"
+    assert vocoder.is_file() == any("vocos" in one.saved_as for one in RELEASES[model].files)
+    done = [entry[0] for entry in watcher.seen]
+    total = sum(size for _, size in sizes(model))
+    assert done == sorted(done) and done[0] == 0 and done[-1] == total
+    assert {entry[1] for entry in watcher.seen} == {total}
+    assert len(done) >= 2 * len(files_of(model))
+
+
+def test_shards_are_those_that_the_index_lists(hub: Hub, tmp_path: Path) -> None:
+    known = extent("Llasa-3B", tmp_path / "m", Watcher().check, hub.address)
+    assert {one.name for one in known.sizes} > set(SHARDS) and not (tmp_path / "m").exists()
+    assert {one.licence for one in known.sizes} == {"CC-BY-NC-4.0"}
+    written = download("Llasa-3B", tmp_path / "m", NON_COMMERCIAL, lambda *_: None, lambda: None, hub.address)
+    assert {path.name for path in written} > set(SHARDS)
+    hub.requests.clear()
+    fetch(hub, tmp_path / "m", model="Llasa-3B")
+    assert not [request for request in hub.requests if request[0] == "GET"]
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"{}", b'{"weight_map": {"a": "../b"}}', b'{"weight_map": {}}'])
+def test_an_index_that_lists_nothing_is_refused(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setitem(CONTENT, "/HKUSTAudio/Llasa-8B/resolve/main/model.safetensors.index.json", content)
+    with pytest.raises(PlainError, match="is no list of files any more"):
+        fetch(hub, tmp_path / "m", model="Llasa-8B")
+
+
+def test_a_release_of_several_parts_is_laid_out_in_their_folders(hub: Hub, tmp_path: Path) -> None:
+    watcher = fetch(hub, tmp_path / "m", model="MegaTTS3")
+    OfficialFolder(tmp_path / "m").require_parts()
+    assert catalogue.entry("MegaTTS3").licence == "Apache-2.0"
+    assert "Downloading aligner_lm/model_only_last.ckpt" in {text for _, _, text in watcher.seen}
+    # The encoder was withheld: nothing of that name must be looked for.
+    assert not [path for _, path, _ in hub.requests if path.endswith("wavvae/model_only_last.ckpt")]
+
+
+def test_how_much_there_is_to_fetch(hub: Hub, tmp_path: Path) -> None:
+    total = sum(size for _, size in sizes("F5TTS_Base"))
+    before = extent("F5TTS_Base", tmp_path / "m", Watcher().check, hub.address)
+    assert before.total == before.missing == total
+    assert [before.sizes[one] for one in RELEASES["F5TTS_Base"].files] == [size for _, size in sizes("F5TTS_Base")]
+    assert not hub.transfers()
+    fetch(hub, tmp_path / "m", model="F5TTS_Base")
+    after = extent("F5TTS_Base", tmp_path / "m", Watcher().check, hub.address)
+    assert (after.total, after.missing) == (total, 0)
+
+
+def test_what_is_there_is_not_fetched_again(hub: Hub, tmp_path: Path) -> None:
+    fetch(hub, tmp_path / "m")
+    hub.requests.clear()
+    watcher = fetch(hub, tmp_path / "m")
+    assert not [request for request in hub.requests if request[0] == "GET"]
+    assert watcher.seen[-1][0] == watcher.seen[-1][1]
+
+
+def test_a_transfer_that_breaks_off_is_resumed_at_once(hub: Hub, tmp_path: Path) -> None:
+    hub.break_off_after = [300_000, 200_000]
+    watcher = fetch(hub, tmp_path / "m")
+    assert_complete(tmp_path / "m")
+    first, second, third = hub.transfers()
+    assert first is None
+    assert 0 < int(second[6:-1]) <= 300_000 < int(third[6:-1]) <= 500_000
+    assert watcher.seen[-1][0] == watcher.seen[-1][1]
+
+
+def test_a_cancelled_download_is_resumed_the_next_time(hub: Hub, tmp_path: Path) -> None:
+    others = sum(size for _, size in sizes("F5TTS_v1_Base")) - len(CONTENT[WEIGHTS])
+    with pytest.raises(Cancelled):
+        fetch(hub, tmp_path / "m", Watcher(limit=others + 500_000))
+    (part,) = (tmp_path / "m").glob("model_1250000.safetensors.*.part")
+    kept = part.stat().st_size
+    assert 500_000 <= kept < len(CONTENT[WEIGHTS])
+    assert not (tmp_path / "m" / "model_1250000.safetensors").exists()
+    hub.requests.clear()
+    watcher = fetch(hub, tmp_path / "m")
+    assert hub.transfers() == [f"bytes={kept}-"]
+    assert watcher.seen[0][0] >= kept
+    assert_complete(tmp_path / "m")
+
+
+def test_a_server_without_ranges_starts_again(hub: Hub, tmp_path: Path) -> None:
+    hub.knows_ranges = False
+    hub.break_off_after = [300_000]
+    watcher = fetch(hub, tmp_path / "m")
+    assert_complete(tmp_path / "m")
+    assert watcher.seen[-1][0] == watcher.seen[-1][1]
+    assert any(after[0] < before[0] for before, after in zip(watcher.seen, watcher.seen[1:], strict=False))
+
+
+def test_a_server_that_brings_nothing_is_given_up(hub: Hub, tmp_path: Path) -> None:
+    hub.break_off_after = [0] * 100
+    with pytest.raises(PlainError, match="check the network connection"):
+        fetch(hub, tmp_path / "m")
+    assert len(hub.transfers()) == downloads.ATTEMPTS
+
+
+def test_damaged_files_are_not_kept(hub: Hub, tmp_path: Path) -> None:
+    hub.damages = True
+    with pytest.raises(PlainError, match=r"vocab\.txt was damaged on its way"):
+        fetch(hub, tmp_path / "m")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    hub.damages = False
+    fetch(hub, tmp_path / "m")
+    assert_complete(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(404, "does not exist any more"), (403, "refuses"), (500, "status 500")]
+)
+def test_a_refusal_says_what_to_do(hub: Hub, tmp_path: Path, status: int, message: str) -> None:
+    hub.status[WEIGHTS] = status
+    with pytest.raises(PlainError, match=message):
+        fetch(hub, tmp_path / "m")
+
+
+def test_a_full_disk_is_noticed_before_anything_is_fetched(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = downloads.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(downloads.shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    with pytest.raises(PlainError, match=r"0\.0 GB of free space"):
+        fetch(hub, tmp_path / "m")
+    assert not hub.transfers()
+
+
+def test_a_folder_that_cannot_be_written_is_named(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("a file")
+    with pytest.raises(PlainError, match="cannot be written"):
+        fetch(hub, tmp_path / "m")
+
+
+def test_without_a_network_it_says_so(hub: Hub, tmp_path: Path) -> None:
+    watcher = Watcher()
+    with pytest.raises(PlainError, match="check the network connection"):
+        download("F5TTS_v1_Base", tmp_path, NON_COMMERCIAL, watcher.progress, watcher.check, "http://127.0.0.1:9")
+
+
+def test_the_package_can_be_told_to_stay_offline(tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path; from engine.errors import PlainError\n"
+        "from engine.models.files.downloads import download\n"
+        "try: download('F5TTS_Base', Path('m'), 'CC-BY-NC-4.0', print, lambda: None)\n"
+        "except PlainError as error: assert 'cannot be reached' in str(error), error\n"
+        "else: raise SystemExit('no error')"
+    )
+    environment = {"HF_HUB_OFFLINE": "1", "PYTHONPATH": ":".join(sys.path), "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env=environment)
+
+
+@pytest.mark.parametrize("licence", ["", "MIT", "cc-by-nc"])
+def test_the_licence_has_to_be_accepted(hub: Hub, tmp_path: Path, licence: str) -> None:
+    with pytest.raises(PlainError, match=r"published under CC-BY-NC-4\.0; accept"):
+        download("F5TTS_Base", tmp_path, licence, print, lambda: None, hub.address)
+    assert not hub.requests
+
+
+def test_all_licences_are_shown() -> None:
+    terms = RELEASES["E2TTS_Base"].terms
+    assert "SWivid/E2-TTS/E2TTS_Base/model_1200000.safetensors: CC-BY-NC-4.0" in terms
+    assert "charactr/vocos-mel-24khz/pytorch_model.bin: MIT" in terms
+
+
+def test_every_licence_can_be_read() -> None:
+    assert {one.licence for release in RELEASES.values() for one in release.files} == set(LICENCES)
+
+
+def test_unknown_models_and_a_missing_package_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PlainError, match=r"nothing to download for 'f5-mini'; known models: F5TTS_v1_Base"):
+        download("f5-mini", tmp_path, NON_COMMERCIAL, print, lambda: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(PlainError, match=r"pip install paretone\[download\]"):
+        download("F5TTS_Base", tmp_path, NON_COMMERCIAL, print, lambda: None)

@@ -1,0 +1,240 @@
+"""Drafts and students of a speech language model, and its own layers pruned: found, refused, engaged."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from engine.errors import CheckpointError
+from engine.models.catalogue import voice
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.sampling.draft_length import AdaptiveLength
+from engine.session.observers import SilentObserver
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting
+from engine.techniques import spade, speculative
+from engine.techniques.engagement import problem
+from engine.techniques.language_engagement import engage
+from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
+from tests.engine.speaking import drafted, load, setting, shallow, spoken, write_all
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return load(write_all(tmp_path_factory.mktemp("language") / "model"))
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "model")
+
+
+# --- Drafts ----------------------------------------------------------------------------------------------------------
+def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
+    plain = spoken(model, setting(temperature=0.0))
+    fast = spoken(model, setting(drafted(draft_length=3, adaptive=False), temperature=0.0))
+    assert fast.trace.decoding.tokens == plain.trace.decoding.tokens
+    assert np.abs(fast.samples - plain.samples).max() <= 1e-4
+    assert fast.measurements.target_passes < plain.measurements.target_passes
+    assert fast.measurements.tokens_per_pass > 1
+    assert fast.measurements.ops_ratio > 1
+    assert fast.measurements.evaluations > fast.measurements.target_passes
+    assert {"accepted", "bonus"} <= set(fast.trace.decoding.fates)
+    assert all(len(cycle.drafted) <= 3 for cycle in fast.trace.decoding.cycles)
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [{"adaptive": False}, {"draft": "student"}, {"tolerance": 0.4}, {"draft_length": 8}, {"verification": "token"}],
+)
+def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> None:
+    chosen = setting(drafted(**knobs))
+    assert problem(model.info, chosen) is None
+    model.make_ready(chosen, SilentObserver(), voice("slt"))
+    synthesis = spoken(model, chosen)
+    assert synthesis.measurements.tokens == len(synthesis.trace.decoding.tokens) > 20
+    assert len(synthesis.trace.decoding.fates) == synthesis.measurements.tokens
+    reads = [len(cycle.drafted) for cycle in synthesis.trace.decoding.cycles]
+    assert max(reads) > 0
+
+
+def test_drafts_are_verified_as_a_whole_without_tolerance(model: LmMiniSpeech) -> None:
+    def block(**knobs: object) -> bool:
+        return engage(model.info, setting(drafted(**knobs))).speculation.block
+
+    assert block(tolerance=0.0)
+    assert not block(tolerance=0.1)
+    assert not block(tolerance=0.0, verification="token")
+
+
+def test_lengths_adapt_from_one_sentence_to_the_next(model: LmMiniSpeech) -> None:
+    """By default; what was learnt about one tolerance is not used for another."""
+
+    def length_of(chosen: Setting) -> object:
+        engagement = engage(model.info, chosen)
+        networks = model._networks.of(engagement)
+        return model._length(networks.target.tokens, networks.draft.tokens, engagement.speculation)
+
+    first = length_of(setting(drafted(tolerance=0.1)))
+    assert isinstance(first, AdaptiveLength) and first.cost_ratio is None
+    spoken(model, setting(drafted(tolerance=0.1)))
+    again = length_of(setting(drafted(tolerance=0.1)))
+    assert again is first and first.cost_ratio > 0
+    assert length_of(setting(drafted(tolerance=0.2))) is not first
+    assert length_of(setting(drafted(draft_length=2, adaptive=False))) == 2
+
+
+def test_what_was_learnt_keeps_no_network_that_is_given_up(model: LmMiniSpeech) -> None:
+    speculation = engage(model.info, setting(drafted())).speculation
+    draft = model.own.tokens.kept((0,))
+    gone = weakref.ref(draft)
+    assert model._length(model.own.tokens, draft, speculation) is model._length(model.own.tokens, draft, speculation)
+    del draft
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_voice_is_read_once(model: LmMiniSpeech) -> None:
+    """The second sentence has the voice's part of the prompt; the same request says the same, to the bit."""
+    prefixes = model.own.tokens.prefixes
+    first = spoken(model, setting(temperature=0.0))
+    before = len(prefixes)
+    again = spoken(model, setting(temperature=0.0))
+    assert len(prefixes) == before > 0
+    assert np.array_equal(first.samples, again.samples)
+
+
+def test_a_student_drafts_with_its_own_tables(model: LmMiniSpeech) -> None:
+    plain = spoken(model, setting(temperature=0.0))
+    by_student = spoken(model, setting(drafted(draft="student", adaptive=False), temperature=0.0))
+    assert by_student.trace.decoding.tokens == plain.trace.decoding.tokens
+
+
+def test_a_draft_shares_what_it_did_not_train(model: LmMiniSpeech) -> None:
+    networks = model._networks.of(engage(model.info, setting(drafted())))
+    own, draft = networks.target.tokens.transformer, networks.draft.tokens.transformer
+    assert draft.config.layers == 2
+    assert draft._layers[1] is own._layers[LAYERS - 1]
+    assert draft._layers[0] is not own._layers[0]
+    assert not torch.equal(networks.draft.tokens.head, networks.target.tokens.head)
+
+
+def test_no_draft_yet(bare: Path) -> None:
+    info = load(bare).info
+    assert "No draft that could propose tokens for LM mini has been trained yet" in problem(info, setting(drafted()))
+    assert "No student that could propose" in problem(info, setting(drafted(draft="student")))
+
+
+def test_weights_of_another_checkpoint_are_refused(bare: Path) -> None:
+    draft, student = write_draft(bare, base="f" * 64), write_student(bare, base="f" * 64)
+    info = load(bare).info
+    assert info.drafts == info.students == ()
+    for chosen, path in ((setting(drafted()), draft), (setting(shallow(depth=2)), student)):
+        assert f"{path} was made from another checkpoint" in problem(info, chosen)
+
+
+def test_weights_that_come_later_are_found(bare: Path) -> None:
+    model = load(bare)
+    write_draft(bare)
+    write_student(bare)
+    assert problem(model.info, setting(drafted()))
+    info = model.look_for_weights()
+    assert [one.retained for one in info.drafts] == [(0, 2)] == [one.retained for one in info.students]
+    assert problem(info, setting(drafted())) is None
+
+
+def test_the_recovered_student_comes_before_its_stages(bare: Path) -> None:
+    """Whatever their files are called."""
+    stage, recovered = write_student(bare, (0, 2), "minutes:1", 1.0), write_student(bare, (0, 2))
+    first = stage.rename(stage.with_name("a.safetensors"))
+    assert [one.path for one in load(bare).info.students] == [str(recovered), str(first)]
+
+
+def test_a_draft_that_holds_other_layers_than_it_says(bare: Path) -> None:
+    path = write_draft(bare)
+    with safe_open(path, "pt") as file:
+        metadata = {**file.metadata(), "trained": "[2]"}
+    save_file(load_file(path), path, metadata)
+    with pytest.raises(CheckpointError, match="does not hold the layers that it says"):
+        spoken(load(bare), setting(drafted()))
+
+
+# --- Fewer layers ----------------------------------------------------------------------------------------------------
+def test_pruned_only_takes_the_most_important_layers(model: LmMiniSpeech) -> None:
+    pruned = spoken(model, setting(shallow(depth=2, recovery="none"), temperature=0.0))
+    by_hand = spoken(model, setting(shallow(layers="0,2", recovery="none"), temperature=0.0))
+    others = spoken(model, setting(shallow(layers="1", recovery="none"), temperature=0.0))
+    assert pruned.trace.decoding.tokens == by_hand.trace.decoding.tokens != others.trace.decoding.tokens
+    assert 0.6 < pruned.measurements.ops_ratio < 0.8
+    assert 0.3 < others.measurements.ops_ratio < 0.5
+
+
+def test_a_student_speaks(model: LmMiniSpeech) -> None:
+    student = spoken(model, setting(shallow(depth=2), temperature=0.0))
+    pruned = spoken(model, setting(shallow(depth=2, recovery="none"), temperature=0.0))
+    # This one has learnt nothing.
+    assert student.trace.decoding.tokens == pruned.trace.decoding.tokens
+    partly = spoken(model, setting(shallow(depth=2, recovery="partly"), temperature=0.0))
+    assert partly.trace.decoding.tokens == student.trace.decoding.tokens
+
+
+def test_a_draft_may_propose_to_a_student(model: LmMiniSpeech) -> None:
+    student = setting(shallow(depth=2), temperature=0.0)
+    both = student.with_technique(drafted(adaptive=False))
+    assert spoken(model, both).trace.decoding.tokens == spoken(model, student).trace.decoding.tokens
+    assert "cannot propose tokens for itself" in problem(model.info, student.with_technique(drafted(draft="student")))
+
+
+@pytest.mark.parametrize(
+    ("knobs", "reason"),
+    [
+        ({"depth": 1}, "No recovered student of LM mini with 1 layer has been trained yet"),
+        ({"depth": 5}, "LM mini has 3 layers, so it cannot keep 5"),
+        ({"layers": "0,7"}, "has no layer 7"),
+        ({"depth": 3}, "there is nothing to prune"),
+        ({"layers": "0,1", "recovery": "partly"}, "No partly recovered student of LM mini with the layers 0, 1"),
+    ],
+)
+def test_students_that_are_not_there(model: LmMiniSpeech, knobs: dict, reason: str) -> None:
+    assert reason in problem(model.info, setting(shallow(**knobs)))
+
+
+def test_one_layer_is_enough_to_speak(model: LmMiniSpeech) -> None:
+    """Nonsense, which does not end by itself: that is said, and kept."""
+    one = spoken(model, setting(shallow(depth=1, recovery="none")))
+    assert one.measurements.audio_seconds > 0.5
+    assert any("did not end by itself" in note or "repeated itself" in note for note in one.notes)
+    drafted_for = spoken(model, setting(shallow(depth=1, recovery="none"), drafted()))
+    assert drafted_for.measurements.tokens > 20
+
+
+def test_without_a_measurement_nothing_is_pruned(bare: Path) -> None:
+    info = load(bare).info
+    assert "has not been measured yet" in problem(info, setting(shallow(depth=2, recovery="none")))
+    assert problem(info, setting(shallow(layers="0,2", recovery="none"))) is None
+
+
+def test_few_networks_are_kept(model: LmMiniSpeech) -> None:
+    for kept in itertools.combinations(range(LAYERS), 2):
+        spoken(model, setting(shallow(layers=",".join(map(str, kept)), recovery="none")))
+    for kept in range(LAYERS):
+        model.make_ready(setting(shallow(layers=str(kept), recovery="none")), SilentObserver())
+    assert len(model._networks) == 4
+
+
+def test_a_profile_names_what_was_trained(model: LmMiniSpeech) -> None:
+    chosen = setting(drafted(), shallow(depth=2))
+    profile = Profile.of(chosen, model.info)
+    assert profile.setting.engaged(speculative.NAME).artefact == model.info.drafts[0].fingerprint
+    assert profile.setting.engaged(spade.NAME).artefact in {one.fingerprint for one in model.info.students}
+    profile.check(model.info)
+    pruned = Profile.of(setting(shallow(depth=2, recovery="none")), model.info)
+    assert pruned.setting.engaged(spade.NAME).artefact == ""

@@ -1,0 +1,124 @@
+"""Backbones in fewer bits: what computes in them, what does not, and how far the velocities are off."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import DiT
+from engine.models.kernels import products
+from engine.models.kernels.int8 import Int8Linear
+from engine.models.kernels.precision import in_precision, offered
+
+FRAMES = 40
+IDS = torch.arange(FRAMES)[None] % 4
+TIMES = np.array([0.0, 0.4], np.float32)
+
+
+@pytest.fixture(scope="module")
+def backbone() -> DiT:
+    torch.manual_seed(0)
+    made = DiT(BackboneConfig("DiT", 64, 3, 2, dim_head=32, text_dim=8, text_num_embeds=4)).eval().requires_grad_(False)
+    made.fuse()
+    return made
+
+
+def velocity(backbone: DiT) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1)
+    x, prompt = (torch.randn(1, FRAMES, 100, generator=generator) for _ in range(2))
+    return backbone.velocity(x, 1, backbone.begin(prompt, IDS, TIMES, guided=True))
+
+
+@pytest.mark.parametrize(("precision", "error"), [("bfloat16", 0.01), ("float16", 0.002), ("int8", 0.05)])
+def test_velocities_are_off_by_little_but_not_by_nothing(backbone: DiT, precision: str, error: float) -> None:
+    exact = velocity(backbone)
+    off = (velocity(in_precision(backbone, precision)) - exact).abs().mean() / exact.abs().mean()
+    assert 0 < off < error
+    assert torch.equal(velocity(backbone), exact), "the model's own weights are as they were"
+
+
+def test_only_attention_and_feed_forward_are_narrowed(backbone: DiT) -> None:
+    narrowed = in_precision(backbone, "bfloat16")
+    dtypes = {name: one.dtype for name, one in narrowed.named_parameters()}
+    narrow = {name for name, dtype in dtypes.items() if dtype == torch.bfloat16}
+    assert narrow == {name for name in dtypes if ".attn." in name or ".ff." in name}
+    assert velocity(narrowed).dtype == torch.float32
+
+
+def test_nothing_narrow_is_said_to_be_put_together_from_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "NARROWEST", 1)
+    monkeypatch.setattr(products.PackedProduct, "is_split", True)
+    sizes = BackboneConfig("DiT", 64, 1, 2, dim_head=32, text_dim=8, text_num_embeds=4)
+    wide = DiT(sizes).eval().requires_grad_(False)
+    wide.fuse()
+    if not products.available():
+        pytest.skip("nothing is packed here")
+    assert products.notes_of(wide) == (products.NOTE,)
+    assert products.notes_of(in_precision(wide, "bfloat16")) == ()
+
+
+def test_what_stays_is_shared(backbone: DiT) -> None:
+    for precision in ("bfloat16", "int8"):
+        narrowed = in_precision(backbone, precision)
+        assert narrowed.proj_out.weight is backbone.proj_out.weight
+        assert narrowed.block(0).norm.linear.weight is backbone.block(0).norm.linear.weight
+    assert in_precision(backbone, "float32") is backbone
+
+
+def test_layers_remember_in_float32(backbone: DiT) -> None:
+    seen = {}
+    narrowed = in_precision(backbone, "bfloat16")
+    x = torch.zeros(1, FRAMES, 100)
+    run = narrowed.begin(x, IDS, TIMES, guided=True)
+    narrowed.velocity(x, 0, run, look=lambda layer, name, value: seen.update({name: value}))
+    assert {value.dtype for value in seen.values()} == {torch.float32}
+    maps = narrowed.attention_maps(0, seen["attention_input"], run, 512)
+    assert torch.allclose(maps.sum(-1), torch.ones(2, FRAMES), atol=1e-3)
+    assert narrowed.attention_map_inputs(0, seen["attention_input"])[0].shape == (2, FRAMES, 64)
+
+
+def test_what_is_offered_starts_with_float32_and_can_be_made(backbone: DiT) -> None:
+    names = offered(torch.device("cpu"))
+    assert names[0] == "float32"
+    assert "float16" not in names, "it gains nothing on processors"
+    for one in names:
+        assert torch.isfinite(velocity(in_precision(backbone, one))).all()
+
+
+def test_an_int8_layer_is_a_linear_layer_up_to_rounding() -> None:
+    torch.manual_seed(2)
+    layer = torch.nn.Linear(48, 24)
+    x = torch.randn(2, 5, 48)
+    quantised = Int8Linear(layer.weight, layer.bias)(x)
+    assert quantised.shape == (2, 5, 24)
+    # Weights and inputs are rounded to 1/127 and 1/255 of their range: errors of many products average out.
+    assert 0 < (quantised - layer(x)).abs().mean() < 0.01
+    without_bias = Int8Linear(layer.weight, None)(x)
+    assert torch.allclose(without_bias + layer.bias, quantised, atol=1e-5)
+
+
+def test_an_int8_layer_takes_rows_of_zeros() -> None:
+    weight = torch.zeros(3, 4)
+    weight[1] = torch.arange(4.0)
+    assert torch.isfinite(Int8Linear(weight, None)(torch.randn(2, 4))).all()
+
+
+@pytest.mark.skipif(not Int8Linear.available(), reason="no back end for whole numbers")
+def test_an_int8_layer_is_right_on_older_processors_too() -> None:
+    """Sums of two products of 8 bits need more than the 16 bits that they get without VNNI."""
+    code = (
+        "import torch\n"
+        "from engine.models.kernels.int8 import Int8Linear\n"
+        "layer = Int8Linear(torch.ones(256, 256), None)\n"
+        "assert (layer(torch.ones(32, 256)) / 256 - 1).abs().max() < 0.01\n"
+    )
+    # oneDNN, which asks for the processor once, then believes that it is such a one.
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr

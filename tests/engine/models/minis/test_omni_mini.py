@@ -1,0 +1,213 @@
+"""What the bundled masked model adds to its family, on a small one with its layout, voices and vocoder."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from safetensors import safe_open
+
+from engine.errors import CheckpointError
+from engine.models import load_model
+from engine.models.base import Synthesis, Voice, whole
+from engine.models.catalogue import entry, voice
+from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
+from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodec, ResidualCodecConfig
+from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
+from engine.models.minis.omni_mini.layout import Layout
+from engine.models.networks.vocos import Vocos
+from engine.session.observers import SilentObserver
+from engine.setting.setting import Setting
+from tests.engine.small_omni_mini import CODEC, LAYOUT, write_codec, write_model
+from tests.parity.fixtures import SHIPPED
+
+TEXT = "Rice is often served."
+LAYER = re.compile(r"llm\.layers\.(\d+)\.")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("masked") / "model")
+
+
+@pytest.fixture(scope="module")
+def model(root: Path) -> OmniMiniSpeech:
+    return load_model("omni-mini", folder=str(root), device="cpu")
+
+
+def setting(**options: object) -> Setting:
+    return Setting("omni-mini", entry("omni-mini").options_with(**{"steps": 4, **options}))
+
+
+def spoken(model: OmniMiniSpeech, chosen: Setting, text: str = TEXT, speaker: Voice | None = None) -> Synthesis:
+    return whole(model.synthesise(text, speaker or voice("slt"), chosen, (), SilentObserver()))
+
+
+def test_what_loads_says_what_it_is(model: OmniMiniSpeech) -> None:
+    info = model.info
+    assert (info.id, info.family, info.layers, info.branches) == ("omni-mini", "masked", 2, 2)
+    assert info.parameters == sum(one.numel() for one in model.networks.plain.parameters())
+
+
+def test_a_take_is_as_long_as_its_phones_last_and_its_codes_are_in_the_trace(model: OmniMiniSpeech) -> None:
+    take = spoken(model, setting())
+    (passage,) = take.trace.demasking.passages
+    frames = passage.codes.shape[1]
+    assert passage.codes.shape == (CODEC.codebooks, frames)
+    assert passage.codes.max() < CODEC.codes
+    assert take.trace.demasking.frame_seconds == 4 * 256 / 24000
+    # The vocoder has its frames centred, so that half a hop is missing on both sides.
+    assert len(take.samples) == (frames * 4 - 1) * 256
+    fast = spoken(model, setting(speed=2.0))
+    assert len(fast.samples) == pytest.approx(len(take.samples) / 2, rel=0.1)
+    assert take.trace.mel.shape == (frames * 4, 100)
+
+
+def test_every_sentence_can_be_a_passage_of_its_own(model: OmniMiniSpeech) -> None:
+    text = f"{TEXT} The box was thrown. {TEXT}"
+    assert len(spoken(model, setting(), text).trace.chunk_texts) == 1
+    assert spoken(model, setting(by_sentence=True), text).trace.chunk_texts == (TEXT, "The box was thrown.", TEXT)
+
+
+def test_a_frame_stands_where_its_phones_do(model: OmniMiniSpeech) -> None:
+    speaker, options = voice("slt"), setting().options
+    prompt = model._prompt(speaker, options, lambda: None)
+    (passage,) = model._passages(TEXT, speaker, prompt, options).passages
+    request = model._request(passage, prompt, options)
+    frames = request.reference.shape[1] + request.frames
+    assert len(request.text) == frames
+    assert request.positions.tolist() == [*range(frames), *range(frames)]
+
+
+def test_a_recording_of_ones_own_is_a_voice(model: OmniMiniSpeech, tmp_path: Path) -> None:
+    shipped = voice("rms")
+    samples, rate = soundfile.read(shipped.audio)
+    soundfile.write(tmp_path / "mine.wav", samples, rate, subtype="PCM_16")
+    own = Voice("own:mine", "mine", str(tmp_path / "mine.wav"), shipped.transcript)
+    take = spoken(model, setting(), speaker=own)
+    assert np.isfinite(take.samples).all()
+    copy = model.copied(samples.astype(np.float32), own)
+    assert len(copy) == pytest.approx(len(samples), abs=4 * 256)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "problem"),
+    [
+        ("layout.json", {"text_tokens": 1600}, "1600 text tokens of 2 phones, where 41 phones make 1681"),
+        ("layout.json", {"phones": "pau aa b", "text_tokens": 9}, "1681 text tokens, but its layout.json names 9"),
+        ("config.json", {"model_type": "qwen3"}, "only omnivoice is supported"),
+        ("config.json", {"num_audio_codebook": 4}, "audio_embeddings"),
+        ("codec/config.json", {"strides": 4}, "does not describe a residual codec"),
+        ("codec/config.json", {"voices": {}}, "lists no voice with 100 bands"),
+    ],
+)
+def test_a_folder_with_a_mistake_is_refused(tmp_path: Path, file: str, change: dict[str, object], problem: str) -> None:
+    folder = write_model(tmp_path / "model")
+    data = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps({**data, **change}))
+    with pytest.raises(CheckpointError, match=problem):
+        load_model("omni-mini", folder=str(folder), device="cpu")
+
+
+def test_a_codec_of_another_model_is_refused(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model")
+    write_codec(folder / "codec", replace(CODEC, codebooks=2))
+    with pytest.raises(CheckpointError, match="has 2 codebooks of 12 codes, but the model speaks 3 of 12"):
+        load_model("omni-mini", folder=str(folder), device="cpu")
+
+
+def test_the_bundled_weights_have_the_names_of_the_release() -> None:
+    released = json.loads((SHIPPED / "keys" / "OmniVoice.json").read_text(encoding="utf-8"))["tensors"]
+    folder = OmniMiniFolder(entry("omni-mini").folder)
+    with safe_open(folder.weights_path, framework="pt") as file:
+        ours = set(file.keys())
+    layers = range(folder.config().transformer.layers)
+    assert ours == {name for name in released if not (found := LAYER.match(name)) or int(found[1]) in layers}
+    assert sum(file.stat().st_size for file in folder.root.rglob("*") if file.is_file()) < 30e6
+    assert folder.codec.read()[0].config == ResidualCodecConfig()
+
+
+def test_a_file_in_place_of_the_folder_is_refused(root: Path) -> None:
+    with pytest.raises(CheckpointError, match="is a folder with a codec in it"):
+        load_model("omni-mini", folder=str(root / "model.safetensors"), device="cpu")
+
+
+def test_a_layout_is_read_as_it_was_written(root: Path) -> None:
+    assert OmniMiniFolder(root).layout() == LAYOUT
+
+
+def test_text_tokens_name_the_phones_of_both_halves() -> None:
+    layout = Layout(LAYOUT.vocabulary)
+    frames = np.array([1, 1, 1, 2, 2, 3, 3, 3, 4])
+    assert layout.text(frames, 4).tolist() == [1 * 41 + 2, 3 * 41 + 3]
+    assert layout.text(frames[:3], 4).tolist() == []
+
+
+@pytest.fixture(scope="module")
+def codec() -> ResidualCodec:
+    torch.manual_seed(4)
+    codec = ResidualCodec(ResidualCodecConfig()).eval()
+    codec.quantiser.codebooks.normal_()
+    return codec
+
+
+def decoder(codec: ResidualCodec) -> ResidualGridDecoder:
+    return ResidualGridDecoder(codec, Vocos.load(entry("omni-mini").vocoder_folder), torch.full((100,), -2.0))
+
+
+@pytest.mark.parametrize("sizes", [(30,), (13, 1, 16), (1,) * 15, (2, 28)])
+@torch.inference_mode()
+def test_audio_in_blocks_is_that_of_all_at_once(codec: ResidualCodec, sizes: tuple[int, ...]) -> None:
+    codes = torch.randint(128, (8, sum(sizes)))
+    streamed = decoder(codec)
+    pieces = [streamed.push(block) for block in codes.split(sizes, dim=1)]
+    joined = np.concatenate([*pieces, streamed.finish()])
+    expected = decoder(codec).whole(codes)
+    assert len(joined) == len(expected.samples)
+    assert np.abs(joined - expected.samples).max() < 1e-4 * np.abs(expected.samples).max() + 1e-6
+    assert streamed.mel.shape == expected.mel.shape
+
+
+@torch.inference_mode()
+def test_twelve_frames_are_enough_for_the_first_sound(codec: ResidualCodec) -> None:
+    codes = torch.randint(128, (8, 12))
+    assert len(decoder(codec).push(codes[:, :11])) == 0
+    assert len(decoder(codec).push(codes)) > 0
+
+
+def test_without_a_frame_there_is_no_sound(codec: ResidualCodec) -> None:
+    silent = decoder(codec)
+    assert len(silent.push(torch.zeros(8, 0, dtype=torch.long))) == 0
+    assert len(silent.finish()) == 0
+
+
+def test_a_mask_adds_nothing(codec: ResidualCodec) -> None:
+    quantiser, mask = codec.quantiser, codec.config.absent
+    codes = torch.randint(128, (1, 5, 8))
+    first = codes.clone()
+    first[..., 1:] = mask
+    torch.testing.assert_close(quantiser.numbers(first)[0], quantiser.codebooks[0][codes[0, :, 0]])
+    assert not quantiser.numbers(torch.full((1, 5, 8), mask)).any()
+
+
+def test_codes_are_the_nearest_entries_one_residual_after_another(codec: ResidualCodec) -> None:
+    left = torch.randn(1, 6, 24)
+    codes = codec.quantiser.codes(left)
+    for number, codebook in enumerate(codec.quantiser.codebooks):
+        distances = (left[0, :, None] - codebook).norm(dim=-1)
+        assert torch.equal(codes[0, :, number], distances.argmin(1))
+        left = left - codebook[codes[..., number]]
+
+
+def test_a_codec_is_read_as_it_was_written(tmp_path: Path) -> None:
+    write_codec(tmp_path, CODEC)
+    loaded, voices = CodecFolder(tmp_path).read()
+    assert loaded.config == CODEC
+    assert set(voices) == {"slt", "rms"}

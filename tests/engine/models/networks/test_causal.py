@@ -1,0 +1,235 @@
+"""The causal transformer, for training and for decoding, against itself and against transformers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.errors import CheckpointError
+from engine.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
+from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_transformer
+
+CONFIGS = pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED], ids=["llama", "qwen2", "scaled"])
+LENGTH = 11
+CLOSE = 1e-5
+LLAMA_3 = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 8192,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 32.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+
+
+def embedded(batch: int = 1, length: int = LENGTH, width: int = LLAMA.hidden) -> Tensor:
+    return torch.randn(batch, length, width, generator=torch.Generator().manual_seed(5))
+
+
+@CONFIGS
+def test_it_computes_what_transformers_does(config: CausalConfig) -> None:
+    transformers = pytest.importorskip("transformers")
+    scaling = config.rope_scaling and {
+        "rope_type": "llama3",
+        "factor": config.rope_scaling.factor,
+        "low_freq_factor": config.rope_scaling.low_frequency_factor,
+        "high_freq_factor": config.rope_scaling.high_frequency_factor,
+        "original_max_position_embeddings": config.rope_scaling.original_length,
+    }
+    rope = {"rope_type": "default", **(scaling or {}), "rope_theta": config.rope_theta}
+    kind = "Qwen2" if config.biased else "Llama"
+    described = getattr(transformers, f"{kind}Config")(
+        hidden_size=config.hidden,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        num_key_value_heads=config.key_value_heads,
+        head_dim=config.head_width,
+        intermediate_size=config.feed_forward,
+        rms_norm_eps=config.epsilon,
+        rope_parameters=rope,
+        max_position_embeddings=512,
+        vocab_size=2,
+    )
+    assert CausalConfig.read(described.to_dict()) == config
+    official = getattr(transformers, f"{kind}Model")(described).eval()
+    plain = small_transformer(config)
+    loaded = official.load_state_dict(plain.state_dict(), strict=False)
+    assert loaded.missing_keys == ["embed_tokens.weight"] and not loaded.unexpected_keys
+    positions = torch.tensor([*range(70, 76), *range(LENGTH - 6)])
+    x = embedded()
+    with torch.inference_mode():
+        # A mask of ones, so that positions that begin again are not taken for a second text.
+        mask = torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool).tril()
+        expected = official(inputs_embeds=x, position_ids=positions[None], attention_mask=mask).last_hidden_state
+        torch.testing.assert_close(plain(x, positions=positions), expected, atol=CLOSE, rtol=0)
+        torch.testing.assert_close(plain.optimised()(x, positions=positions), expected, atol=CLOSE, rtol=0)
+
+
+@CONFIGS
+@pytest.mark.parametrize("kind", ["plain", "optimised"])
+@pytest.mark.parametrize("blocks", [(1,) * LENGTH, (4, 1, 6), (1, 10), (8, 3)])
+def test_a_cache_changes_nothing(config: CausalConfig, kind: str, blocks: tuple[int, ...]) -> None:
+    plain = small_transformer(config)
+    model = plain if kind == "plain" else plain.optimised()
+    x, positions = embedded(2), torch.tensor([3, 4, 5, 0, 1, 2, 3, 4, 9, 10, 11])
+    cache = model.cache(LENGTH, batch=2)
+    parts = [
+        model(part, cache, places) for part, places in zip(x.split(blocks, 1), positions.split(blocks), strict=True)
+    ]
+    torch.testing.assert_close(torch.cat(parts, 1), plain(x, positions=positions), atol=CLOSE, rtol=0)
+    assert cache.length == LENGTH
+
+
+@pytest.mark.parametrize("kind", ["plain", "optimised"])
+def test_what_was_cropped_leaves_nothing_behind(kind: str) -> None:
+    plain = small_transformer()
+    model = plain if kind == "plain" else plain.optimised()
+    x, cache = embedded(), model.cache(LENGTH)
+    model(x[:, :4], cache)
+    model(7 * x[:, 6:9], cache)
+    cache.crop(4)
+    torch.testing.assert_close(model(x[:, 4:], cache), plain(x)[:, 4:], atol=CLOSE, rtol=0)
+
+
+def test_positions_of_every_item() -> None:
+    plain = small_transformer()
+    x, positions = embedded(2), torch.stack([torch.arange(LENGTH), torch.arange(LENGTH) + 5])
+    for model in (plain, plain.optimised()):
+        both = model(x, positions=positions)
+        for row in range(2):
+            alone = plain(x[row : row + 1], positions=positions[row])
+            torch.testing.assert_close(both[row : row + 1], alone, atol=CLOSE, rtol=0)
+    # Rotation is relative: what counts is how far apart tokens are.
+    torch.testing.assert_close(plain(x, positions=positions[1]), plain(x), atol=1e-4, rtol=0)
+    assert (plain(x, positions=2 * positions[0]) - plain(x)).abs().max() > 0.01
+
+
+def test_positions_beyond_the_table() -> None:
+    plain = small_transformer()
+    fused, positions = plain.optimised(), torch.arange(LENGTH) + 9000
+    fused.reach(9000 + LENGTH)
+    torch.testing.assert_close(
+        fused(embedded(), positions=positions), plain(embedded(), positions=positions), atol=1e-4, rtol=0
+    )
+
+
+@pytest.mark.parametrize("kind", ["plain", "optimised"])
+def test_layers_kept_and_layers_skipped_agree(kind: str) -> None:
+    plain = small_transformer(QWEN)
+    model = plain if kind == "plain" else plain.optimised()
+    fewer = model.kept([0, 2]).requires_grad_(False)
+    assert fewer.config == replace(QWEN, layers=2)
+    x, cache = embedded(), fewer.cache(LENGTH)
+    expected = plain(x, skip=frozenset({1, 3}))
+    assert (expected - plain(x)).abs().max() > 0.01
+    torch.testing.assert_close(fewer(x, cache), expected, atol=CLOSE, rtol=0)
+    torch.testing.assert_close(model(x, skip=frozenset({1, 3})), expected, atol=CLOSE, rtol=0)
+
+
+def test_kept_layers_are_copies_with_official_names() -> None:
+    plain = small_transformer()
+    fewer = plain.kept([1, 3])
+    assert sorted(fewer.state_dict()) == sorted(CausalTransformer(replace(LLAMA, layers=2)).state_dict())
+    weight = fewer.layers[1].mlp.up_proj.weight
+    assert torch.equal(weight, plain.layers[3].mlp.up_proj.weight)
+    weight.data.zero_()
+    assert plain.layers[3].mlp.up_proj.weight.any()
+
+
+@pytest.mark.parametrize("retained", [[], [1, 0], [0, 0], [0, 4], [-1, 2]])
+def test_impossible_choices_of_layers(retained: list[int]) -> None:
+    with pytest.raises(ValueError, match="no ascending layers of 4"):
+        small_transformer().kept(retained)
+
+
+def test_replaced_layers() -> None:
+    plain, other = small_transformer(), small_transformer(seed=1)
+    replaced = plain.optimised().replaced({2: other.layers[0]})
+    plain.layers[2] = other.layers[0]
+    torch.testing.assert_close(replaced(embedded()), plain(embedded()), atol=CLOSE, rtol=0)
+
+
+def test_a_look_inside() -> None:
+    plain, seen = small_transformer(), {}
+    x = embedded(2)
+
+    def look(layer: int, name: str, value: Tensor) -> None:
+        seen[layer, name] = value
+
+    hidden = plain(x, look=look, attention=True)
+    assert set(seen) == {(layer, name) for layer in range(4) for name in ("output", "attention")}
+    torch.testing.assert_close(plain.norm(seen[3, "output"]), hidden)
+    torch.testing.assert_close(hidden, plain(x), atol=CLOSE, rtol=0)
+    weights = seen[0, "attention"]
+    assert weights.shape == (2, 4, LENGTH, LENGTH)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, LENGTH))
+    assert not weights.triu(1).any()
+    # The same inside of the other kind, and behind a cache.
+    outputs = {}
+    plain.optimised()(x, look=lambda layer, name, value: outputs.update({(layer, name): value.clone()}))
+    for layer in range(4):
+        torch.testing.assert_close(outputs[layer, "output"], seen[layer, "output"], atol=CLOSE, rtol=0)
+    cache = plain.cache(LENGTH, 2)
+    plain(x[:, :7], cache)
+    plain(x[:, 7:], cache, look=look, attention=True)
+    torch.testing.assert_close(seen[0, "attention"], weights[:, :, 7:], atol=CLOSE, rtol=0)
+
+
+def test_every_parameter_is_trained() -> None:
+    plain = small_transformer(QWEN).requires_grad_(True)
+    plain(embedded(2)).square().sum().backward()
+    assert all(
+        one.grad is not None and one.grad.any() for name, one in plain.named_parameters() if "k_proj.b" not in name
+    )
+
+
+@pytest.mark.parametrize(("tokens", "context"), [(1, 0), (1, 9), (5, 0), (4, 6)])
+def test_operations_are_those_of_the_products(tokens: int, context: int) -> None:
+    plain = small_transformer()
+    cache = plain.cache(tokens + context)
+    if context:
+        plain(embedded(length=context), cache)
+    with FlopCounterMode(display=False) as counter:
+        plain(embedded(length=tokens), cache, look=lambda *_: None, attention=True)
+    # The reference computes what is masked as well.
+    masked = tokens * (tokens - 1) / 2 * 4 * LLAMA.heads * LLAMA.head_width * LLAMA.layers
+    assert plain.operations(tokens, context) == counter.get_total_flops() - masked
+    assert plain.optimised().operations(tokens, context) == plain.operations(tokens, context)
+
+
+def test_configurations_are_read() -> None:
+    config = CausalConfig.read(LLAMA_3)
+    assert config == CausalConfig(
+        2048, 16, 32, 8, 64, 8192, 1e-5, 500000.0, Llama3Scaling(32.0, 1.0, 4.0, 8192), biased=False
+    )
+    qwen = {**LLAMA_3, "model_type": "qwen2", "rope_scaling": None}
+    assert CausalConfig.read(qwen) == replace(config, rope_scaling=None, biased=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "mistral"}, "type 'mistral'"),
+        ({"hidden_act": "gelu"}, "hidden_act 'gelu'"),
+        ({"use_sliding_window": True}, "use_sliding_window True"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "'linear'"),
+        ({"hidden_size": None}, "'hidden_size'"),
+    ],
+)
+def test_configurations_of_something_else(changes: dict, message: str) -> None:
+    config = {name: value for name, value in {**LLAMA_3, **changes}.items() if value is not None}
+    with pytest.raises(CheckpointError, match=message):
+        CausalConfig.read(config)

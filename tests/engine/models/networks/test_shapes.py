@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import torch
+from torch import nn
+
+from engine.models.networks.shapes import without_weights
+
+
+def test_modules_have_their_shapes_and_no_values():
+    with without_weights():
+        module = nn.Sequential(nn.Embedding(5, 8), nn.Linear(8, 3), nn.Conv1d(3, 4, 3), nn.LayerNorm(4))
+    assert [tuple(one.shape) for one in module.parameters()] == [(5, 8), (3, 8), (3,), (4, 3, 3), (4,), (4,), (4,)]
+    assert all(one.is_meta for one in module.parameters())
+
+
+def test_modules_made_later_are_initialised_again():
+    with without_weights():
+        nn.Linear(2, 2)
+    torch.manual_seed(0)
+    assert not nn.Linear(64, 64).weight.is_meta
+    assert 0.05 < float(nn.Linear(64, 64).weight.detach().abs().mean()) < 0.07
+
+
+def test_a_bundled_model_loads_without_torchs_compiler():
+    # Its import takes seconds, which the first sound would wait for.
+    script = (
+        "import sys; from engine.models import load_model; load_model('f5-mini', device='cpu'); "
+        "print('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,123 @@
+"""What convolutional decoders give piece by piece is what they give at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from engine.models.families.token_decoder import TokenDecoder, streaming_difference
+from engine.models.minis.lm_mini.decoding import MelTokenDecoder
+from engine.models.minis.lm_mini.speech_tokenizer import TokenizerFolder
+from engine.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd, StreamedVocos
+from engine.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
+from engine.paths import resource
+
+PIECES = (1, 2, 5, 8, 1000)
+
+
+def in_pieces(values: torch.Tensor, size: int) -> list[torch.Tensor]:
+    return list(values.split(size, dim=2))
+
+
+@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize("length", [1, 4, 23])
+@torch.inference_mode()
+def test_a_convolution(size: int, length: int) -> None:
+    torch.manual_seed(1)
+    convolution, x = nn.Conv1d(3, 4, 7, padding=3), torch.randn(1, 3, length)
+    streamed = StreamedConvolution(convolution)
+    pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
+    assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), convolution(x), atol=1e-6)
+
+
+def test_a_convolution_that_changes_the_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="keep the length"):
+        StreamedConvolution(nn.Conv1d(3, 3, 7))
+
+
+@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize("length", [1, 10, 31])
+@torch.inference_mode()
+def test_blocks(size: int, length: int) -> None:
+    torch.manual_seed(1)
+    blocks, x = nn.Sequential(*(ConvNeXtBlock(6, 8) for _ in range(3))), torch.randn(1, 6, length)
+    streamed = StreamedBlocks(blocks)
+    pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
+    assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), blocks(x), atol=1e-5)
+    assert streamed.reach == 9
+
+
+@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize("length", [2, 3, 9, 40])
+@torch.inference_mode()
+def test_the_inverse_transform(size: int, length: int) -> None:
+    torch.manual_seed(1)
+    transform = InverseTransform(VocosConfig(window=64, hop=16))
+    spectrum = torch.randn(1, 33, length, dtype=torch.complex64)
+    spectrum[:, [0, -1]] = spectrum[:, [0, -1]].real.to(spectrum.dtype)
+    streamed = StreamedOverlapAdd(transform.window, 16)
+    pieces = [streamed.push(piece) for piece in in_pieces(spectrum, size)]
+    joined = torch.cat([*pieces, streamed.finish()])
+    assert len(joined) == (length - 1) * 16
+    assert torch.allclose(joined, transform(spectrum)[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 7])
+@torch.inference_mode()
+def test_vocos(size: int) -> None:
+    torch.manual_seed(1)
+    vocos, mel = Vocos(VocosConfig(8, 16, 16, 2, 64, 16)).eval(), torch.randn(1, 8, 60)
+    streamed = StreamedVocos(vocos)
+    pieces = [streamed.push(piece) for piece in in_pieces(mel, size)]
+    joined = torch.cat([*pieces, streamed.finish()])
+    assert torch.allclose(joined, vocos.decode(mel)[0], atol=1e-4)
+    assert sum(map(len, pieces)) == (60 - streamed.reach - 2) * 16
+
+
+@pytest.fixture(scope="module")
+def make_decoder() -> object:
+    """Decoders of the bundled model."""
+    tokenizer, voices = TokenizerFolder(resource("models", "lm-mini", "tokenizer")).read()
+    vocoder = Vocos.load(resource("models", "vocos-mini"))
+    return lambda voice="slt": MelTokenDecoder(tokenizer, vocoder, voices[voice])
+
+
+def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarray]:
+    pieces = [decoder.push(tokens[start : start + size]) for start in range(0, len(tokens), size)]
+    return [*pieces, decoder.finish()]
+
+
+@pytest.mark.parametrize(("length", "size"), [(1, 1), (7, 3), (8, 8), (24, 1), (26, 5), (61, 1), (90, 4), (61, 61)])
+def test_streamed_tokens_equal_all_at_once(make_decoder: object, length: int, size: int) -> None:
+    tokens = np.random.default_rng(length).integers(0, 1920, length).tolist()
+    decoder = make_decoder()
+    streamed, whole = np.concatenate(spoken(decoder, tokens, size)), decoder.whole(tokens)
+    difference = streaming_difference(streamed, whole.samples)
+    assert difference.samples == 0
+    assert difference.largest <= 1e-4
+    assert np.abs(decoder.mel - whole.mel).max() <= 1e-4
+    assert np.abs(whole.samples).max() > 0.01
+
+
+def test_audio_comes_long_before_the_last_token(make_decoder: object) -> None:
+    pieces = spoken(make_decoder(), [5] * 90, 1)
+    first = next(number for number, piece in enumerate(pieces) if len(piece))
+    assert first < 35
+    assert sum(map(len, pieces[:-1])) > 50 * 512
+
+
+def test_no_token_is_no_audio(make_decoder: object) -> None:
+    decoder = make_decoder()
+    assert len(decoder.finish()) == 0 == len(decoder.whole([]).samples)
+
+
+def test_the_difference_of_two_recordings() -> None:
+    whole = np.array([0.5, -0.5, 0.5, -0.5], np.float32)
+    found = streaming_difference(whole[:3] + np.float32(0.05), whole)
+    assert found.samples == 1
+    assert found.largest == pytest.approx(0.05, abs=1e-6)
+    assert found.level == pytest.approx(-20, abs=0.01)
+    assert "-20 dB" in found.sentence
+    assert streaming_difference(whole, whole).level == -np.inf

@@ -1,0 +1,547 @@
+"""The engine thread: the order of events, cancelling, failures, shutting down."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.models.base import Utterance
+from engine.models.f5.config import HOP, SAMPLE_RATE
+from engine.session.engine_thread import Engine
+from engine.session.messages import (
+    AttentionCaptured,
+    AudioReady,
+    Calibrate,
+    CalibrationReady,
+    Cancel,
+    CaptureAttention,
+    Command,
+    EngineReady,
+    EngineStatus,
+    EngineStopped,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    LoadModel,
+    MeasureTransfer,
+    ModelLoaded,
+    Progress,
+    ShutDown,
+    SimilarityMeasured,
+    Synthesise,
+    TakeReady,
+    Telemetry,
+    TransferMeasured,
+    TrialDone,
+    UnloadModel,
+)
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
+from engine.techniques.ditreducio.table import Action
+from tests.engine import small_speech
+from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.small_speech import VOICE, setting
+
+LOAD = LoadModel(1, "small")
+ONE = Utterance("One sentence.", VOICE)
+
+
+def synthesis(job: int, text: str = "One sentence.", chosen: Setting | None = None) -> Synthesise:
+    return Synthesise(job, text, VOICE, chosen or setting())
+
+
+def calibration(job: int, steps: int = 4) -> Calibrate:
+    return Calibrate(job, (ONE,), setting(steps).with_technique(Engaged("ditreducio")))
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def engine(recorder: Recorder) -> Iterator[Engine]:
+    """A started engine with the small model; what it posted is checked when the test is over."""
+    engine = Engine(recorder.post, small_speech.load)
+    engine.start()
+    yield engine
+    recorder.react = lambda event: None
+    engine.submit(ShutDown(0))
+    assert engine.join(PATIENCE_SECONDS)
+    assert isinstance(recorder.events[-1], EngineStopped)
+    for job in {event.job for event in recorder.events} - {0}:
+        assert sum(isinstance(event, ENDS) for event in recorder.of(job)) == 1, f"job {job} must end exactly once"
+        assert isinstance(recorder.of(job)[-1], ENDS), f"nothing may follow the end of job {job}"
+    for event in recorder.events:
+        assert_equal(pickle.loads(pickle.dumps(event)), event)
+
+
+def assert_equal(left: object, right: object) -> None:
+    """Equality of events, arrays included (which dataclasses leave out or cannot compare)."""
+    assert type(left) is type(right)
+    if dataclasses.is_dataclass(left):
+        for one in dataclasses.fields(left):
+            assert_equal(getattr(left, one.name), getattr(right, one.name))
+    elif isinstance(left, np.ndarray):
+        np.testing.assert_array_equal(left, right)
+    else:
+        assert left == right
+
+
+def loaded(engine: Engine, recorder: Recorder) -> None:
+    engine.submit(LOAD)
+    assert isinstance(recorder.end_of(1), JobFinished)
+
+
+# --- What jobs post --------------------------------------------------------------------------------------------------
+def test_engine_announces_itself(engine: Engine, recorder: Recorder) -> None:
+    ready = recorder.wait_for_kind(EngineReady)
+    assert recorder.events[0] == EngineStatus(0, "Loading PyTorch…")
+    assert ready.device in ready.devices
+    assert ready.devices[-1] == "cpu"
+    assert "torch 2" in ready.machine
+    assert "Python 3" in ready.machine
+
+
+def test_loading(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    kinds = [type(event) for event in recorder.of(1)]
+    assert kinds == [EngineStatus, ModelLoaded, JobFinished]
+    model = recorder.of(1, ModelLoaded)[0]
+    assert model.info.id == "small"
+    assert model.info.device == "cpu"
+    assert model.seconds > 0
+
+
+def test_synthesis_streams_and_ends_with_a_take(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(Synthesise(2, "One. Two. Three.", VOICE, setting(steps=5), label="mine"))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    events = recorder.of(2)
+
+    steps = [(event.chunk, event.step) for event in events if isinstance(event, Telemetry)]
+    assert list(dict.fromkeys(steps)) == [(chunk, step) for chunk in range(3) for step in range(5)]
+    assert [event.done for event in events if isinstance(event, Progress)] == list(range(1, 16))
+    assert {event.total for event in events if isinstance(event, Progress)} == {15}
+    assert [event.text for event in events if isinstance(event, Progress)][6] == "Chunk 2 of 3, step 2 of 5"
+
+    pieces = [event for event in events if isinstance(event, AudioReady)]
+    first = events.index(pieces[0])
+    assert sum(isinstance(event, Progress) for event in events[:first]) == 5, "the first piece plays after one chunk"
+    before = [event for event in events[:first] if isinstance(event, Telemetry) and event.audio_seconds == 0]
+    assert before and all(event.first_audio_seconds is None for event in before)
+    chunk_seconds = 12 * HOP / SAMPLE_RATE
+    shown = [event.elapsed_seconds / event.real_time_factor for event in before]
+    assert shown == pytest.approx([chunk_seconds * done / 5 for done in range(1, 6)], rel=1e-6)
+    last = [event for event in events if isinstance(event, Telemetry)][-1]
+    assert last.first_audio_seconds is not None
+    assert last.real_time_factor == pytest.approx(last.elapsed_seconds / last.audio_seconds)
+    assert last.memory_bytes > 0
+
+    ready = events[-2]
+    assert isinstance(ready, TakeReady)
+    take = ready.take
+    np.testing.assert_array_equal(take.samples, np.concatenate([piece.samples for piece in pieces]))
+    assert take.samples.dtype == np.float32
+    assert (take.text, take.voice, take.label) == ("One. Two. Three.", "noise", "mine")
+    assert take.setting == setting(steps=5)
+    assert len(take.id) == 32
+    assert take.created.endswith("+00:00")
+    assert "torch" in take.machine
+    assert take.notes == ("Read by the test.",)
+    measured = take.measurements
+    assert measured.device == recorder.of(1, ModelLoaded)[0].info.device
+    assert 0 < measured.first_audio_seconds < measured.seconds
+    assert measured.first_audio_seconds == last.first_audio_seconds
+    assert measured.peak_memory_bytes >= last.memory_bytes
+    assert last.audio_seconds == pytest.approx(take.seconds)
+    assert measured.audio_seconds == take.seconds
+    assert ready.operations.layers == small_speech.LAYERS
+
+
+def test_equal_settings_give_equal_samples(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(synthesis(2))
+    engine.submit(synthesis(3))
+    recorder.end_of(3)
+    left, right = (recorder.of(job, TakeReady)[0].take for job in (2, 3))
+    np.testing.assert_array_equal(left.samples, right.samples)
+    assert left.id != right.id
+
+
+def test_calibration_shows_every_trial(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(calibration(2))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    ready = recorder.of(2, CalibrationReady)[0]
+    assert tuple(event.trial for event in recorder.of(2, TrialDone)) == ready.record.trials
+    known = [np.isfinite(event.similarities).sum() for event in recorder.of(2, SimilarityMeasured)]
+    assert known == [small_speech.LAYERS * step for step in range(1, 5)], "snapshots, not one array that changes"
+    done = [event.done for event in recorder.of(2, Progress)]
+    assert done == sorted(done)
+    assert ready.record.machine
+    assert ready.record.created.endswith("+00:00")
+    assert ready.operations.branches == 2
+    assert ready.seconds > 0
+
+
+def test_calibrated_table_is_used_by_the_next_synthesis(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engaged = Engaged("ditreducio", Values(threshold=2.0))
+    engine.submit(Calibrate(2, (ONE,), setting().with_technique(engaged)))
+    recorder.end_of(2)
+    table = recorder.of(2, CalibrationReady)[0].record.table
+    assert table.count(Action.TS) > 0
+    chosen = setting().with_technique(Engaged("ditreducio", engaged.knobs, table.fingerprint))
+    engine.submit(Synthesise(3, "One sentence.", VOICE, chosen, (table,)))
+    recorder.end_of(3)
+    ready = recorder.of(3, TakeReady)[0]
+    assert ready.take.measurements.ops_ratio < 1
+    assert ready.take.measurements.ops_ratio == pytest.approx(table.ops_ratio(ready.operations))
+
+
+def test_several_sentences_calibrate_together_and_their_table_is_measured_on_others(
+    engine: Engine, recorder: Recorder
+) -> None:
+    loaded(engine, recorder)
+    engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.5)))
+    both = (ONE, Utterance("Another sentence.", VOICE))
+    engine.submit(Calibrate(2, both, engaged, "mean"))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    record = recorder.of(2, CalibrationReady)[0].record
+    assert [one.text for one in record.sentences] == ["One sentence", "Another sentence"]
+    assert record.combine == "mean"
+    assert all(len(trial.errors) == 2 for trial in record.trials)
+    engine.submit(MeasureTransfer(3, record.table, both, (Utterance("A third.", VOICE),), engaged))
+    assert isinstance(recorder.end_of(3), JobFinished)
+    report = recorder.of(3, TransferMeasured)[0].report
+    assert (len(report.calibrated), len(report.unseen)) == (2, 1)
+    assert report.table == record.table.fingerprint
+    assert recorder.of(3, Progress)[-1].done == recorder.of(3, Progress)[-1].total
+
+
+def test_cancel_while_measuring_a_transfer(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(calibration(2))
+    recorder.end_of(2)
+    gate = Gate(recorder, Progress)
+    engine.submit(MeasureTransfer(3, recorder.of(2, CalibrationReady)[0].record.table, (), (ONE,) * 50, setting()))
+    gate.reached()
+    engine.cancel(3)
+    gate.open()
+    assert isinstance(recorder.end_of(3), JobCancelled)
+    assert not recorder.of(3, TransferMeasured)
+
+
+def test_attention_is_captured(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(CaptureAttention(2, "One sentence.", VOICE, setting(), layer=1, step=2))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    captured = recorder.of(2, AttentionCaptured)[0].capture
+    assert (captured.layer, captured.step, captured.prompt_frames) == (1, 2, small_speech.PROMPT_FRAMES)
+    np.testing.assert_allclose(captured.maps.sum(axis=-1), 1, rtol=1e-5)
+
+
+def test_jobs_run_in_order_on_one_thread(engine: Engine, recorder: Recorder) -> None:
+    jobs = [LOAD, synthesis(2), calibration(3), synthesis(4), UnloadModel(5), synthesis(6)]
+    for command in jobs:
+        engine.submit(command)
+    recorder.end_of(6)
+    assert [event.job for event in recorder.events if isinstance(event, ENDS)] == [1, 2, 3, 4, 5, 6]
+    assert recorder.threads == {"engine"}
+    assert recorder.end_of(6).sentence == "No model is loaded; load 'small' first."
+
+
+# --- Cancelling ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        (synthesis(2, chosen=setting(steps=100)), Progress),
+        (synthesis(2, text="A. " * 100), AudioReady),
+        (calibration(2, steps=30), TrialDone),
+        (calibration(2, steps=30), SimilarityMeasured),
+        (CaptureAttention(2, "One.", VOICE, setting(steps=100), layer=0, step=99), Progress),
+    ],
+    ids=["step", "chunk", "trial", "check phase", "attention"],
+)
+def test_cancel_takes_effect_within_one_step(
+    engine: Engine, recorder: Recorder, command: Command, kind: type[Event]
+) -> None:
+    loaded(engine, recorder)
+    gate = Gate(recorder, kind)
+    engine.submit(command)
+    gate.reached()
+    engine.submit(Cancel(0, 2))
+    gate.open()
+    assert isinstance(recorder.end_of(2), JobCancelled)
+    assert len(recorder.of(2, kind)) == 1, "the step at which it was cancelled is the last"
+    assert not recorder.of(2, TakeReady)
+    assert not recorder.of(2, CalibrationReady)
+
+
+def test_cancel_from_another_thread_while_steps_go_on(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(synthesis(2, text="A. " * 500, chosen=setting(steps=128)))
+    recorder.wait_for(lambda event: isinstance(event, Progress) and event.done >= 20)
+    engine.cancel(2)
+    seen = len(recorder.of(2, Progress))
+    assert isinstance(recorder.end_of(2), JobCancelled)
+    assert len(recorder.of(2, Progress)) - seen <= 1
+
+
+def test_cancel_while_loading(engine: Engine, recorder: Recorder) -> None:
+    recorder.wait_for_kind(EngineReady)
+    gate = Gate(recorder, EngineStatus)
+    engine.submit(LOAD)
+    gate.reached()
+    engine.cancel(1)
+    gate.open()
+    assert isinstance(recorder.end_of(1), JobCancelled)
+    engine.submit(synthesis(2))
+    assert "No model is loaded" in recorder.end_of(2).sentence
+
+
+def test_cancel_while_waiting(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    gate = Gate(recorder, Progress)
+    for job in (2, 3, 4):
+        engine.submit(synthesis(job))
+    gate.reached()
+    engine.submit(Cancel(0, 3))
+    assert recorder.of(3) == [JobCancelled(3)], "a waiting job is cancelled at once, not when its turn comes"
+    gate.open()
+    assert isinstance(recorder.end_of(4), JobFinished)
+    assert recorder.of(3) == [JobCancelled(3)]
+    assert isinstance(recorder.end_of(2), JobFinished)
+
+
+def test_cancel_after_the_end_is_harmless(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(synthesis(2))
+    recorder.end_of(2)
+    for target in (1, 2, 99):
+        engine.submit(Cancel(0, target))
+    engine.submit(synthesis(3))
+    assert isinstance(recorder.end_of(3), JobFinished)
+
+
+def test_cancel_twice_ends_once(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    gate = Gate(recorder, Progress)
+    engine.submit(synthesis(2))
+    gate.reached()
+    engine.cancel(2)
+    engine.cancel(2)
+    gate.open()
+    recorder.end_of(2)
+    engine.submit(synthesis(3))
+    assert isinstance(recorder.end_of(3), JobFinished), "a cancelled job must not take the next one with it"
+
+
+# --- Failures --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (synthesis(2, chosen=Setting("other")), ("'other'", "'small' is loaded", "load 'other' first")),
+        (synthesis(2, chosen=setting(steps=0)), ("Steps", "between 1 and 128")),
+        (synthesis(2, text=small_speech.ENDLESS), ("ran out of memory while synthesising", "shorter text")),
+        (
+            Calibrate(2, (Utterance(small_speech.ENDLESS, VOICE),), setting()),
+            ("ran out of memory while calibrating", "shorter"),
+        ),
+        (LoadModel(2, "small", folder="/nowhere"), ("/nowhere/weights is missing", "choose another")),
+        (LoadModel(2, "small", variant="huge"), ("ran out of memory while loading", "unload the current model first")),
+        (LoadModel(2, "small", device="abacus"), ("no device named 'abacus'", "auto, cuda, mps, cpu")),
+        (LoadModel(2, "small", variant="strange"), ("unexpected went wrong while loading the model: KeyError", "log")),
+        (CaptureAttention(2, "One.", VOICE, setting(), layer=99, step=0), ("no layer 100",)),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Command) else "",
+)
+def test_failure_says_what_to_do_and_the_engine_goes_on(
+    engine: Engine, recorder: Recorder, command: Command, words: tuple[str, ...]
+) -> None:
+    loaded(engine, recorder)
+    engine.submit(command)
+    engine.submit(synthesis(3))
+    failed = recorder.end_of(2)
+    assert isinstance(failed, JobFailed)
+    for word in words:
+        assert word in failed.sentence
+    assert "\n" not in failed.sentence
+    assert failed.sentence.endswith(".")
+    assert isinstance(recorder.end_of(3), JobFinished), "the model loaded before is still there"
+
+
+def test_unforeseen_error_leaves_its_traceback(engine: Engine, recorder: Recorder) -> None:
+    engine.submit(LoadModel(1, "small", variant="strange"))
+    failed = recorder.end_of(1)
+    assert "Traceback" in failed.details
+    assert "an error that nobody foresaw" in failed.details
+
+
+def test_foreseen_error_has_no_traceback(engine: Engine, recorder: Recorder) -> None:
+    engine.submit(synthesis(1))
+    assert recorder.end_of(1).details == ""
+
+
+@pytest.mark.parametrize("command", [synthesis(2), calibration(2)], ids=["synthesis", "calibration"])
+def test_weights_that_are_not_numbers(engine: Engine, recorder: Recorder, command: Command) -> None:
+    engine.submit(LoadModel(1, "small", variant="damaged"))
+    engine.submit(command)
+    failed = recorder.end_of(2)
+    assert isinstance(failed, JobFailed)
+    assert failed.details == ""
+    assert "precision" in failed.sentence
+    assert not recorder.of(2, AudioReady), "noise must not be played"
+
+
+def test_every_piece_is_checked_whatever_the_adapter_does(engine: Engine, recorder: Recorder) -> None:
+    engine.submit(LoadModel(1, "small", variant="careless"))
+    engine.submit(synthesis(2))
+    assert recorder.end_of(2).sentence == (
+        "The model put out invalid numbers (NaN) for piece 1 at 4 steps in float32; "
+        "try more steps or less guidance, or fetch the checkpoint again."
+    )
+    assert not recorder.of(2, AudioReady)
+
+
+def test_front_end_that_fails_does_not_stop_the_engine(engine: Engine, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+
+    def fail(event: Event) -> None:
+        raise RuntimeError("the window is gone")
+
+    recorder.react = fail
+    engine.submit(synthesis(2))
+    assert isinstance(recorder.end_of(2), JobFinished)
+
+
+def test_commands_that_cannot_be_taken(engine: Engine, recorder: Recorder) -> None:
+    with pytest.raises(TypeError, match="Command is not a command"):
+        engine.submit(Command(7))
+    with pytest.raises(ValueError, match="numbered from 1"):
+        engine.submit(UnloadModel(0))
+    loaded(engine, recorder)
+    gate = Gate(recorder, Progress)
+    engine.submit(synthesis(2))
+    engine.submit(synthesis(3))
+    gate.reached()
+    for taken in (2, 3):
+        with pytest.raises(ValueError, match=f"{taken} is taken"):
+            engine.submit(synthesis(taken))
+    gate.open()
+    assert isinstance(recorder.end_of(3), JobFinished)
+
+
+# --- Shutting down ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        (LoadModel(2, "small"), EngineStatus),
+        (synthesis(2, chosen=setting(steps=100)), Progress),
+        (calibration(2, steps=30), TrialDone),
+        (CaptureAttention(2, "One.", VOICE, setting(steps=100), layer=0, step=99), Progress),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Command) else "",
+)
+def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind: type[Event]) -> None:
+    engine = Engine(recorder.post, small_speech.load)
+    engine.start()
+    loaded(engine, recorder)
+    gate = Gate(recorder, kind)
+    engine.submit(command)
+    engine.submit(synthesis(3))
+    gate.reached()
+    engine.submit(ShutDown(4))
+    assert not engine.join(0)
+    gate.open()
+    assert engine.join(PATIENCE_SECONDS)
+    assert recorder.events[-3:] == [JobCancelled(2), JobCancelled(3), EngineStopped(4)]
+    engine.submit(synthesis(5))
+    assert recorder.events[-1] == JobCancelled(5), "whoever waits for a job must hear of its end"
+
+
+def test_shut_down_before_anything_else(recorder: Recorder) -> None:
+    engine = Engine(recorder.post, small_speech.load)
+    engine.submit(synthesis(1))
+    engine.submit(ShutDown(2))
+    assert engine.join(), "a thread that never started is not waited for"
+    engine.start()
+    assert engine.join(PATIENCE_SECONDS)
+    assert recorder.events[-2:] == [JobCancelled(1), EngineStopped(2)]
+
+
+@pytest.mark.slow
+def test_fifty_engines_leave_no_thread_behind() -> None:
+    before = set(threading.enumerate())
+    for number in range(50):
+        recorder = Recorder()
+        engine = Engine(recorder.post, small_speech.load)
+        engine.start()
+        engine.submit(LOAD)
+        engine.submit(calibration(2))
+        if number % 2:
+            recorder.wait_for_kind(TrialDone)
+        engine.submit(ShutDown(3))
+        assert engine.join(PATIENCE_SECONDS)
+        assert isinstance(recorder.end_of(2), JobCancelled | JobFinished)
+    # Less may be left than before: threads of earlier tests end when they like.
+    assert set(threading.enumerate()) <= before
+
+
+# --- The walls -------------------------------------------------------------------------------------------------------
+def run_python(code: str) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_the_worker_imports_no_torch() -> None:
+    run_python("import sys, engine.session.engine_thread; assert 'torch' not in sys.modules")
+
+
+def test_engine_without_torch_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / "torch"
+    broken.mkdir()
+    (broken / "__init__.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')\n")
+    run_python(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from engine.session.messages import JobFailed, ShutDown, UnloadModel\n"
+        "from engine.session.engine_thread import Engine\n"
+        "events = []\n"
+        "engine = Engine(events.append)\n"
+        "engine.start()\n"
+        "engine.submit(UnloadModel(1))\n"
+        "while not any(isinstance(one, JobFailed) for one in events): engine.join(0.01)\n"
+        "engine.submit(ShutDown(2))\n"
+        "assert engine.join(60)\n"
+        "failed = next(one for one in events if isinstance(one, JobFailed))\n"
+        "assert failed.sentence == 'PyTorch could not be started (OSError: libgomp.so.1: cannot open shared object '"
+        "'file); set Paretone up again.', failed.sentence\n"
+    )
+
+
+def test_engine_at_work_imports_no_qt() -> None:
+    run_python(
+        "import sys\n"
+        "from engine.session.messages import EngineReady, ShutDown\n"
+        "from engine.session.engine_thread import Engine\n"
+        "events = []\n"
+        "engine = Engine(events.append)\n"
+        "engine.start()\n"
+        "while not any(isinstance(one, EngineReady) for one in events): engine.join(0.01)\n"
+        "engine.submit(ShutDown(1))\n"
+        "assert engine.join(60) and 'torch' in sys.modules\n"
+        "found = [one for one in sys.modules if one.partition('.')[0] in ('PySide6', 'shiboken6', 'PyQt6')]\n"
+        "assert not found, found\n"
+    )

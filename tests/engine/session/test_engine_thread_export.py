@@ -1,0 +1,86 @@
+"""The engine thread exports profiles: progress, what is written, cancelling and what is in the way."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from engine.session import messages
+from engine.session.engine_thread import ACTIVITIES, Engine
+from engine.session.messages import (
+    EngineStatus,
+    ExportProfile,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    ProfileExported,
+    Progress,
+    ShutDown,
+)
+from engine.setting.profile import Profile
+from tests.engine.export.test_f5_tts import profile
+from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:
+    engine, made = Engine(recorder.post), profile()
+    engine.start()
+    command = ExportProfile(1, made, "f5-tts", str(tmp_path / "out"))
+    assert pickle.loads(pickle.dumps(command)) == command
+    engine.submit(command)
+    assert isinstance(recorder.end_of(1), JobFinished)
+    (told,) = recorder.of(1, ProfileExported)
+    assert (told.target, told.folder) == ("f5-tts", str(tmp_path / "out"))
+    assert sorted(told.files) == sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert Profile.load(tmp_path / "out" / "profile.json") == made
+    progress = recorder.of(1, Progress)[-1]
+    assert progress.done == progress.total
+    assert [one.text for one in recorder.of(1, EngineStatus)] == [
+        "Reading the checkpoint",
+        f"Writing to {tmp_path / 'out'}",
+    ]
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "README.md").write_text("My own.")
+    engine.submit(ExportProfile(2, made, "f5-tts", str(tmp_path / "mine")))
+    failure = recorder.end_of(2)
+    assert isinstance(failure, JobFailed)
+    assert f"{tmp_path / 'mine' / 'README.md'} exists and is something else" in failure.sentence
+    assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["My own."]
+
+    engine.submit(ExportProfile(3, made, "elsewhere", str(tmp_path / "other")))
+    assert "choose f5-tts or safetensors" in recorder.end_of(3).sentence
+    engine.submit(ShutDown(4))
+    assert engine.join(PATIENCE_SECONDS)
+
+
+def test_a_cancelled_export_leaves_nothing_behind(recorder: Recorder, tmp_path: Path) -> None:
+    engine, writing = Engine(recorder.post), Gate(recorder, Progress)
+    engine.start()
+    engine.submit(ExportProfile(1, profile(), "f5-tts", str(tmp_path / "out")))
+    writing.reached()
+    assert (tmp_path / "out").is_dir()
+    engine.cancel(1)
+    writing.open()
+    assert isinstance(recorder.end_of(1), JobCancelled)
+    assert list(tmp_path.iterdir()) == []
+    engine.submit(ShutDown(2))
+    assert engine.join(PATIENCE_SECONDS)
+
+
+def test_every_command_is_known_to_the_engine() -> None:
+    commands = {
+        one
+        for one in vars(messages).values()
+        if isinstance(one, type) and issubclass(one, messages.Command) and not one.__subclasses__()
+    }
+    # These are carried out at once, whatever runs.
+    at_once = {messages.Cancel, messages.PauseStudy, messages.Hold, messages.Release, messages.ShutDown}
+    assert commands - at_once == set(ACTIVITIES)

@@ -1,0 +1,151 @@
+"""The engine is held: nothing computes until it is released, and what measures its own time is finished first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.models.base import Utterance
+from engine.session.engine_thread import Engine
+from engine.session.messages import (
+    Calibrate,
+    Cancel,
+    EngineReady,
+    EngineRests,
+    Hold,
+    JobCancelled,
+    JobFinished,
+    LoadModel,
+    Release,
+    ShutDown,
+    Synthesise,
+    TakeReady,
+    Telemetry,
+    TrialDone,
+)
+from engine.setting.setting import Engaged
+from tests.engine import small_speech
+from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.small_speech import VOICE, setting
+
+CALIBRATION = Calibrate(2, (Utterance("One sentence.", VOICE),), setting(4).with_technique(Engaged("ditreducio")))
+SYNTHESIS = Synthesise(2, "One sentence.", VOICE, setting(4))
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def engine(recorder: Recorder) -> Iterator[Engine]:
+    """An engine with the small model loaded."""
+    engine = Engine(recorder.post, small_speech.load)
+    engine.start()
+    engine.submit(LoadModel(1, "small"))
+    assert isinstance(recorder.end_of(1), JobFinished)
+    yield engine
+    recorder.react = lambda event: None
+    engine.submit(ShutDown(0))
+    assert engine.join(PATIENCE_SECONDS)
+
+
+def held_in_the_middle(engine: Engine, recorder: Recorder) -> None:
+    """Hold the engine while it calibrates, and wait until it rests."""
+    gate = Gate(recorder, TrialDone)
+    engine.submit(CALIBRATION)
+    gate.reached()
+    engine.submit(Hold(0))
+    assert not [one for one in recorder.events if isinstance(one, EngineRests)], "it still computes"
+    gate.open()
+    recorder.wait_for_kind(EngineRests)
+
+
+def test_a_running_job_waits_and_goes_on(engine: Engine, recorder: Recorder) -> None:
+    held_in_the_middle(engine, recorder)
+    before = len(recorder.events)
+    time.sleep(0.3)
+    assert len(recorder.events) == before, "nothing happens meanwhile"
+    assert isinstance(recorder.events[-1], EngineRests)
+    engine.submit(Release(0))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    assert len(recorder.of(2, TrialDone)) > 1
+    assert sum(isinstance(one, EngineRests) for one in recorder.events) == 1
+
+
+def test_a_job_that_rests_can_be_cancelled(engine: Engine, recorder: Recorder) -> None:
+    held_in_the_middle(engine, recorder)
+    engine.submit(Cancel(0, 2))
+    assert isinstance(recorder.end_of(2), JobCancelled)
+
+
+def test_an_engine_that_rests_can_be_shut_down(engine: Engine, recorder: Recorder) -> None:
+    held_in_the_middle(engine, recorder)
+    engine.submit(ShutDown(0))
+    assert engine.join(PATIENCE_SECONDS)
+    assert isinstance(recorder.end_of(2), JobCancelled)
+
+
+def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(engine: Engine, recorder: Recorder) -> None:
+    gate = Gate(recorder, Telemetry)
+    engine.submit(SYNTHESIS)
+    gate.reached()
+    engine.submit(Hold(0))
+    gate.open()
+    recorder.wait_for_kind(EngineRests)
+    kinds = [type(one) for one in recorder.events]
+    assert kinds.index(TakeReady) < kinds.index(EngineRests)
+    assert kinds.index(JobFinished) < kinds.index(EngineRests)
+
+
+def test_nothing_begins_while_the_engine_is_held(engine: Engine, recorder: Recorder) -> None:
+    engine.submit(Hold(0))
+    engine.submit(Hold(0))
+    recorder.wait_for_kind(EngineRests)
+    engine.submit(SYNTHESIS)
+    engine.submit(LoadModel(3, "small"))
+    time.sleep(0.2)
+    assert recorder.of(2) == []
+    engine.submit(Cancel(0, 3))
+    assert recorder.of(3) == [JobCancelled(3)]
+    engine.submit(Release(0))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    assert sum(isinstance(one, EngineRests) for one in recorder.events) == 1
+
+
+def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> None:
+    engine = Engine(recorder.post, small_speech.load)
+    engine.submit(Hold(0))
+    engine.start()
+    recorder.wait_for_kind(EngineRests)
+    kinds = [type(one) for one in recorder.events]
+    assert kinds.index(EngineReady) < kinds.index(EngineRests)
+    engine.submit(ShutDown(0))
+    assert engine.join(PATIENCE_SECONDS)
+
+
+def test_a_study_rests_between_takes(engine: Engine, recorder: Recorder, tmp_path: Path) -> None:
+    """Where it asks whether it is to pause, it waits; and goes on as if nothing had been."""
+    from engine.session.observers import StudyObserver
+
+    seen: list[bool] = []
+
+    def carry_out(command, post, cancelled, pausing) -> None:
+        observer = StudyObserver(command.job, post, cancelled, pausing)
+        observer.status("between takes")
+        engine.hold()
+        observer.check()  # In the middle of a take: it goes on.
+        seen.append(observer.pausing())
+
+    from engine.session.messages import RunStudy
+
+    engine._workshop.carry_out = carry_out
+    engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))
+    recorder.wait_for_kind(EngineRests)
+    assert seen == []
+    engine.submit(Release(0))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    assert seen == [False]

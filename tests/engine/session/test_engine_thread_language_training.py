@@ -1,0 +1,116 @@
+"""The engine thread measures layers and trains drafts and students, and the loaded model knows them at once."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.models.base import Utterance
+from engine.models.catalogue import voice
+from engine.models.files.checkpoints import fingerprint
+from engine.session.engine_thread import Engine
+from engine.session.messages import (
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    LayersMeasured,
+    LoadModel,
+    MeasureImportance,
+    Progress,
+    ShutDown,
+    TrainDraft,
+    TrainingDone,
+    TrainingProgress,
+    TrainStudent,
+)
+from engine.techniques.spade.record import COSINE, DIVERGENCE
+from engine.training.session import CHECKPOINT
+from engine.training.spoken_tokens import write_tokens
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.small_language import write_model
+from tests.engine.speaking import setting
+from tests.engine.training.test_language_training import SENTENCES, utterances
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    return write_model(tmp_path / "model")
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def engine(recorder: Recorder, root: Path) -> Iterator[Engine]:
+    running = Engine(recorder.post)
+    running.start()
+    running.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))
+    assert isinstance(recorder.end_of(1), JobFinished)
+    yield running
+    running.submit(ShutDown(99))
+    assert running.join(PATIENCE_SECONDS)
+
+
+def work_folder(root: Path, folder: Path) -> str:
+    base = fingerprint(root / "model.safetensors")
+    write_tokens(folder / f"{base[:8]}-{SENTENCES}-own-speech.npz", utterances())
+    return str(folder)
+
+
+@pytest.mark.slow
+def test_layers_are_measured_and_the_model_knows_their_order(engine: Engine, recorder: Recorder) -> None:
+    spoken = (Utterance("Rice is good.", voice("slt")),)
+    engine.submit(MeasureImportance(2, setting(), spoken, (DIVERGENCE, COSINE)))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    (measured,) = recorder.of(2, LayersMeasured)
+    assert pickle.loads(pickle.dumps(measured)) == measured
+    assert measured.info.layer_order == measured.record.order
+    assert Path(measured.path).is_file()
+    assert recorder.of(2, Progress)
+
+    engine.submit(MeasureImportance(3, setting(), (), (DIVERGENCE,)))
+    failure = recorder.end_of(3)
+    assert isinstance(failure, JobFailed) and "at least one utterance" in failure.sentence
+
+
+@pytest.mark.slow
+def test_a_draft_is_trained_as_a_job(engine: Engine, recorder: Recorder, root: Path, tmp_path: Path) -> None:
+    work = work_folder(root, tmp_path / "work")
+    common = {"sentences": SENTENCES, "folder": str(root), "device": "cpu"}
+    engine.submit(TrainDraft(2, "lm-mini", work, lower=1, upper=1, steps=2, **common))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    (done,) = recorder.of(2, TrainingDone)
+    assert (done.technique, done.figures["retained"], done.steps) == ("speculative", "0,2", 2)
+    assert done.info is not None and done.info.drafts[0].path == done.checkpoint
+    told = recorder.of(2, TrainingProgress)
+    assert "acceptance" in told[0].validation and "divergence" in told[1].losses
+
+
+@pytest.mark.slow
+def test_a_student_can_be_cancelled_and_gone_on_with(
+    engine: Engine, recorder: Recorder, root: Path, tmp_path: Path
+) -> None:
+    work = work_folder(root, tmp_path / "work")
+    common = {"sentences": SENTENCES, "folder": str(root), "device": "cpu", "retained": (0, 2)}
+    engine.submit(TrainStudent(2, "lm-mini", work, steps=100_000, **common))
+    recorder.wait_for(lambda event: isinstance(event, TrainingProgress) and event.job == 2 and event.step == 2)
+    engine.cancel(2)
+    assert isinstance(recorder.end_of(2), JobCancelled)
+    assert (Path(work) / CHECKPOINT).is_file()
+    reached = recorder.of(2, TrainingProgress)[-1].step
+
+    engine.submit(TrainStudent(3, "lm-mini", work, steps=reached + 2, resume=True, **common))
+    assert isinstance(recorder.end_of(3), JobFinished)
+    (done,) = recorder.of(3, TrainingDone)
+    assert (done.technique, done.figures["depth"]) == ("spade", 2)
+    assert done.info is not None and done.info.students[0].recovered
+
+    engine.submit(TrainStudent(4, "f5-mini", work, steps=1, **common))
+    failure = recorder.end_of(4)
+    assert isinstance(failure, JobFailed) and "decodes no tokens" in failure.sentence

@@ -1,0 +1,167 @@
+"""The engine thread with a masked model: what it posts, and what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.models.base import Utterance
+from engine.models.catalogue import voice
+from engine.models.kernels.fused_masked import MaskedRun
+from engine.session.engine_thread import Engine
+from engine.session.messages import (
+    AudioReady,
+    Calibrate,
+    Cancel,
+    CaptureAttention,
+    ComputeView,
+    DecodePartial,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    LoadModel,
+    ModelLoaded,
+    PartialDecoded,
+    Progress,
+    ShutDown,
+    Synthesise,
+    TakeReady,
+    Telemetry,
+)
+from engine.setting.library import Library
+from engine.techniques import ditreducio
+from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, setting, write_release
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+
+BLOCKS = engaged("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
+
+
+@pytest.fixture(scope="module")
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture(scope="module")
+def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """An engine in which the small release is loaded by the job 1."""
+    root = write_release(tmp_path_factory.mktemp("worker") / "model")
+    running = Engine(recorder.post)
+    running.start()
+    running.submit(LoadModel(1, "OmniVoice", str(root), device="cpu"))
+    assert isinstance(recorder.end_of(1), JobFinished)
+    yield running
+    running.submit(ShutDown(99))
+    assert running.join(PATIENCE_SECONDS)
+
+
+def test_a_loaded_model_says_what_it_is(engine: Engine, recorder: Recorder) -> None:
+    info = pickle.loads(pickle.dumps(recorder.of(1, ModelLoaded)[0].info))
+    assert (info.family, info.layers, info.branches, info.sample_rate) == ("masked", 2, 2, 24000)
+    assert info.precisions[0] == "float32"
+    assert info.token_rate is None
+
+
+def test_audio_comes_in_blocks_and_the_take_tells_how_it_was_filled_in(
+    engine: Engine, recorder: Recorder, tmp_path: Path
+) -> None:
+    engine.submit(Synthesise(2, LONG, voice("slt"), setting(BLOCKS)))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    pieces, ready = recorder.of(2, AudioReady), recorder.of(2, TakeReady)[0]
+    assert len(pieces) > 3
+    assert np.array_equal(np.concatenate([one.samples for one in pieces]), ready.take.samples)
+    assert ready.operations is None
+    told = recorder.of(2, Telemetry)
+    assert told[-1].tokens is None
+    assert told[-1].largest_gap_seconds > 0
+    # Playback waits no longer than pieces take to come.
+    assert 0 <= told[-1].pause_seconds <= ready.take.measurements.seconds
+    assert ready.take.measurements.pause_seconds is not None
+    progress = recorder.of(2, Progress)
+    assert all(one.total == progress[0].total for one in progress)
+    assert progress[-1].done == progress[-1].total
+    assert "step" in progress[0].text.lower()
+    trace = ready.take.trace.demasking
+    with Library(tmp_path / "takes") as library:
+        library.add(ready.take)
+        kept = library.load(ready.take.id).trace
+    assert kept.decoding is None
+    assert (kept.demasking.frame_seconds, kept.demasking.mask) == (trace.frame_seconds, trace.mask)
+    (mine,), (theirs,) = kept.demasking.passages, trace.passages
+    assert (mine.steps, mine.start, mine.blocks) == (theirs.steps, theirs.start, theirs.blocks)
+    assert np.array_equal(mine.codes, theirs.codes)
+    assert np.array_equal(mine.order, theirs.order)
+    assert np.abs(mine.probability - theirs.probability).max() <= 1e-4
+
+
+def test_a_part_of_the_grid_is_heard(engine: Engine, recorder: Recorder) -> None:
+    engine.submit(Synthesise(3, TEXT, voice("slt"), setting()))
+    assert isinstance(recorder.end_of(3), JobFinished)
+    take = recorder.of(3, TakeReady)[0].take
+    (passage,) = take.trace.demasking.passages
+    for job, step in ((4, 0), (5, 5)):
+        engine.submit(DecodePartial(job, passage, step, voice("slt"), take.setting))
+        assert isinstance(recorder.end_of(job), JobFinished)
+    first, last = (recorder.of(job, PartialDecoded)[0] for job in (4, 5))
+    assert (first.step, last.step, first.sample_rate) == (0, 5, 24000)
+    assert len(first.samples) == len(last.samples) == passage.codes.shape[1] * 960
+    assert first.samples.dtype == np.float32
+    engine.submit(DecodePartial(6, passage, 6, voice("slt"), take.setting))
+    assert "There is no step 7" in recorder.end_of(6).sentence
+
+
+def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: Engine, recorder: Recorder) -> None:
+    one = Utterance(TEXT, voice("slt"))
+    calibrated = setting(engaged(ditreducio.TECHNIQUE.name))
+    engine.submit(Calibrate(10, (one,), calibrated))
+    engine.submit(CaptureAttention(11, TEXT, voice("slt"), setting(), 0, 0))
+    engine.submit(ComputeView(12, "temporal-redundancy", one, setting()))
+    engine.submit(Synthesise(13, TEXT, voice("slt"), calibrated))
+    for job in (10, 11, 12, 13):
+        failed = recorder.end_of(job)
+        assert isinstance(failed, JobFailed)
+        assert failed.details == ""
+        assert "OmniVoice" in failed.sentence
+
+
+def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: Engine, recorder: Recorder) -> None:
+    seen: list[int] = []
+
+    def cancel(event: object) -> None:
+        if isinstance(event, AudioReady) and event.job == 20:
+            seen.append(1)
+            engine.submit(Cancel(0, 20))
+
+    recorder.react = cancel
+    engine.submit(Synthesise(20, LONG, voice("slt"), setting(BLOCKS)))
+    assert isinstance(recorder.end_of(20), JobCancelled)
+    # Not a single piece more.
+    assert len(seen) == 1
+    engine.submit(Synthesise(21, TEXT, voice("slt"), setting()))
+    assert isinstance(recorder.end_of(21), JobFinished)
+
+
+def test_after_a_device_was_lost_the_model_is_there_again(
+    engine: Engine, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
+    scores = MaskedRun.scores
+
+    def fail_once(self: MaskedRun, *given: object) -> object:
+        for error in failures:
+            raise error
+        return scores(self, *given)
+
+    monkeypatch.setattr(MaskedRun, "scores", fail_once)
+    engine.submit(Synthesise(30, TEXT, voice("slt"), setting()))
+    failed = recorder.end_of(30)
+    assert isinstance(failed, JobFailed)
+    assert failed.sentence.startswith("The graphics card failed while synthesising; the model is loaded again")
+    assert "unspecified launch failure" in failed.details
+    recorder.wait_for(lambda event: event.job == 0 and "was loaded again, on CPU" in getattr(event, "text", ""))
+    assert len(recorder.of(0, ModelLoaded)) == 1
+    engine.submit(Synthesise(31, TEXT, voice("slt"), setting()))
+    assert isinstance(recorder.end_of(31), JobFinished)

@@ -1,0 +1,73 @@
+"""The engine thread trains: progress, the result, cancelling within a step, and going on."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.session.engine_thread import Engine
+from engine.session.messages import (
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    Progress,
+    ShutDown,
+    TrainGuidanceFree,
+    TrainingDone,
+    TrainingProgress,
+)
+from engine.setting.knobs import Values
+from engine.training.session import CHECKPOINT
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.training.toy_model import toy_manifest, toy_model
+
+pytest.importorskip("accelerate")
+
+
+@pytest.mark.slow
+def test_training_is_a_job(tmp_path: Path) -> None:
+    recorder = Recorder()
+    engine = Engine(recorder.post)
+    engine.start()
+    manifest, model, work = toy_manifest(tmp_path), toy_model(tmp_path / "model"), tmp_path / "work"
+
+    def command(job: int, **changes: object) -> TrainGuidanceFree:
+        values = {"weight": 0.5, "steps": 3, "folder": str(model), "device": "cpu", **changes}
+        return TrainGuidanceFree(job, "f5-mini", str(manifest), str(work), **values)
+
+    engine.submit(command(1, weight=1.0))
+    failure = recorder.end_of(1)
+    assert isinstance(failure, JobFailed)
+    assert "between 0 and 1" in failure.sentence
+    assert failure.details == ""
+
+    engine.submit(command(2, steps=100_000))
+    recorder.wait_for(lambda event: isinstance(event, TrainingProgress) and event.job == 2 and event.step == 2)
+    engine.cancel(2)
+    assert isinstance(recorder.end_of(2), JobCancelled)
+    reached = recorder.of(2, TrainingProgress)[-1].step
+    assert torch.load(work / CHECKPOINT, weights_only=True)["step"] <= reached + 1
+
+    engine.submit(command(3, steps=reached + 3, resume=True))
+    assert isinstance(recorder.end_of(3), JobFinished)
+    (done,) = recorder.of(3, TrainingDone)
+    assert done.steps == reached + 3
+    assert done.technique == "guidance_free"
+    assert done.figures == Values(weight=0.5, equivalent_guidance=1.0, method="model-guidance")
+    assert "guidance 1.00" in done.summary
+    assert Path(done.checkpoint).is_file()
+
+    told = recorder.of(3, TrainingProgress)
+    steps = [event for event in told if event.losses]
+    assert [event.step for event in steps][-1] == reached + 3
+    assert steps[-1].share == 1.0
+    assert told[-1].validation == done.validation
+    assert "gap" in done.validation
+    assert pickle.loads(pickle.dumps(told[-1])) == told[-1]
+    assert recorder.of(2, Progress)[-1].text == "Preparing speech"
+
+    engine.submit(ShutDown(4))
+    assert engine.join(PATIENCE_SECONDS)

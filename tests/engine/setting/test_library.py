@@ -1,0 +1,446 @@
+"""The take library: what is kept comes back, and neither a crash nor a full disk leaves half of a take."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import database
+from engine.database import AUDIO
+from engine.errors import LibraryError
+from engine.setting import library as module
+from engine.setting.knobs import Values
+from engine.setting.library import DATABASE, SCHEMA, Library, LibraryDamaged
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
+from tests.disk import tiny_disk  # noqa: F401
+
+RATE = 24_000
+
+
+def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
+    """A take that differs in everything from those with other numbers."""
+    random = np.random.default_rng(number)
+    setting = Setting(
+        "f5-mini", Values(steps=16, guidance=2.0), (Engaged("ditreducio", Values(threshold=0.1)),), number
+    )
+    values = {
+        "id": uuid.UUID(int=number + 1).hex,
+        "created": f"2026-11-21T10:00:{number:06.3f}+00:00",
+        "text": f"Größe “{number}” 日本",
+        "voice": "slt",
+        "setting": setting,
+        "sample_rate": RATE,
+        "samples": random.standard_normal(round(seconds * RATE)).astype(np.float32),
+        "measurements": Measurements(seconds=0.1 + number, audio_seconds=seconds, evaluations=16, device="cpu"),
+        "trace": Trace(((0.1, 0.2), (0.3,)), ("one", "two"), (0.5, 0.25), np.zeros((3, 2), np.float32)),
+        "label": f"take {number}",
+        "fidelity_to": "baseline",
+        "log_mel_distance": 0.25,
+        "notes": ("dropped 日本",),
+        "metrics": Metrics(-23.5, -1.25, 0.0, 0.125, mel_cepstral_distortion=1.5),
+        "machine": "a machine",
+    }
+    return Take(**(values | changes))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "takes") as opened:
+        yield opened
+
+
+def audio_files(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder / AUDIO))
+
+
+def test_a_take_comes_back_whole_but_for_its_spectrogram(library: Library) -> None:
+    kept = take()
+    library.add(kept)
+    loaded = library.load(kept.id)
+    assert loaded == kept
+    assert loaded.samples.dtype == np.float32
+    assert np.array_equal(loaded.samples, kept.samples)
+    assert loaded.trace.step_seconds == kept.trace.step_seconds
+    assert loaded.trace.chunk_texts == kept.trace.chunk_texts
+    assert loaded.trace.mel is None
+
+
+def test_how_tokens_came_to_be_comes_back(library: Library) -> None:
+    cycles = (
+        DecodingCycle((5,), target_seconds=0.25),
+        DecodingCycle((7, 7, 9), (7, 7, 3), 2, RESAMPLED, (1.0, 0.75, 0.5), 0.125, 0.5),
+        DecodingCycle((), (1920,), 1, ACCEPTED, (1.0,), 0.125, 0.5),
+    )
+    decoding = DecodingTrace(50.0, 1920, (cycles[:1], cycles[1:]), (0.0, 1.5), (False, True))
+    library.add(take(trace=Trace(decoding=decoding)))
+    assert library.load(take().id).trace.decoding == decoding
+    assert decoding.tokens == (5, 7, 7, 9)
+    assert decoding.fates == ("decoded", "accepted", "accepted", "resampled")
+    assert decoding.cycle_of == (0, 1, 1, 1)
+    assert decoding.seconds_of == (0.0, 1.5, 1.52, 1.54)
+
+
+def test_measurements_from_before_a_figure_was_measured_can_be_read(library: Library) -> None:
+    library.add(take(1, measurements=Measurements(seconds=1.0, streaming_difference=-21.5)))
+    assert library.summaries()[0].measurements.streaming_difference == -21.5
+    written = json.dumps({"seconds": 1.0, "audio_seconds": 2.0, "device": "cpu"})
+    library._connection.execute("UPDATE takes SET measurements = ?", (written,))
+    (one,) = library.summaries()
+    assert one.measurements == Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
+
+
+def test_takes_outlive_the_library(library: Library, tmp_path: Path) -> None:
+    library.add(take(1))
+    library.close()
+    with Library(tmp_path / "takes") as again:
+        assert again.load(take(1).id) == take(1)
+        assert len(again) == 1
+
+
+def test_summaries_need_no_audio(library: Library) -> None:
+    added = [library.add(take(number)) for number in range(3)]
+    shutil.rmtree(library.folder / AUDIO)
+    assert library.summaries() == tuple(reversed(added))
+    assert added[2].seconds == pytest.approx(0.01)
+    with pytest.raises(LibraryError, match="could not be read"):
+        library.load_audio(added[0].id)
+
+
+def test_summaries_of_ten_thousand_takes(library: Library) -> None:
+    library.add(take())
+    with sqlite3.connect(library.folder / DATABASE) as direct:
+        direct.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) INSERT INTO takes "
+            "SELECT printf('%032x', 1000 + i), printf('2027-01-01T00:00:%06d', i), text, voice, model, "
+            "replace(setting, '\"seed\":0', '\"seed\":' || i), sample_rate, frames, measurements, trace, label, "
+            "starred, fidelity_to, log_mel_distance, notes, machine, metrics FROM takes, n"
+        )
+    direct.close()
+    found = library.summaries()
+    assert len(found) == len(library) == 10_000
+    assert found[0].setting.seed == 9999
+    assert found[-1].id == take().id
+    assert library.summaries(limit=2) == found[:2]
+
+
+def test_filters(library: Library) -> None:
+    library.add(take(0, label="first"))
+    library.add(take(1, label="second"))
+    library.add(take(2, setting=Setting("other")))
+    library.star(take(1).id, True)
+    assert [one.label for one in library.summaries(starred=True)] == ["second"]
+    assert [one.label for one in library.summaries(starred=False)] == ["take 2", "first"]
+    assert [one.label for one in library.summaries(model="other")] == ["take 2"]
+    assert [one.label for one in library.summaries(words="SLT fir")] == ["first"]
+    assert library.summaries(words="%") == ()
+    assert [one.label for one in library.summaries(limit=1)] == ["take 2"]
+
+
+def test_star_label_and_delete(library: Library) -> None:
+    one, other = library.add(take(0)), library.add(take(1))
+    library.star(one.id, True)
+    library.label(one.id, "mine")
+    changed = library.summary(one.id)
+    assert changed == replace(one, starred=True, label="mine")
+    library.star(one.id, False)
+    assert not library.summary(one.id).starred
+    library.delete(one.id)
+    assert one.id not in library
+    assert audio_files(library.folder) == [f"{other.id}.wav"]
+
+
+@pytest.mark.parametrize("call", ["load", "summary", "delete"])
+def test_an_unknown_take(library: Library, call: str) -> None:
+    with pytest.raises(LibraryError, match="has no take 'none'"):
+        getattr(library, call)("none")
+    with pytest.raises(LibraryError, match="has no take 'none'"):
+        library.star("none", True)
+
+
+def test_a_take_is_added_once(library: Library) -> None:
+    library.add(take(0))
+    with pytest.raises(LibraryError, match="in the library already"):
+        library.add(replace(take(1), id=take(0).id))
+    assert np.array_equal(library.load_audio(take(0).id), take(0).samples)
+
+
+def test_ids_that_could_leave_the_folder(library: Library) -> None:
+    with pytest.raises(LibraryError, match="32 hexadecimal digits"):
+        library.add(take(0, id="../../evil"))
+
+
+def test_files_without_a_row_are_removed_when_opened(library: Library, tmp_path: Path) -> None:
+    library.add(take(0))
+    library.close()
+    audio = tmp_path / "takes" / AUDIO
+    (audio / f"{uuid.UUID(int=99).hex}.wav").write_bytes(b"left by a crash")
+    (audio / ".part-x").write_bytes(b"left by a crash")
+    (audio / "notes.txt").write_text("the user's own")
+    with Library(tmp_path / "takes"):
+        assert audio_files(tmp_path / "takes") == [f"{take(0).id}.wav", "notes.txt"]
+
+
+def test_killed_while_adding(library: Library, tmp_path: Path) -> None:
+    """A process that dies between file and row leaves no take, and the next opening no file."""
+    library.add(take(0))
+    code = (
+        "import os, sys\n"
+        "from engine import library\n"
+        "from tests.engine.setting.test_library import take\n"
+        "write = library.files.write_atomically\n"
+        "def die(path, content):\n"
+        "    write(path, content)\n"
+        "    os._exit(9)\n"
+        "library.files.write_atomically = die\n"
+        "library.Library(sys.argv[1]).add(take(1))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(library.folder)], check=False)
+    assert done.returncode == 9
+    assert len(audio_files(library.folder)) == 2
+    assert [one.id for one in library.summaries()] == [take(0).id]
+    with Library(tmp_path / "takes") as again:
+        assert audio_files(tmp_path / "takes") == [f"{take(0).id}.wav"]
+        again.add(take(1))
+
+
+def test_two_processes_share_a_library(library: Library, tmp_path: Path) -> None:
+    with Library(tmp_path / "takes") as other:
+        other.add(take(0))
+        library.add(take(1))
+        assert [one.id for one in other.summaries()] == [take(1).id, take(0).id]
+
+
+def test_a_library_that_another_program_writes_to(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
+    with Library(library.folder) as impatient:
+        other = sqlite3.connect(library.folder / DATABASE, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LibraryError, match="another program is writing to it"):
+            impatient.add(take(0))
+        other.execute("ROLLBACK")
+        other.close()
+        assert audio_files(library.folder) == []
+        impatient.add(take(0))
+
+
+def test_threads_take_turns(library: Library) -> None:
+    threads = [threading.Thread(target=lambda n=number: library.add(take(n))) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.label for one in library.summaries()] == [f"take {number}" for number in reversed(range(8))]
+
+
+def test_a_closed_library_says_so(library: Library) -> None:
+    library.close()
+    library.close()
+    with pytest.raises(LibraryError, match="has been closed"):
+        library.summaries()
+    with pytest.raises(LibraryError, match="has been closed"):
+        library.add(take(0))
+
+
+# --- Other versions, damage -------------------------------------------------------------------------------------------
+def test_a_newer_library_is_left_alone(library: Library, tmp_path: Path) -> None:
+    library.add(take(0))
+    library.close()
+    path = tmp_path / "takes" / DATABASE
+    with sqlite3.connect(path) as direct:
+        direct.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    direct.close()
+    before = path.read_bytes()
+    with pytest.raises(LibraryError, match=rf"newer Paretone \(schema {SCHEMA + 1}, this one knows {SCHEMA}\)"):
+        Library(tmp_path / "takes")
+    assert path.read_bytes() == before
+    assert audio_files(tmp_path / "takes") == [f"{take(0).id}.wav"]
+
+
+def test_an_older_library_is_brought_up_to_date(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(take(0))
+    library.close()
+    added = "ALTER TABLE takes ADD COLUMN mood TEXT NOT NULL DEFAULT 'good'"
+    monkeypatch.setattr(module, "_MIGRATIONS", (*module._MIGRATIONS, added))
+    monkeypatch.setattr(module, "SCHEMA", SCHEMA + 1)
+    with Library(tmp_path / "takes") as newer:
+        assert newer.load(take(0).id) == take(0)
+    with sqlite3.connect(tmp_path / "takes" / DATABASE) as direct:
+        assert direct.execute("SELECT mood FROM takes").fetchall() == [("good",)]
+        assert direct.execute("PRAGMA user_version").fetchone() == (SCHEMA + 1,)
+    direct.close()
+
+
+def test_takes_of_the_first_schema_have_no_metrics(library: Library, tmp_path: Path) -> None:
+    library.add(take(0))
+    library.close()
+    first = tmp_path / "first"
+    shutil.copytree(tmp_path / "takes", first)
+    with sqlite3.connect(first / DATABASE) as direct:
+        direct.execute("ALTER TABLE takes DROP COLUMN metrics")
+        direct.execute("PRAGMA user_version = 1")
+    direct.close()
+    for read_only in (True, False):
+        with Library(first, read_only=read_only) as older:
+            assert older.load(take(0).id) == take(0, metrics=Metrics())
+    with Library(first) as newer:
+        newer.add(take(1))
+        assert newer.load(take(1).id) == take(1)
+
+
+def test_a_migration_that_fails_changes_nothing(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.close()
+    half = "ALTER TABLE takes ADD COLUMN mood TEXT; ALTER TABLE nowhere ADD COLUMN x TEXT"
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_MIGRATIONS", (*module._MIGRATIONS, half))
+        patched.setattr(module, "SCHEMA", SCHEMA + 1)
+        with pytest.raises(LibraryError, match="no such table: nowhere"):
+            Library(tmp_path / "takes")
+    with Library(tmp_path / "takes") as again:
+        again.add(take(0))
+
+
+def test_a_database_of_another_program(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / DATABASE) as direct:
+        direct.execute("CREATE TABLE recipes (name TEXT)")
+    direct.close()
+    with pytest.raises(LibraryError, match="belongs to another program"):
+        Library(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_an_unreadable_library_can_be_set_aside(library: Library, tmp_path: Path, content: bytes) -> None:
+    library.add(take(0))
+    library.close()
+    folder = tmp_path / "takes"
+    (folder / DATABASE).write_bytes(content)
+    with pytest.raises(LibraryDamaged, match="Set it aside"):
+        Library(folder)
+    assert audio_files(folder) == [f"{take(0).id}.wav"]
+    backup = Library.set_aside(folder)
+    assert (backup / DATABASE).read_bytes() == content
+    assert audio_files(backup) == [f"{take(0).id}.wav"]
+    with Library(folder) as fresh:
+        assert fresh.summaries() == ()
+        fresh.add(take(1))
+
+
+def test_a_damaged_library_can_be_read_where_it_is_sound(library: Library, tmp_path: Path) -> None:
+    for number in range(40):
+        library.add(take(number))
+    library.close()
+    path = tmp_path / "takes" / DATABASE
+    with sqlite3.connect(path) as direct:
+        direct.execute("PRAGMA writable_schema = ON")
+        direct.execute("PRAGMA journal_mode = DELETE")
+        (page,) = direct.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'takes_by_creation'").fetchone()
+        (size,) = direct.execute("PRAGMA page_size").fetchone()
+    direct.close()
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(content)
+    with Library(tmp_path / "takes") as damaged:
+        assert damaged.read_only
+        assert damaged.damage
+        assert damaged.load(take(3).id) == take(3)
+        with pytest.raises(LibraryError, match="can only be read because it is damaged"):
+            damaged.add(take(99))
+        assert len(audio_files(tmp_path / "takes")) == 40
+
+
+def test_read_only(library: Library, tmp_path: Path) -> None:
+    library.add(take(0))
+    with Library(tmp_path / "takes", read_only=True) as shared:
+        assert shared.load(take(0).id) == take(0)
+        with pytest.raises(LibraryError, match="can only be read; set it aside"):
+            shared.star(take(0).id, True)
+        library.add(take(1))
+        assert len(shared) == 2
+    library.close()
+    with Library(tmp_path / "takes", read_only=True) as alone:
+        assert len(alone) == 2
+    with pytest.raises(LibraryError, match="no take library"):
+        Library(tmp_path / "nowhere", read_only=True)
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "takes").write_text("")
+    with pytest.raises(LibraryError, match="could not be opened"):
+        Library(tmp_path / "takes")
+
+
+# --- A full disk ------------------------------------------------------------------------------------------------------
+def test_a_full_disk_keeps_what_was_there(tiny_disk: Path) -> None:  # noqa: F811
+    with Library(tiny_disk) as library:
+        library.add(take(0))
+        with pytest.raises(LibraryError, match="the disk is full; free some space"):
+            library.add(take(1, seconds=10))
+        assert [one.id for one in library.summaries()] == [take(0).id]
+        assert audio_files(tiny_disk) == [f"{take(0).id}.wav"]
+        assert library.load(take(0).id) == take(0)
+        library.add(take(2))
+        assert len(library) == 2
+
+
+def test_a_disk_that_has_room_for_the_audio_but_not_for_the_row(
+    tiny_disk: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = []
+    write = module.files.write_atomically
+    monkeypatch.setattr(
+        module.files, "write_atomically", lambda path, content: (write(path, content), written.append(path.name))
+    )
+    with Library(tiny_disk) as library:
+        library.add(take(0))
+        free = os.statvfs(tiny_disk)
+        room = free.f_bavail * free.f_frsize
+        wanted = take(1, seconds=0.5, text="x" * 200_000)
+        size = len(wanted.samples) * 4 + 8192
+        (tiny_disk / "ballast").write_bytes(b"\0" * (room - size))
+        with pytest.raises(LibraryError, match="the disk is full"):
+            library.add(wanted)
+        assert written == [f"{take(0).id}.wav", f"{wanted.id}.wav"]
+        assert audio_files(tiny_disk) == [f"{take(0).id}.wav"]
+        (tiny_disk / "ballast").unlink()
+        library.add(replace(wanted, text="short"))
+        assert library.load(take(0).id) == take(0)
+        assert len(library) == 2
+
+
+def test_a_limit_on_file_sizes(library: Library) -> None:
+    """What a full disk is to a whole machine; needs no mounting."""
+    library.add(take(0))
+    code = (
+        "import resource, signal, sys\n"
+        "from engine.errors import LibraryError\n"
+        "from engine.setting.library import Library\n"
+        "from tests.engine.setting.test_library import take\n"
+        "library = Library(sys.argv[1])\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))\n"
+        "try:\n"
+        "    library.add(take(1, seconds=10))\n"
+        "except LibraryError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(library.folder)], capture_output=True, text=True, check=True)
+    assert "could not be written: the file would be larger than is allowed here" in done.stdout
+    assert audio_files(library.folder) == [f"{take(0).id}.wav"]
+    assert [one.id for one in library.summaries()] == [take(0).id]

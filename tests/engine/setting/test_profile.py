@@ -1,0 +1,450 @@
+"""Profiles: what is written is read back, and whatever is wrong with one is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import AudioError, ProfileError, SettingError
+from engine.models.base import ModelInfo, WeightSet
+from engine.models.catalogue import entry
+from engine.setting.knobs import NO_VALUES, Values, defaults
+from engine.setting.profile import SCHEMA, Evidence, Profile
+from engine.setting.setting import Engaged, Setting
+from engine.setting.take import Measurements, Take
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.flow_engagement import before_calibration
+
+STEPS, LAYERS = 4, 2
+CHECKPOINT = "0123456789abcdef" * 4
+
+
+def info(**changes: object) -> ModelInfo:
+    values = {
+        "id": "f5-mini",
+        "title": "F5 mini",
+        "family": "flow",
+        "variant": "f5-mini",
+        "checkpoint": "model.safetensors",
+        "fingerprint": CHECKPOINT,
+        "licence": "Apache-2.0",
+        "device": "CPU",
+        "precision": "float32",
+        "sample_rate": 24_000,
+        "layers": LAYERS,
+        "branches": 2,
+        "parameters": 1,
+        "text_front_end": "phones",
+        "knobs": entry("f5-mini").options,
+    }
+    return ModelInfo(**(values | changes))
+
+
+def belonging(**changes: object) -> Belonging:
+    values = {"model": "f5-mini", "fingerprint": CHECKPOINT, "variant": "f5-mini"}
+    sampling = {"solver": "euler", "steps": STEPS, "spacing": "epss", "sway": -1.0, "guidance": 2.0}
+    values |= {name: changes.pop(name) for name in values if name in changes}
+    return Belonging(**values, sampling=Values(sampling | changes))
+
+
+def table() -> StrategyTable:
+    return StrategyTable.computing(belonging(), LAYERS).changed(1, 2, Action.BS).changed(0, 3, Action.TS)
+
+
+def setting(**changes: object) -> Setting:
+    knobs = defaults(ditreducio.TECHNIQUE.knobs)
+    engaged = Engaged("ditreducio", knobs, table().fingerprint)
+    return Setting("f5-mini", entry("f5-mini").options_with(steps=STEPS, **changes), (engaged,), 7)
+
+
+def evidence() -> Evidence:
+    return Evidence(
+        Values(real_time_factor=0.25, ops_ratio=0.5),
+        "a machine",
+        7,
+        "2026-11-21T10:00:00.000+00:00",
+        "Héllo “δ”.",
+        "slt",
+    )
+
+
+@pytest.fixture
+def profile() -> Profile:
+    return Profile.of(setting(), info(), table(), evidence())
+
+
+@pytest.fixture
+def damaged(profile: Profile, tmp_path: Path) -> Callable[[Callable[[dict], object]], str]:
+    """Changes the file's content and returns what loading says about it, without the path."""
+
+    def load(change: Callable[[dict], object]) -> str:
+        data = profile.to_json()
+        change(data)
+        path = tmp_path / "p.json"
+        path.write_text(json.dumps(data))
+        with pytest.raises(ProfileError) as caught:
+            Profile.load(path)
+        assert str(path) in str(caught.value)
+        return str(caught.value).removeprefix(f"{path}: ")
+
+    return load
+
+
+def test_what_is_saved_is_loaded(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.save(path)
+    assert Profile.load(path) == profile
+    assert Profile.load(path).setting.fingerprint == profile.setting.fingerprint
+    assert Profile.load(path).artefacts == (table(),)
+
+
+def test_a_profile_without_technique_is_a_baseline(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.baseline.save(path)
+    loaded = Profile.load(path)
+    assert loaded.setting.techniques == ()
+    assert loaded.artefacts == ()
+
+
+def test_each_row_of_the_table_is_one_line(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.save(path)
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    assert '["NONE", "NONE", "NONE", "TS"],' in lines
+    assert '["NONE", "NONE", "BS", "NONE"]' in lines
+
+
+def test_all_values_are_written_out() -> None:
+    bare = Setting("f5-mini", Values(steps=STEPS), (Engaged("ditreducio", Values(), table().fingerprint),))
+    whole = Profile.of(bare, info(), table()).setting
+    assert set(whole.options) == {knob.name for knob in entry("f5-mini").options}
+    assert set(whole.techniques[0].knobs) == {knob.name for knob in ditreducio.TECHNIQUE.knobs}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data.pop("kind"), "this is not a profile"),
+        (lambda data: data.update(schema=SCHEMA + 1), "newer version"),
+        (lambda data: data.update(schema=0), "schema must be at least 1"),
+        (lambda data: data.update(schema="1"), "schema must be a whole number"),
+        (lambda data: data.update(schema=True), "schema must be a whole number"),
+        (lambda data: data.update(colour="red"), "colour is an unknown field"),
+        (lambda data: data.pop("table"), "table is missing"),
+        (lambda data: data.update(checkpoint="abc"), "checkpoint must be a SHA-256"),
+        (lambda data: data.update(checkpoint=CHECKPOINT.upper()), "checkpoint must be a SHA-256"),
+        (lambda data: data.update(variant=3), "variant must be text"),
+        (lambda data: data["setting"].update(mood="good"), "setting has an unknown field 'mood'"),
+        (lambda data: data["setting"].pop("seed"), "setting lacks the field 'seed'"),
+        (lambda data: data["setting"].update(model="gpt"), "There is no model named 'gpt'"),
+        (lambda data: data["setting"]["options"].update(steps=0), "setting.options.steps: Steps must lie between"),
+        (lambda data: data["setting"]["options"].update(steps="4"), "setting.options.steps: Steps must be a number"),
+        (lambda data: data["setting"]["options"].update(pitch=1), "setting.options has an unknown field 'pitch'"),
+        (lambda data: data["setting"]["options"].pop("sway"), "setting.options lacks the field 'sway'"),
+        (lambda data: data["setting"]["techniques"][0].update(technique="magic"), "setting.techniques[0].technique"),
+        (
+            lambda data: data["setting"]["techniques"][0]["knobs"].update(metric="mse"),
+            "setting.techniques[0].knobs.metric: Error metric must be one of",
+        ),
+        (lambda data: data["setting"].update(techniques=[]), "table is there, but setting.techniques does not"),
+        (lambda data: data["setting"]["techniques"].append(data["setting"]["techniques"][0]), "a technique twice"),
+        (
+            lambda data: data["setting"]["options"].update(solver="midpoint"),
+            "table.belonging.sampling.solver is 'euler'",
+        ),
+        (
+            lambda data: data["setting"]["options"].update(steps=8),
+            "table.belonging.sampling.steps is 4, but this profile's is 8",
+        ),
+        (lambda data: data.update(table=None), "table is missing, though setting.techniques engages ditreducio"),
+        (lambda data: data["table"]["actions"].pop(), "table is another one than setting.techniques names"),
+        (lambda data: data["table"]["actions"][1].pop(), "has 3 steps in layer 2, but its grid has 4"),
+        (lambda data: data["table"]["actions"][1].append("NONE"), "has 5 steps in layer 2, but its grid has 4"),
+        (lambda data: data["table"].update(actions=[]), "The strategy table has no layers"),
+        (lambda data: data["table"]["actions"][0].__setitem__(0, "TS"), "skips layer 1 at step 1"),
+        (lambda data: data["table"]["actions"][0].__setitem__(1, "SKIP"), "table.actions[0][1] must be NONE, TS or BS"),
+        (
+            lambda data: data["table"]["belonging"]["sampling"].update(guidance=[2]),
+            "table.belonging.sampling.guidance must be a number",
+        ),
+        (lambda data: data["table"].update(note=""), "table has an unknown field 'note'"),
+        (lambda data: data["table"].update(actions={}), "table.actions must be a list"),
+        (lambda data: data["table"].update(branch_skip="none"), "branch_skip must be one of both, attention"),
+        (lambda data: data["table"].pop("branch_skip"), "table lacks the field 'branch_skip'"),
+        (lambda data: data["table"]["belonging"].update(colour=1), "table.belonging has an unknown field 'colour'"),
+        (
+            lambda data: data["table"]["belonging"]["sampling"].update(steps=4.5),
+            "table.belonging.sampling.steps must be of type int",
+        ),
+        (lambda data: data["table"].update(belonging=[]), "table.belonging must be an object"),
+        (lambda data: data.update(table=[]), "table must be an object"),
+        (lambda data: data.update(setting=[]), "setting must be an object"),
+        (lambda data: data.update(evidence=[]), "evidence must be an object"),
+        (lambda data: data["setting"].update(seed="7"), "setting.seed must be"),
+        (lambda data: data["setting"].update(options=[]), "setting.options must be"),
+        (lambda data: data["setting"].update(techniques={}), "setting.techniques must be"),
+        (lambda data: data["setting"]["techniques"][0].update(knobs=[]), "setting.techniques[0].knobs must be"),
+        (lambda data: data["setting"]["techniques"][0].update(artefact=3), "setting.techniques[0].artefact must be"),
+        (
+            lambda data: data["setting"]["techniques"][0]["knobs"].update(branch_skip="attention"),
+            "table.branch_skip is 'both', but setting.techniques says 'attention'",
+        ),
+        (
+            lambda data: data["setting"]["techniques"][0]["knobs"].update(temporal="forecast"),
+            "table.temporal is 'reuse', but setting.techniques says 'forecast'",
+        ),
+        (lambda data: data["table"].update(temporal="both"), "temporal must be one of reuse, forecast"),
+        (lambda data: data["evidence"].update(mood="good"), "evidence.mood is an unknown field"),
+        (lambda data: data["evidence"].update(metrics=[]), "evidence.metrics must be an object"),
+        (lambda data: data["evidence"].update(voice=None), "evidence.voice must be text"),
+        (lambda data: data["evidence"]["metrics"].update(wer=True), "evidence.metrics.wer must be a number"),
+        (lambda data: data["evidence"].pop("machine"), "evidence.machine is missing"),
+        (lambda data: data["evidence"]["metrics"].update(wer="low"), "evidence.metrics.wer must be a number"),
+        (lambda data: data["evidence"].update(date="yesterday"), "evidence.date must be an ISO 8601 date"),
+        (lambda data: data["evidence"].update(seed=1.5), "evidence.seed must be a whole number"),
+    ],
+)
+def test_errors_name_the_field(
+    damaged: Callable[[Callable[[dict], object]], str], change: Callable[[dict], object], words: str
+) -> None:
+    assert words in damaged(change)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is no JSON"),
+        (b"\x80\x04\x95pickle", "is no JSON"),
+        (b"[1, 2]", "this is not a profile"),
+        (b'{"kind": "paretone profile", "kind": "paretone profile"}', "the field 'kind' is given twice"),
+        (b'{"kind": NaN}', "NaN is not a number that a profile may hold"),
+        (b"[" * 200_000, "is no JSON"),
+        (b" " * (17 * 2**20), "larger than any profile"),
+    ],
+)
+def test_files_that_are_no_profiles(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_bytes(content)
+    with pytest.raises(ProfileError, match=words) as caught:
+        Profile.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match="There is no profile"):
+        Profile.load(tmp_path / "none.json")
+    with pytest.raises(ProfileError, match="could not be read"):
+        Profile.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"id": "F5TTS_Base"}, "it is for model 'f5-mini', but 'F5TTS_Base' is loaded"),
+        ({"fingerprint": "f" * 64}, "it is for checkpoint '0123456789ab', but 'ffffffffffff' is loaded"),
+        ({"variant": "F5TTS_Base"}, "it is for architecture variant 'f5-mini', but 'F5TTS_Base' is loaded"),
+        ({"layers": 3}, "has 2 layers, but F5 mini has 3"),
+    ],
+)
+def test_other_weights_are_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
+    profile.check(info(), belonging())
+    with pytest.raises(ProfileError, match=words):
+        profile.check(info(**changes), belonging())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": 8}, "it belongs to number of steps 4, but 8 is in use"),
+        ({"spacing": "uniform"}, "it belongs to step grid 'epss', but 'uniform' is in use"),
+        ({"guidance": 1.0}, "it belongs to guidance strength 2.0, but 1.0 is in use"),
+    ],
+)
+def test_another_grid_is_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
+    with pytest.raises(ProfileError, match=words):
+        profile.check(info(), belonging(**changes))
+
+
+def test_parts_that_do_not_belong_together() -> None:
+    with pytest.raises(ProfileError, match="table is missing"):
+        Profile.of(setting(), info())
+    with pytest.raises(ProfileError, match="table is there"):
+        Profile.of(setting().baseline, info(), table())
+    with pytest.raises(ProfileError, match="table is another one"):
+        Profile.of(setting(), info(), table().changed(0, 1, Action.TS))
+    with pytest.raises(ProfileError, match=r"table\.belonging\.fingerprint"):
+        Profile.of(setting(), info(fingerprint="f" * 64), table())
+    with pytest.raises(ProfileError, match="but 'other' is loaded"):
+        Profile.of(setting(), info(id="other"), table())
+    with pytest.raises(SettingError, match="Steps must lie between"):
+        Profile.of(replace(setting(), options=Values(steps=1000)), info(), table())
+
+
+def test_evidence_quotes_a_take_and_its_baseline() -> None:
+    def take(seconds: float, of: Setting) -> Take:
+        measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=0.5, ops_ratio=0.4)
+        return Take("a", "2026-11-21T10:00:00+00:00", "Text.", "slt", of, 24_000, np.zeros(4), measured, machine="here")
+
+    accelerated = replace(take(1.0, setting()), log_mel_distance=0.3)
+    found = Evidence.of(accelerated, take(3.0, setting().baseline))
+    assert dict(found.metrics) == {
+        "first_audio_seconds": 0.5,
+        "log_mel_distance": 0.3,
+        "ops_ratio": 0.4,
+        "real_time_factor": 0.5,
+        "speed_up": 3.0,
+    }
+    assert (found.machine, found.seed, found.text, found.voice) == ("here", 7, "Text.", "slt")
+    assert "speed_up" not in Evidence.of(accelerated).metrics
+
+
+def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile.save(path)
+    before = path.read_bytes()
+    code = (
+        "import resource, signal, sys\n"
+        "from engine.errors import ProfileError\n"
+        "from engine.setting.profile import Profile\n"
+        f"profile = Profile.load({str(path)!r})\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try:\n"
+        f"    profile.baseline.save({str(path)!r})\n"
+        "except ProfileError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"The profile {path} could not be written" in done.stdout
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["p.json"]
+    profile.baseline.save(path)
+    assert path.read_bytes() != before
+
+
+def test_a_profile_cannot_be_saved_into_a_missing_folder(profile: Profile, tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match="its folder does not exist"):
+        profile.save(tmp_path / "none" / "p.json")
+
+
+def test_only_released_architectures_are_named_when_loading(profile: Profile) -> None:
+    assert profile.named_variant == ""
+    baseline = profile.baseline
+    assert replace(baseline, variant="F5TTS_v1_Base").named_variant == "F5TTS_v1_Base"
+
+
+def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
+    attention = StrategyTable.computing(belonging(), LAYERS, "attention").changed(1, 2, Action.BS)
+    engaged = Engaged("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
+    whole = Profile.of(setting().with_technique(engaged), info(), attention)
+    path = tmp_path / "p.json"
+    whole.save(path)
+    assert Profile.load(path) == whole
+    assert Profile.load(path).table.branch_skip == "attention"
+    assert Profile.load(path).setting.techniques[0].knobs["branch_skip"] == "attention"
+    # The knob stands for the next calibration; what a profile says is what its table does.
+    moved = Engaged("ditreducio", Values(branch_skip="both"), attention.fingerprint)
+    assert Profile.of(setting().with_technique(moved), info(), attention) == whole
+
+
+@pytest.mark.parametrize("name", ["own:/gone/me.wav", "me"])
+def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "p.json"
+    Profile.of(setting(), info(), table(), replace(evidence(), voice=name)).save(path)
+    loaded = Profile.load(path)
+    with pytest.raises(AudioError, match=r"me.*, which is not part of it; give a voice: .* \(slt, rms\)"):
+        loaded.voice()
+    with pytest.raises(AudioError, match="measured with"):
+        loaded.synthesise("Rice.")
+
+
+def test_the_voice_it_was_measured_with(profile: Profile) -> None:
+    assert profile.voice().id == "slt"
+    assert replace(profile, evidence=replace(evidence(), voice="rms")).voice().id == "rms"
+    assert profile.baseline.voice().id == "slt"
+
+
+# --- Other techniques ------------------------------------------------------------------------------------------------
+WEIGHTS = WeightSet("half.safetensors", "5" * 64, 0.5, "model-guidance")
+
+
+def composed() -> tuple[Setting, StrategyTable]:
+    """CFG-free, step pruning, precision and a table that was made for them."""
+    free = Engaged("guidance_free", Values(weight=0.5))
+    narrow = Engaged("precision", Values(precision="bfloat16"))
+    of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32, guidance=1.0))
+    of = of.with_technique(free).with_technique(narrow).with_technique(Engaged("steps", Values(steps=7)))
+    made = StrategyTable.computing(before_calibration(capable(), of).belonging, LAYERS).changed(1, 3, Action.TS)
+    return of.with_technique(Engaged("ditreducio", NO_VALUES, made.fingerprint)), made
+
+
+def capable(**changes: object) -> ModelInfo:
+    return info(**{"weight_sets": (WEIGHTS,), "precisions": ("float32", "bfloat16"), **changes})
+
+
+def test_techniques_together_survive_the_round_trip(tmp_path: Path) -> None:
+    of, made = composed()
+    profile = Profile.of(of, capable(), made)
+    assert profile.weights == WEIGHTS.fingerprint
+    assert profile.belonging == made.belonging
+    assert profile.belonging.sampling["steps"] == 7 and profile.belonging.sampling["guidance"] == 0.0
+    profile.save(tmp_path / "profile.json")
+    again = Profile.load(tmp_path / "profile.json")
+    assert again == profile
+    again.check(capable(), before_calibration(capable(), again.setting).belonging)
+
+
+def test_a_profile_serves_a_device_that_lacks_its_precision(tmp_path: Path) -> None:
+    of, made = composed()
+    poorer = capable(precisions=("float32",))
+    Profile.of(of, capable(), made).check(poorer)
+    (said,) = before_calibration(poorer, of).notes
+    assert "does not compute in bfloat16" in said and "float32" in said
+
+
+def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
+    of, made = composed()
+    profile = Profile.of(of, capable(), made)
+    twin = replace(WEIGHTS, fingerprint="6" * 64)
+    with pytest.raises(ProfileError, match=r"CFG-free weights '555555555555' .* are not among those of F5 mini"):
+        profile.check(capable(weight_sets=(twin,)))
+    with pytest.raises(SettingError, match="no CFG-free weights"):
+        Profile.of(of, capable(weight_sets=()), made)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda entries: entries["guidance_free"].update(artefact=""), "artefact must be the SHA-256 of the CFG-free"),
+        (
+            lambda entries: entries["guidance_free"].update(artefact="7" * 64),
+            "table.belonging.fingerprint is '5555",
+        ),
+        (
+            lambda entries: entries["steps"]["knobs"].update(steps=6),
+            "table.belonging.sampling.steps is 7, but this profile's is 6",
+        ),
+        (
+            lambda entries: entries["precision"]["knobs"].update(precision="float8"),
+            "knobs.precision: Precision must be",
+        ),
+        (lambda entries: entries["steps"]["knobs"].pop("sway"), "knobs lacks the field 'sway'"),
+    ],
+)
+def test_techniques_that_do_not_belong_together_are_refused(
+    tmp_path: Path, change: Callable[[dict], object], words: str
+) -> None:
+    of, made = composed()
+    data = Profile.of(of, capable(), made).to_json()
+    change({one["technique"]: one for one in data["setting"]["techniques"]})
+    with pytest.raises(ProfileError, match=words):
+        Profile.from_json(data)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodecConfig
+from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
+from tests.engine.training.resuming import same_weights, whole_and_resumed
+from tests.engine.training.toy_corpus import toy_corpus
+
+CPU = torch.device("cpu")
+SMALL = ResidualCodecConfig(
+    codebooks=3,
+    codes=12,
+    numbers=6,
+    width=32,
+    inner_width=48,
+    encoder_frame_layers=1,
+    encoder_token_layers=1,
+    decoder_token_layers=1,
+    decoder_frame_layers=1,
+)
+QUICK = CodecMiniOptions(frames=32, batch=8, warm_up=5, average_decay=0.9)
+
+
+def recipe(options: CodecMiniOptions = QUICK) -> CodecMiniRecipe:
+    return CodecMiniRecipe(toy_corpus(), CPU, options, SMALL)
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+def test_copies_get_better_and_codes_tell_phones_apart(half: bool):
+    run = recipe(replace(QUICK, half_precision=half))
+    before = run.validate()
+    losses = [run.step(number, 0.1) for number in range(1, 41)]
+    after = run.validate()
+    assert after["mel"] < 0.8 * before["mel"]
+    assert after["codes"] > SMALL.codes / 3
+    assert losses[-1]["phone"] < losses[0]["phone"]
+    assert all(value.dtype == torch.float32 for value in run.model.parameters())
+
+
+def test_what_rounding_leaves_over_passes_the_gradient_and_is_what_the_codes_say():
+    run = recipe(replace(QUICK, shortened_share=0.0))
+    latents = torch.randn(2, 5, SMALL.numbers, requires_grad=True)
+    before = run.model.quantiser.codebooks.clone()
+    numbers, further = run.rounded(latents)
+    run.model.quantiser.codebooks.copy_(before)
+    said = run.model.quantiser.numbers(run.model.quantiser.codes(latents.detach()))
+    torch.testing.assert_close(numbers.detach(), said)
+    assert further["commitment"] > 0
+    (gradient,) = torch.autograd.grad(numbers.sum(), latents)
+    assert torch.equal(gradient, torch.ones_like(latents))
+
+
+def test_an_entry_moves_to_the_mean_of_what_is_near_and_an_idle_one_to_where_something_is():
+    run = recipe()
+    codebook = run.model.quantiser.codebooks[0]
+    codebook.copy_(100.0 * torch.arange(SMALL.codes)[:, None])
+    before = codebook.clone()
+    run._uses.fill_(4.0)
+    run._uses[0, 5] = 0.0
+    near = before[2] + 1.0 + 0.1 * torch.randn(40, SMALL.numbers)
+    entries = run._learnt(0, near)
+    assert torch.equal(entries, before[2].expand_as(entries))
+    assert any(torch.equal(codebook[5], one) for one in near)
+    others = [place for place in range(SMALL.codes) if place not in (2, 5)]
+    assert torch.equal(codebook[others], before[others])
+    # 4 tokens so far and 0.01 of 40 now.
+    torch.testing.assert_close(codebook[2], (3.96 * before[2] + 0.4 * near.mean(0)) / 4.36)
+
+
+def test_each_further_codebook_brings_the_copy_closer():
+    run = recipe()
+    for number in range(1, 41):
+        run.step(number, 0.1)
+    quantiser = run.average.module.quantiser
+    latents = run.average.module.latents(run._excerpt().mel[None])
+    codes = quantiser.codes(latents)
+    distances = []
+    for count in range(SMALL.codebooks + 1):
+        known = codes.clone()
+        known[..., count:] = SMALL.absent
+        distances.append(float((quantiser.numbers(known) - latents).square().mean()))
+    assert distances == sorted(distances, reverse=True)
+    assert distances[0] == pytest.approx(float(latents.square().mean()))
+
+
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
+    whole, resumed = whole_and_resumed(recipe, tmp_path)
+    assert same_weights(resumed.average.module, whole.average.module)
+    assert torch.equal(resumed._uses, whole._uses)
+
+
+def test_the_export_is_a_codec_that_the_model_loads(tmp_path: Path):
+    run = recipe()
+    for number in range(1, 4):
+        run.step(number, 0.1)
+    run.export(tmp_path)
+    loaded, voices = CodecFolder(tmp_path).read()
+    assert loaded.config == SMALL
+    assert set(voices) == {"slt", "rms"}
+    ours = run.average.module.state_dict()
+    for name, value in loaded.state_dict().items():
+        torch.testing.assert_close(value, ours[name], atol=1e-2, rtol=1e-3)

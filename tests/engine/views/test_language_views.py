@@ -1,0 +1,120 @@
+"""Views of speech language models against the traces and tensors that they are computed from, on a small real model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import SettingError
+from engine.models.base import Utterance
+from engine.models.catalogue import voice
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
+from engine.views.computing import compute_view
+from engine.views.figure import Bars, Figure, Lines
+from engine.views.speculation import PAPER, TOLERANCES, paired_speed_up
+from engine.views.view import Task
+from tests.engine.small_language import write_model
+from tests.engine.speaking import TEXT, load, setting, write_all
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LmMiniSpeech]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARETONE_DATA", str(tmp_path_factory.mktemp("own")))
+        yield load(write_all(tmp_path_factory.mktemp("views") / "model"))
+
+
+def computed(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
+    task = Task(model, Utterance(TEXT, voice("slt")), setting(), Values(knobs), SilentObserver())
+    return compute_view(name, task)
+
+
+def test_the_sweep_has_every_tolerance_and_every_length(model: LmMiniSpeech) -> None:
+    figure = computed(model, "speculation", sentences=1, longest=2, tolerance=0.2)
+    tolerance, length = figure.panels[:2]
+    assert isinstance(tolerance, Lines)
+    measured, predicted, paper, plain = tolerance.curves
+    assert measured.x == TOLERANCES
+    assert paper.y == pytest.approx(tuple(PAPER.values()))
+    assert plain.y == (1.0, 1.0)
+    assert all(value > 0 for value in (*measured.y, *predicted.y))
+    assert all(low <= value <= high for low, value, high in zip(measured.low, measured.y, measured.high, strict=True))
+    assert length.curves[0].x == (1.0, 2.0)
+    tokens = figure.panels[-1].curves[0]
+    assert all(1 <= each <= most + 1 for most, each in zip((1, 2), tokens.y, strict=True))
+    assert f"{measured.y[0]:.2f} × as fast at β = 0" in figure.caption
+
+
+def test_a_draft_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="no draft to propose tokens"):
+        computed(load(write_model(tmp_path / "bare")), "speculation")
+
+
+def test_speed_ups_are_paired_by_sentence() -> None:
+    reference = np.array([0.4, 0.8, 0.2])
+    found, low, high = paired_speed_up(reference / 2, reference)
+    assert (found, low, high) == pytest.approx((2.0, 2.0, 2.0)), "every sentence is twice as fast, whichever is drawn"
+
+
+def test_memory_and_time_by_depth(model: LmMiniSpeech) -> None:
+    figure = computed(model, "depth", depths=3, rounds=1)
+    memory, time = (panel.curves[0] for panel in figure.panels)
+    assert memory.x == time.x == (1.0, 2.0, 3.0)
+    own = model.own.tokens
+    config = own.transformer.config
+    # Four projections of attention, three of the feed-forward part, two norms.
+    layer = 4 * (4 * 16 * 16 + 3 * 16 * 24 + 2 * 16)
+    tokens = int(time.notes[2].split()[0])
+    cache = 2 * config.key_value_heads * config.head_width * tokens * 4
+    steps = np.diff(memory.y) * 2**20
+    assert steps == pytest.approx([layer + cache] * 2, rel=1e-6)
+    assert all(value > 0 for value in time.y)
+
+
+def test_depth_needs_a_measurement(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="was not measured yet"):
+        computed(load(write_model(tmp_path / "bare")), "depth")
+
+
+def test_layer_importance_draws_the_measurement_at_hand(model: LmMiniSpeech, tmp_path: Path) -> None:
+    root = write_all(tmp_path / "model")
+    place = root / FILE
+    record = read_record((root,), model.info.fingerprint)
+    ends = (0.1, 0.2, 0.3), (0.3, 0.4, 0.5)
+    for one in (
+        LayerImportance(DIVERGENCE, (0.2, 0.3, 0.4), *ends, ((0, 1), (0, 2), (2, 2)), 0.0, 4),
+        LayerImportance(COSINE, (0.4, 0.2, 0.1)),
+    ):
+        record = record.with_measure(one)
+    record.write(place)
+    figure = computed(load(root), "layer-importance")
+    assert [panel.y.title for panel in figure.panels] == ["WLI", "KL", "1 − cosine"]
+    errors, divergence, _ = figure.panels
+    assert isinstance(errors, Bars)
+    assert errors.series[0].values == (300.0, 100.0, 200.0), "in per cent"
+    assert divergence.series[0].low == ends[0]
+    assert divergence.series[0].notes[1] == "rank 1 to 3"
+    assert "the most important layers are 0, 2, 1" in figure.caption
+
+
+def test_layers_that_word_errors_leave_equal_are_compared_by_what_decides_between_them(tmp_path: Path) -> None:
+    root = write_all(tmp_path / "model")
+    record = read_record((root,), load(root).info.fingerprint)
+    for one in (
+        LayerImportance(WORD_ERROR, (0.0, 0.0, 0.0), utterances=4),
+        LayerImportance(DIVERGENCE, (0.2, 0.3, 0.4)),
+        LayerImportance(COSINE, (0.4, 0.2, 0.1)),
+    ):
+        record = record.with_measure(one)
+    record.write(root / FILE)
+    caption = computed(load(root), "layer-importance").caption
+    assert "half of the layers keeps 2" in caption
+    assert "Of the 1 layers that the cosine would keep, 0 are among those that word errors would" in caption

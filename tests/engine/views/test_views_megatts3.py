@@ -1,0 +1,65 @@
+"""Every view on three branches: the bundled MegaTTS 3."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from engine.errors import SettingError
+from engine.models import load_model
+from engine.models.base import SpeechModel, Utterance
+from engine.models.catalogue import entry, voices
+from engine.session.observers import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
+from engine.views.computing import compute_view
+from engine.views.view import Task
+
+MODEL = "megatts3-mini"
+STEPS = 3
+QUICK = {
+    "module-latencies": {"count": 1, "rounds": 3},
+    "ablation": {"count": 1, "sentences": 1},
+    "tables": {"count": 2},
+}
+PANELS = {
+    "temporal-redundancy": 4,
+    "branch-redundancy": 4,
+    "attention-similarity": 3,
+    "module-latencies": 1,
+    "tables": 2,
+}
+"""How many each figure has; the ablation's has one more where word error rates can be measured."""
+
+
+@pytest.fixture(scope="module")
+def model() -> SpeechModel:
+    return load_model(MODEL, device="cpu")
+
+
+def task(model: SpeechModel, **knobs: object) -> Task:
+    setting = Setting(MODEL, entry(MODEL).options_with(steps=STEPS))
+    return Task(model, Utterance("Rice.", voices(MODEL)[0]), setting, Values(knobs), SilentObserver())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*PANELS, "ablation"])
+def test_it_is_computed(model: SpeechModel, name: str) -> None:
+    figure = compute_view(name, task(model, **QUICK.get(name, {})))
+    assert len(figure.panels) == PANELS[name] if name in PANELS else len(figure.panels) >= 2
+    for panel in figure.panels:
+        values = [line[3] for line in panel.lines() if not isinstance(line[3], str)]
+        assert not values or any(math.isfinite(value) for value in values), panel.title
+
+
+@pytest.mark.slow
+def test_branches_are_compared_by_their_names(model: SpeechModel) -> None:
+    titles = [panel.title for panel in compute_view("branch-redundancy", task(model)).panels]
+    assert titles[0] == "Attention: speaker and text and text only"
+    assert titles[2] == "Attention: speaker and text and unconditional"
+
+
+def test_the_effect_of_w_is_refused_with_the_reason(model: SpeechModel) -> None:
+    with pytest.raises(SettingError, match="guided in another way than F5-TTS, and there are no CFG-free weights"):
+        compute_view("guidance-weight", task(model))
