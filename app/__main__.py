@@ -105,11 +105,11 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
     """The main window on the user's data folder and settings file, or on those given."""
     from app.shell.theme import Theme
     from app.shell.window import MainWindow
-    from engine.session.engine_thread import Engine
+    from engine.session.engine_thread import EngineThread
 
     folder = Path(data) if data else data_folder()
     file = Path(settings) if settings else folder / "window.ini"
-    return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, Engine)
+    return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, EngineThread)
 
 
 def catch_exceptions(window: MainWindow) -> None:

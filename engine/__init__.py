@@ -15,7 +15,7 @@ _PUBLIC = {
     "Setting": "engine.setting.setting",
     "Engaged": "engine.setting.setting",
     "Take": "engine.setting.take",
-    "Engine": "engine.session.engine_thread",
+    "EngineThread": "engine.session.engine_thread",
     "load_model": "engine.models",
 }
 

@@ -1,7 +1,7 @@
-"""What a desk is: one part of the user's work, with its panels, its actions and what connects them to the state.
+"""What a presenter is: one part of the user's work, with its panels, its actions and what connects them to the state.
 
-A desk is given what it needs when it is made, binds its actions, and puts those panels into their docks that are there
-at once. Panels that draw with pyqtgraph come later, so that the window is painted first.
+A presenter is given what it needs when it is made, binds its actions, and puts those panels into their docks that are
+there at once. Panels that draw with pyqtgraph come later, so that the window is painted first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Protocol
 from PySide6.QtWidgets import QWidget
 
 
-class Desk(Protocol):
-    """What the window asks of every desk."""
+class Presenter(Protocol):
+    """What the window asks of every presenter."""
 
     later: Mapping[str, Callable[[], QWidget]]
     """Panels to build after the first paint, by the name of their place."""

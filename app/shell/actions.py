@@ -1,4 +1,5 @@
-"""Every action of the window with its wording and its shortcut; what an action does is bound by the desk it belongs to.
+"""Every action of the window with its wording and its shortcut; what an action does is bound by the presenter it
+belongs to.
 
 Menus, the guide and panels share these objects, so an action is enabled, explained and reached in one place.
 """

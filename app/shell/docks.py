@@ -1,6 +1,6 @@
 """Where panels are: docks, the layout of the first start, moving them, and the layout that is kept between sessions.
 
-A new panel is one more :class:`Place`; its desk puts the panel there.
+A new panel is one more :class:`Place`; its presenter puts the panel there.
 """
 
 from __future__ import annotations

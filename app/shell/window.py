@@ -1,4 +1,4 @@
-"""The main window: puts desks, menus and bars together, builds itself in turns, and closes in two phases.
+"""The main window: puts presenters, menus and bars together, builds itself in turns, and closes in two phases.
 
 Whatever needs pyqtgraph is built after the first paint, one panel a turn of the event loop, so that the window is
 there within a second. Closing asks the engine to stop, waits for its thread without blocking, then closes.
@@ -15,25 +15,25 @@ from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slo
 from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.decoding.presenter import DecodingDesk
-from app.features.demasking.presenter import DemaskingDesk
-from app.features.export.presenter import ProfileDesk
+from app.features.decoding.presenter import DecodingPresenter
+from app.features.demasking.presenter import DemaskingPresenter
+from app.features.export.presenter import ProfilePresenter
 from app.features.guide.panel import Guide, main_job
-from app.features.guide.presenter import GuideDesk
-from app.features.lab.presenter import LabDesk
-from app.features.layers.presenter import LayersDesk
-from app.features.listen.presenter import ListeningDesk
+from app.features.guide.presenter import GuidePresenter
+from app.features.lab.presenter import LabPresenter
+from app.features.layers.presenter import LayersPresenter
+from app.features.listen.presenter import ListeningPresenter
 from app.features.log.panel import Level
-from app.features.meters.presenter import SynthesisDesk
-from app.features.presenter import Desk
-from app.features.roofline.presenter import RooflineDesk
-from app.features.setup.presenter import ModelDesk
-from app.features.strategy.presenter import StrategyDesk
-from app.features.studies.presenter import StudiesDesk
-from app.features.tradeoff.presenter import TradeoffDesk
-from app.features.training.presenter import TrainingDesk
-from app.features.transfer.presenter import TransferDesk
-from app.features.views.presenter import ViewsDesk
+from app.features.meters.presenter import SynthesisPresenter
+from app.features.presenter import Presenter
+from app.features.roofline.presenter import RooflinePresenter
+from app.features.setup.presenter import ModelPresenter
+from app.features.strategy.presenter import StrategyPresenter
+from app.features.studies.presenter import StudiesPresenter
+from app.features.tradeoff.presenter import TradeoffPresenter
+from app.features.training.presenter import TrainingPresenter
+from app.features.transfer.presenter import TransferPresenter
+from app.features.views.presenter import ViewsPresenter
 from app.shell import help as pages
 from app.shell.actions import Actions
 from app.shell.bridge import Bridge
@@ -53,7 +53,7 @@ from engine.session.messages import Command, Event, ShutDown
 _JOIN_POLL_MILLISECONDS = 20
 
 
-class EngineThread(Protocol):
+class EngineHandle(Protocol):
     """What the window needs of :class:`engine.session.engine_thread.Engine`."""
 
     def start(self) -> None:
@@ -85,13 +85,13 @@ class MainWindow(QMainWindow):
         theme: Theme,
         settings: QSettings,
         data_folder: Path,
-        make_engine: Callable[[Callable[[Event], None]], EngineThread],
+        make_engine: Callable[[Callable[[Event], None]], EngineHandle],
     ) -> None:
         super().__init__()
         self.theme = theme
         self._settings = settings
         self._make_engine = make_engine
-        self._engine: EngineThread | None = None
+        self._engine: EngineHandle | None = None
         self._was_painted = False
         self.is_built = False
         self._closing = False
@@ -109,13 +109,15 @@ class MainWindow(QMainWindow):
         add_bar(self, "steps", "Steps", self.guide)
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs, self.docks, theme.colours)
-        self._make_desks(data_folder)
+        self._make_presenters(data_folder)
         SeenMnemonics(self)
         self._menus = Menus(self, self.action, self.docks, theme, self._choose_model, self.models.choose_device)
         self._connect()
         self._restore()
         self._refresh()
-        self._to_build = deque((name, build) for desk in self._desks for name, build in desk.later.items())
+        self._to_build = deque(
+            (name, build) for presenter in self._presenters for name, build in presenter.later.items()
+        )
 
     @property
     def panels(self) -> dict[str, QWidget]:
@@ -123,26 +125,28 @@ class MainWindow(QMainWindow):
         return self.docks.panels
 
     # --- Putting together -------------------------------------------------------------------------------------------
-    def _make_desks(self, data_folder: Path) -> None:
+    def _make_presenters(self, data_folder: Path) -> None:
         state, action, docks, notices, theme = self.state, self.action, self.docks, self.notices, self.theme
-        self.models = ModelDesk(self, state, action, docks, notices, theme.colours)
-        self.synthesis = SynthesisDesk(self, state, action, self.status, theme)
-        self.strategy = StrategyDesk(self, state, action, docks, notices, theme)
-        self.listening = ListeningDesk(self, state, open_library(data_folder / "takes"), action, docks, notices, theme)
-        self.views = ViewsDesk(self, state, action, docks, notices, theme)
-        self.transfer = TransferDesk(self, state, action, docks, theme)
-        self.training = TrainingDesk(self, state, action, docks, notices, theme, data_folder / "training")
+        self.models = ModelPresenter(self, state, action, docks, notices, theme.colours)
+        self.synthesis = SynthesisPresenter(self, state, action, self.status, theme)
+        self.strategy = StrategyPresenter(self, state, action, docks, notices, theme)
+        self.listening = ListeningPresenter(
+            self, state, open_library(data_folder / "takes"), action, docks, notices, theme
+        )
+        self.views = ViewsPresenter(self, state, action, docks, notices, theme)
+        self.transfer = TransferPresenter(self, state, action, docks, theme)
+        self.training = TrainingPresenter(self, state, action, docks, notices, theme, data_folder / "training")
         self.models.setup.training_wanted.connect(self.training.propose)
-        self.decoding = DecodingDesk(self, state, self.listening, theme)
-        self.layers = LayersDesk(self, state, action, notices, theme)
-        self.demasking = DemaskingDesk(self, state, action, self.listening, theme)
-        self.roofline = RooflineDesk(self, state, action, notices, theme)
+        self.decoding = DecodingPresenter(self, state, self.listening, theme)
+        self.layers = LayersPresenter(self, state, action, notices, theme)
+        self.demasking = DemaskingPresenter(self, state, action, self.listening, theme)
+        self.roofline = RooflinePresenter(self, state, action, notices, theme)
         self.layers.training_wanted.connect(self.training.propose_student)
-        for desk in (self.decoding, self.layers):
-            desk.view_wanted.connect(self.views.open)
-        self.profiles = ProfileDesk(self, state, action, notices)
-        self.lab = LabDesk(self, state, self.listening, action, docks, notices, theme, data_folder / "listening")
-        self.studies = StudiesDesk(
+        for presenter in (self.decoding, self.layers):
+            presenter.view_wanted.connect(self.views.open)
+        self.profiles = ProfilePresenter(self, state, action, notices)
+        self.lab = LabPresenter(self, state, self.listening, action, docks, notices, theme, data_folder / "listening")
+        self.studies = StudiesPresenter(
             self,
             state,
             self.listening,
@@ -155,7 +159,7 @@ class MainWindow(QMainWindow):
             self.open_studies,
         )
         self.layers.study_wanted.connect(self.studies.new_of_layers)
-        self.tradeoff = TradeoffDesk(
+        self.tradeoff = TradeoffPresenter(
             self,
             state,
             self.listening,
@@ -169,7 +173,7 @@ class MainWindow(QMainWindow):
             self._settings,
             data_folder / "listening",
         )
-        self._desks: tuple[Desk, ...] = (
+        self._presenters: tuple[Presenter, ...] = (
             self.models,
             self.synthesis,
             self.strategy,
@@ -185,7 +189,7 @@ class MainWindow(QMainWindow):
             self.tradeoff,
             self.studies,
             self.profiles,
-            GuideDesk(self.guide, state, self.listening, self.profiles, action.calibrate),
+            GuidePresenter(self.guide, state, self.listening, self.profiles, action.calibrate),
         )
 
     def _connect(self) -> None:
@@ -321,8 +325,8 @@ class MainWindow(QMainWindow):
     @Slot()
     def _refresh(self) -> None:
         """Enable what can be done; say why the rest cannot, and what to press next."""
-        for desk in self._desks:
-            desk.refresh()
+        for presenter in self._presenters:
+            presenter.refresh()
         state, running = self.state, self.jobs.running
         self._menus.refresh(state.model_id, not running or running[0].kind is Kind.LOAD)
         self._menus.show_devices(state.devices, state.device_wanted)

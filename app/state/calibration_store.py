@@ -10,9 +10,10 @@ import numpy as np
 
 from engine.errors import PlainError, ProfileError
 from engine.files import reason, write_atomically
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values
 from engine.techniques.ditreducio.record import CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
 SCHEMA_VERSION = 2
 
@@ -45,10 +46,10 @@ class CalibrationStore:
         """The calibration called ``fingerprint``."""
         return self._records.get(fingerprint)
 
-    def newest(self, belonging: Belonging, knobs: Values) -> CalibrationRecord | None:
+    def newest(self, compatibility: Compatibility, knobs: Values) -> CalibrationRecord | None:
         """The latest calibration for ``belonging`` whose knobs equal ``knobs`` but for the threshold."""
         for record in reversed(self._records.values()):
-            if record.table.belonging == belonging and _but_threshold(record.knobs) == _but_threshold(knobs):
+            if record.table.compatibility == compatibility and _but_threshold(record.knobs) == _but_threshold(knobs):
                 return record
         return None
 
@@ -106,7 +107,7 @@ def read_record(path: Path) -> CalibrationRecord:
                     phase,
                     int(step),
                     int(layer),
-                    Action[action],
+                    SkipAction[action],
                     float(error),
                     bool(accepted),
                     tuple(map(float, errors)),

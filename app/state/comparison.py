@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from engine.errors import SettingError
-from engine.measure.baseline_metrics import against
+from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
 from engine.setting.knobs import Choice, Knob
 from engine.setting.library import TakeSummary
@@ -103,7 +103,7 @@ def measured_against(take: Take, baseline: Take | None) -> Take:
     if baseline is None:
         return take
     try:
-        return against(baseline, take)
+        return with_baseline_metrics(baseline, take)
     except SettingError:
         return take
 

@@ -17,7 +17,7 @@ from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import reshaped, technique
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
-from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 from engine.techniques.flow_engagement import before_calibration
 
 _THRESHOLD_EDIT = 1
@@ -84,12 +84,12 @@ class Tables(Selection):
         """The flow time at which each step of an accelerated take begins; empty where the options make no grid."""
         return grid_times(self.options_in_force)[:-1]
 
-    def belonging(self) -> Belonging | None:
+    def compatibility(self) -> Compatibility | None:
         """What a strategy table for the present selection would belong to; ``None`` without a loaded model."""
         if self.info is None or self.info.id != self.model_id:
             return None
         try:
-            return before_calibration(self.info, self.setting).belonging
+            return before_calibration(self.info, self.setting).compatibility
         except SettingError:
             return None
 
@@ -99,15 +99,15 @@ class Tables(Selection):
             return ""
         if self.table is None:
             return "DiTReducio needs a strategy table: calibrate first."
-        wanted = self.belonging()
-        mismatch = self.table.belonging.mismatch(wanted) if wanted is not None else None
+        wanted = self.compatibility()
+        mismatch = self.table.compatibility.mismatch(wanted) if wanted is not None else None
         return f"The strategy table does not fit: {mismatch}. Calibrate again." if mismatch else ""
 
     @property
     def calibrated_on(self) -> tuple[Utterance, ...]:
         """What the strategy table was calibrated on, as far as that is known and its voices are there."""
         record, table = self.record, self.table
-        if record is None or table is None or table.belonging != record.table.belonging:
+        if record is None or table is None or table.compatibility != record.table.compatibility:
             return ()
         if table.origin.startswith("imported"):
             return ()
@@ -168,15 +168,15 @@ class Tables(Selection):
 
     def import_table(self, text: str, where: str) -> None:
         """Use an official strategy table, given its text. Raises :class:`PlainError` where it does not fit."""
-        belonging = self.belonging()
-        if belonging is None or self.info is None:
+        compatibility = self.compatibility()
+        if compatibility is None or self.info is None:
             raise SettingError("Load a model first: a strategy table belongs to one.")
         try:
             data = json.loads(text)
         except ValueError as error:
             raise SettingError(f"{where} is not JSON ({error}); choose an official strategy table.") from error
         branch_skip = str(self._knobs[DITREDUCIO]["branch_skip"])
-        table = StrategyTable.from_official(data, belonging, branch_skip, where)
+        table = StrategyTable.from_official(data, compatibility, branch_skip, where)
         if table.layers != self.info.layers:
             raise SettingError(f"{where} has {table.layers} layers, but {self.info.title} has {self.info.layers}.")
         self.replace_table(table, f"import {where}")
@@ -195,13 +195,13 @@ class Tables(Selection):
 
     def _find_table(self) -> None:
         """Take up the newest calibration that fits, unless the table at hand does."""
-        wanted = self.belonging()
+        wanted = self.compatibility()
         if wanted is None:
             self.table_changed.emit()
             return
         knobs = self._knobs[DITREDUCIO]
         record = self.calibrations.newest(wanted, knobs)
-        fits = self.table is not None and self.table.belonging == wanted
+        fits = self.table is not None and self.table.compatibility == wanted
         if record is not None and (not fits or record is not self.record):
             self._take_up(record)
         elif not fits:

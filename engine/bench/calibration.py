@@ -17,14 +17,14 @@ from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
-from engine.sampling.skipping import Duty, LayerDuty, LayerMemory
+from engine.sampling.actions import SkipAction
+from engine.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Action
 
 NAME = "calibration"
 DEFINITION = (
@@ -32,7 +32,7 @@ DEFINITION = (
     "weights and sentence; both give the identical strategy table."
 )
 
-Rows = tuple[tuple[Action, ...], ...]
+Rows = tuple[tuple[SkipAction, ...], ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,19 +56,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Calibrate both ways, round by round. Raises :class:`PlainError` when the two tables are not identical."""
     model = bundled.loaded(arguments)
-    subject, _ = model.subject(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
+    target, _ = model.calibration_target(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
     knobs = defaults(TECHNIQUE.knobs).replace(threshold=arguments.threshold, metric=arguments.metric)
     tables: dict[str, Rows] = {}
 
     def published() -> None:
-        tables["published"] = published_calibration(subject, knobs)
+        tables["published"] = published_calibration(target, knobs)
 
     def ours() -> None:
-        tables["ours"] = calibrate([subject], knobs, SilentObserver()).table.actions
+        tables["ours"] = calibrate([target], knobs, SilentObserver()).table.actions
 
     ours()
     bundled.say(f"{arguments.rounds} rounds of each …")
-    device = subject.noise.device.type
+    device = target.noise.device.type
     comparison = paired_ratio(
         {"published": published, "ours": ours},
         arguments.rounds,
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> Report:
         raise PlainError("The two calibrations gave different tables: there is an error in one of them; report it.")
     ratio = comparison.speed_up["ours"]
     actions = [action for row in tables["ours"] for action in row]
-    common = {action.name: actions.count(action) for action in Action}
+    common = {action.name: actions.count(action) for action in SkipAction}
     rows = [
         {
             "calibration": name,
@@ -101,52 +101,52 @@ def run(arguments: argparse.Namespace) -> Report:
     )
 
 
-def published_calibration(subject: Subject, knobs: Values) -> Rows:
+def published_calibration(target: CalibrationTarget, knobs: Values) -> Rows:
     """Algorithm 1 with its check and pre-calibration, as the official code runs them: every trial is a whole
     evaluation."""
-    backbone = subject.backbone
-    layers, steps = backbone.layers, len(subject.times) - 1
+    backbone = target.backbone
+    layers, steps = backbone.layers, len(target.times) - 1
     branch_skip, threshold = str(knobs["branch_skip"]), float(knobs["threshold"])
     error = ERRORS[str(knobs["metric"])]
 
     def evaluate(
         state: Tensor,
         step: int,
-        actions: Sequence[Action],
+        actions: Sequence[SkipAction],
         memory: list[LayerMemory],
         keep: bool,
     ) -> Tensor:
-        duties = [layer_duty(action, branch_skip, keep) for action in actions]
-        return backbone.velocity(state, step, subject.run, duties, memory)
+        plans = [layer_plan(action, branch_skip, keep) for action in actions]
+        return backbone.velocity(state, step, target.run, plans, memory)
 
     def compared(output: Tensor) -> Tensor:
-        return subject.guide(output) if knobs["compare"] == "guided" else output
+        return target.guide(output) if knobs["compare"] == "guided" else output
 
     def after(state: Tensor, step: int, output: Tensor) -> Tensor:
-        return subject.follow(state, subject.guide(output), step)
+        return target.follow(state, target.guide(output), step)
 
     similarities = np.full((layers, steps), np.nan)
-    state = subject.noise
+    state = target.noise
     for step in range(steps):
 
-        def look(layer: int, name: str, value: Tensor, step: int = step) -> None:
+        def probe(layer: int, name: str, value: Tensor, step: int = step) -> None:
             if name == "attention_input":
-                inputs = backbone.attention_map_inputs(layer, value[: len(subject.noise)])
+                inputs = backbone.attention_map_inputs(layer, value[: len(target.noise)])
                 similarities[layer, step] = diagonal_similarity(*inputs)
 
-        state = after(state, step, backbone.velocity(state, step, subject.run, look=look))
+        state = after(state, step, backbone.velocity(state, step, target.run, probe=probe))
     marked = similarities >= np.percentile(similarities, 100 - float(knobs["marked"]))
 
-    both = (Action.TS, Action.BS) if subject.branches > 1 else (Action.TS,)
-    table = [[Action.NONE] * steps for _ in range(layers)]
+    both = (SkipAction.TS, SkipAction.BS) if target.branches > 1 else (SkipAction.TS,)
+    table = [[SkipAction.NONE] * steps for _ in range(layers)]
     for first_pass in (True, False):
         memory = [LayerMemory() for _ in range(layers)]
-        state = subject.noise
+        state = target.noise
         for step in range(steps):
             actions = [table[layer][step] for layer in range(layers)]
             output = compared(evaluate(state, step, actions, memory, keep=False))
             for layer in range(layers) if step else ():
-                if actions[layer] is not Action.NONE or (first_pass and not marked[layer, step]):
+                if actions[layer] is not SkipAction.NONE or (first_pass and not marked[layer, step]):
                     continue
                 for action in both[:1] if first_pass else both:
                     tried = [*actions[:layer], action, *actions[layer + 1 :]]
@@ -160,11 +160,11 @@ def published_calibration(subject: Subject, knobs: Values) -> Rows:
     return tuple(map(tuple, table))
 
 
-def layer_duty(action: Action, branch_skip: str, keep: bool) -> LayerDuty:
+def layer_plan(action: SkipAction, branch_skip: str, keep: bool) -> LayerPlan:
     """The duty of a layer that does ``action``; with ``keep``, whatever any later step may need of it is kept."""
 
-    def duty(action: Action) -> Duty:
-        return Duty(action, keep and action is not Action.TS, keep and action is Action.NONE)
+    def plan(action: SkipAction) -> ModulePlan:
+        return ModulePlan(action, keep and action is not SkipAction.TS, keep and action is SkipAction.NONE)
 
-    spares_feed_forward = action is not Action.BS or branch_skip == "both"
-    return LayerDuty(duty(action), duty(action if spares_feed_forward else Action.NONE))
+    spares_feed_forward = action is not SkipAction.BS or branch_skip == "both"
+    return LayerPlan(plan(action), plan(action if spares_feed_forward else SkipAction.NONE))

@@ -107,12 +107,12 @@ def _timed(
     voice = bundled.speaker(arguments)
     settings = {"guided": guided(baseline, chosen[-1].equivalent_guidance)}
     settings |= {f"{one.weight:g}": guidance_free(baseline, one) for one in chosen}
-    subjects = {name: model.subject(arguments.text, voice, setting)[0] for name, setting in settings.items()}
+    targets = {name: model.calibration_target(arguments.text, voice, setting)[0] for name, setting in settings.items()}
     bundled.say(f"{arguments.rounds} rounds of each …")
     comparison = paired_ratio(
-        {name: lambda subject=subject: sample(subject, None) for name, subject in subjects.items()},
+        {name: lambda target=target: sample(target, None) for name, target in targets.items()},
         arguments.rounds,
-        device=subjects["guided"].noise.device.type,
+        device=targets["guided"].noise.device.type,
         on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
     )
     return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}

@@ -34,7 +34,7 @@ from engine.measure.memory import PeakMemory
 from engine.measure.roofline.launches import launches
 from engine.measure.timing import interval, paired_ratio, running_order
 from engine.measure.verdicts import ORIGINAL
-from engine.models.base import ModelInfo, Voice, whole
+from engine.models.base import ModelInfo, Voice, run_to_completion
 from engine.models.catalogue import harvard_sentences
 from engine.models.families.masked import MaskedSpeech
 from engine.models.families.masked_networks import offered
@@ -192,7 +192,7 @@ def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
         for name in running_order(tuple(ways), number):
             setting = replace(ways[name], seed=ways[name].seed + number + 1)
             with _as(model, name):
-                measured = whole(model.synthesise(text, voice, setting, (), SilentObserver())).measurements
+                measured = run_to_completion(model.synthesise(text, voice, setting, (), SilentObserver())).measurements
             if number >= 0:
                 found = taken[name]
                 found.last.append(measured.seconds)
@@ -210,7 +210,7 @@ def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) ->
     counts = {}
     for name, setting in ways.items():
         with _as(model, name):
-            works = model.workings(harvard_sentences()[0], voice, setting)
+            works = model.internals(harvard_sentences()[0], voice, setting)
             begun = works.network.begin(works.request, works.rules.guidance)
         config, frames, device = works.network.config, works.request.frames, works.network.device
         codes = torch.full((config.codebooks, frames), config.mask, device=device)
@@ -234,7 +234,7 @@ def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: in
         text = longest if number in (0, generations - 1) else sentences[number % len(sentences)]
         words = text.split()
         text = " ".join(words[: 2 + number % max(len(words) - 1, 1)]) if number % 3 else text
-        whole(model.synthesise(text, voice, replace(setting, seed=number), (), SilentObserver()))
+        run_to_completion(model.synthesise(text, voice, replace(setting, seed=number), (), SilentObserver()))
         if number + 1 == min(SETTLED, generations):
             settled = memory.peak_bytes
     return {

@@ -34,9 +34,9 @@ from engine.measure.roofline.ceilings import Ceilings
 from engine.measure.roofline.launches import launches
 from engine.measure.roofline.masked_stages import masked_stages
 from engine.measure.timing import paired_ratio
-from engine.models.families.masked import MaskedWorkings
+from engine.models.families.masked import MaskedInternals
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
-from engine.models.kernels.graphs import Record, Shelf, record_cuda
+from engine.models.kernels.graphs import GraphCache, Record, record_cuda
 from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.networks.masked_network import MaskedConfig
 from engine.models.omnivoice.config import FRAME_RATE
@@ -107,13 +107,13 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
     of that."""
     plain = random_network(case.config, case.device)
     exact, narrow = FusedMasked.of(plain), FusedMasked.of(plain, NARROW)
-    shelf: Shelf = Shelf(case.record)
-    shelf.most = 4
+    cache: GraphCache = GraphCache(case.record)
+    cache.most = 4
     begin: Mapping[str, Callable[[MaskedRequest, float], Predictor]] = {
         OFFICIAL: predictors(plain, exact)[OFFICIAL],
         EXACT: exact.begin,
         f"+ {NARROW}": narrow.begin,
-        GRAPHED: with_graphs(narrow, shelf, EXACT_LENGTHS).begin,
+        GRAPHED: with_graphs(narrow, cache, EXACT_LENGTHS).begin,
     }
     floors = {EXACT: floor(case, exact, "float32", ceilings)}
     floors[OFFICIAL], floors[f"+ {NARROW}"] = floors[EXACT], floor(case, narrow, "bfloat16", ceilings)
@@ -133,7 +133,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
         predictor = begin[name](case.request, Rules().guidance)
         row["launches a step"] = launches(lambda one=predictor: _step(case, one), case.device)
         rows.append(row)
-    said = [one for one in shelf.notes() if one.startswith("No CUDA graph")]
+    said = [one for one in cache.notes() if one.startswith("No CUDA graph")]
     if said:
         raise DeviceError(said[0])
     gain = found.speed_up[GRAPHED]
@@ -145,9 +145,9 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
     """How soon the first block can be heard, by the techniques' default sizes, from the request on; warm."""
     plan = Blockwise.of(defaults(blockwise.TECHNIQUE.knobs))
     network = FusedMasked.of(random_network(case.config, case.device), NARROW)
-    shelf: Shelf = Shelf(case.record)
-    shelf.most = 4
-    graphed, codec = with_graphs(network, shelf, EXACT_LENGTHS), HiggsDecoder(case.decoder).to(case.device).eval()
+    cache: GraphCache = GraphCache(case.record)
+    cache.most = 4
+    graphed, codec = with_graphs(network, cache, EXACT_LENGTHS), HiggsDecoder(case.decoder).to(case.device).eval()
     end = min(plan.first_size, case.request.frames)
     seen = case.request.frames if plan.look_ahead is None else min(end + plan.look_ahead, case.request.frames)
 
@@ -170,7 +170,7 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
 def floor(case: Case, network: FusedMasked, precision: str, ceilings: Ceilings) -> float:
     """The least seconds of all steps, as the roofline counts them; the decoder is not part of it."""
     nothing = Values()
-    works = MaskedWorkings(
+    works = MaskedInternals(
         network,
         MaskedEngagement(nothing, nothing, precision),
         case.request,

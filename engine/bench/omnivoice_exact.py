@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> Report:
     equal: dict[str, list[int]] = {name: [] for name in ways}
     cells = 0
     for number in range(-1, arguments.rounds):  # The first is for warming up.
-        works = model.workings(sentences[number % len(sentences)], voice, setting)
+        works = model.internals(sentences[number % len(sentences)], voice, setting)
         request, rules, seed = works.request, works.rules, arguments.seed + number + 1
         codes = {}
         for name in running_order(tuple(ways), number):

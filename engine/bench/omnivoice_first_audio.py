@@ -20,7 +20,7 @@ from engine.bench.report import Report
 from engine.measure.machine import describe
 from engine.measure.timing import interval, running_order
 from engine.measure.verdicts import ORIGINAL
-from engine.models.base import Synthesis, Voice, whole
+from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.catalogue import harvard_sentences
 from engine.models.families.masked import MaskedSpeech
 from engine.session.observers import SilentObserver
@@ -114,7 +114,7 @@ def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
         chosen = [sentences[(TOGETHER * number + place) % len(sentences)] for place in range(TOGETHER)]
         for name in running_order(tuple(ways), number):
             setting = replace(ways[name], seed=ways[name].seed + number + 1)
-            spoken = whole(model.synthesise(" ".join(chosen), voice, setting, (), SilentObserver()))
+            spoken = run_to_completion(model.synthesise(" ".join(chosen), voice, setting, (), SilentObserver()))
             if number >= 0:
                 heard[name].add(spoken)
         if number >= 0:

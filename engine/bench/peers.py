@@ -35,7 +35,7 @@ from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from engine.models.f5.dit import Conditioning, DiT
 from engine.models.kernels import split_products
 from engine.models.kernels.flow_graphs import GraphedEvaluator
-from engine.models.kernels.graphs import Shelf
+from engine.models.kernels.graphs import GraphCache
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity
 
@@ -294,7 +294,7 @@ def samplers(theirs: nn.Module, models: Mapping[str, DiT], frames: int, steps: i
 
     ways = {"official": official_way} | {way: partial(our_way, model) for way, model in models.items()}
     if weight.device.type == "cuda":
-        graphs = GraphedEvaluator(ours, Shelf(), bucket=1)
+        graphs = GraphedEvaluator(ours, GraphCache(), bucket=1)
 
         @torch.inference_mode()
         def graph_way() -> Tensor:

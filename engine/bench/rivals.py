@@ -20,7 +20,7 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, paired_ratio
 from engine.measure.verdicts import Verdict, Way, verdicts
-from engine.models.base import SpeechModel, Utterance, whole
+from engine.models.base import SpeechModel, Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.vocos import Vocos
 from engine.session.observers import SilentObserver
@@ -179,7 +179,7 @@ def _searched(
 
     def share(threshold: float) -> float:
         spoken = model.synthesise(arguments.text, bundled.speaker(arguments), engaged(threshold), (), SilentObserver())
-        return whole(spoken).measurements.ops_ratio
+        return run_to_completion(spoken).measurements.ops_ratio
 
     threshold = _threshold_for(target, share, low, high, trials=8)
     return Entrant(title, target, f"{threshold:.3g}", Way(f"{title} at {target:g}", engaged(threshold)))

@@ -16,14 +16,15 @@ from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
+from engine.sampling.actions import SkipAction
 from engine.sampling.flow import integrate
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+from engine.techniques.ditreducio.table import StrategyTable
 
 NAME = "skipping"
 LEVELS = (0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40)
@@ -52,13 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Calibrate at every threshold, then time all tables in the same rounds."""
     model = bundled.loaded(arguments)
-    subject, text = model.subject(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
+    target, text = model.calibration_target(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
     operations = model.operations(text, bundled.speaker(arguments), bundled.setting(arguments))
     tables: dict[float, StrategyTable] = {}
     for threshold in arguments.thresholds:
         bundled.say(f"calibrating at threshold {threshold:g} …")
         knobs = defaults(TECHNIQUE.knobs).replace(threshold=threshold)
-        tables[threshold] = calibrate([subject], knobs, SilentObserver()).table
+        tables[threshold] = calibrate([target], knobs, SilentObserver()).table
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in tables.items()}
     counted = [threshold for threshold in tables if 1 - ratios[threshold] >= COUNTED_FROM]
     if not counted:
@@ -66,10 +67,10 @@ def run(arguments: argparse.Namespace) -> Report:
 
     bundled.say(f"{arguments.rounds} rounds of each …")
     comparison = paired_ratio(
-        {"baseline": lambda: sample(subject, None)}
-        | {f"{threshold:g}": lambda table=table: sample(subject, table) for threshold, table in tables.items()},
+        {"baseline": lambda: sample(target, None)}
+        | {f"{threshold:g}": lambda table=table: sample(target, table) for threshold, table in tables.items()},
         arguments.rounds,
-        device=subject.noise.device.type,
+        device=target.noise.device.type,
         on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
     )
     shares = {
@@ -77,11 +78,11 @@ def run(arguments: argparse.Namespace) -> Report:
         for threshold in tables
         if ratios[threshold] < 1
     }
-    baseline = sample(subject, None)
+    baseline = sample(target, None)
 
     def distance(mel: Tensor) -> float:
         """Of the new speech alone: the prompt's frames are cut off before anyone hears them."""
-        return (mel - baseline)[:, subject.prompt_frames :].abs().mean().item()
+        return (mel - baseline)[:, target.prompt_frames :].abs().mean().item()
 
     rows = []
     for threshold, table in tables.items():
@@ -89,16 +90,16 @@ def run(arguments: argparse.Namespace) -> Report:
         rows.append(
             {
                 "threshold": threshold,
-                "computed": table.count(Action.NONE),
-                "TS": table.count(Action.TS),
-                "BS": table.count(Action.BS),
+                "computed": table.count(SkipAction.NONE),
+                "TS": table.count(SkipAction.TS),
+                "BS": table.count(SkipAction.BS),
                 "ops ratio": ratios[threshold],
                 "predicted speed-up": 1 / ratios[threshold],
                 "measured speed-up": speed_up.median,
                 "low": speed_up.low,
                 "high": speed_up.high,
                 "realised share": float(np.median(shares[threshold])) if threshold in shares else None,
-                "log-mel distance": distance(sample(subject, table)),
+                "log-mel distance": distance(sample(target, table)),
             }
         )
     rows.append({"threshold": "A/A", "measured speed-up": comparison.same.median})
@@ -113,14 +114,14 @@ def run(arguments: argparse.Namespace) -> Report:
     )
 
 
-def sample(subject: Subject, table: StrategyTable | None) -> Tensor:
+def sample(target: CalibrationTarget, table: StrategyTable | None) -> Tensor:
     """The backbone's and the sampler's whole work for one sentence: the last state, prompt frames included."""
     plan, memory = None, None
     if table is not None:
         plan, memory = SkipPlan(table), [LayerMemory() for _ in range(table.layers)]
 
     def velocity(state: Tensor, step: int) -> Tensor:
-        duties = None if plan is None else plan.at(step)
-        return subject.guide(subject.backbone.evaluate(state, step, subject.run, duties, memory))
+        plans = None if plan is None else plan.at(step)
+        return target.guide(target.backbone.evaluate(state, step, target.run, plans, memory))
 
-    return integrate(velocity, subject.noise, subject.times, follow=subject.follow)
+    return integrate(velocity, target.noise, target.times, follow=target.follow)

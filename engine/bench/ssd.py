@@ -105,7 +105,7 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
     always taken, whatever else the model's own sampler may do."""
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
-        works = model.workings(text, voice, setting)
+        works = model.internals(text, voice, setting)
         target, draft, speculation = works.networks.target, works.networks.draft, works.engagement.speculation
         request = replace(works.request, maximum=min(works.request.maximum, GREEDY_TOKENS))
         length = AdaptiveLength(speculation.draft_length) if speculation.adaptive else speculation.draft_length

@@ -21,7 +21,7 @@ from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, interval, paired_ratio
 from engine.measure.verdicts import Verdict, Way, verdicts
-from engine.models.base import SpeechModel, Utterance, WeightSet, whole
+from engine.models.base import SpeechModel, Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.vocos import Vocos
 from engine.session.observers import SilentObserver
@@ -67,7 +67,9 @@ def run(arguments: argparse.Namespace) -> Report:
     device = backbone[ladder[-1].title]().device.type
 
     def pipeline(way: Way) -> Callable[[], object]:
-        return lambda: whole(model.synthesise(arguments.text, voice, way.setting, way.artefacts, SilentObserver()))
+        return lambda: run_to_completion(
+            model.synthesise(arguments.text, voice, way.setting, way.artefacts, SilentObserver())
+        )
 
     sampled = _timed("backbone", backbone, device, arguments)
     spoken = _timed("whole pipeline", {one.title: pipeline(one) for one in ladder}, device, arguments)

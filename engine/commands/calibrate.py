@@ -19,13 +19,13 @@ from engine.errors import SettingError
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.models import catalogue
-from engine.models.base import FlowModel, Utterance, flow_model, whole
+from engine.models.base import FlowModel, Utterance, flow_model, run_to_completion
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values, checked
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.techniques.ditreducio.table import Action
 from engine.techniques.flow_engagement import engage
 
 NAME = "calibrate"
@@ -190,15 +190,15 @@ def _measure(
     terminal.begin()
     terminal.status("Measuring the baseline")
     # The first synthesis of this length also pays for its preparation.
-    whole(model.synthesise(text, voice, plain.baseline, (), terminal))
-    baseline = whole(model.synthesise(text, voice, plain.baseline, (), terminal))
+    run_to_completion(model.synthesise(text, voice, plain.baseline, (), terminal))
+    baseline = run_to_completion(model.synthesise(text, voice, plain.baseline, (), terminal))
     reference = taken(baseline, text, voice, plain.baseline)
     model.make_ready(plain, terminal)
     for one in calibrations:
         terminal.begin()
         terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")
         setting = _engaged(plain, one)
-        accelerated = whole(model.synthesise(text, voice, setting, (one.record.table,), terminal))
+        accelerated = run_to_completion(model.synthesise(text, voice, setting, (one.record.table,), terminal))
         distance = log_mel_distance(baseline.trace.mel, accelerated.trace.mel)
         take = replace(taken(accelerated, text, voice, setting), fidelity_to=reference.id, log_mel_distance=distance)
         one.evidence = Evidence.of(take, reference)
@@ -227,7 +227,7 @@ def _figures(one: _Calibration) -> dict[str, object]:
         "exact_interval": [low, high if math.isfinite(high) else None],
         "same_as": one.same_as,
         "seconds": one.seconds,
-        "cells": {action.name: table.count(action) for action in Action},
+        "cells": {action.name: table.count(action) for action in SkipAction},
         "skipped_share": table.skipped_share,
         "trials": len(one.record.trials),
         "accepted": sum(trial.accepted for trial in one.record.trials),

@@ -22,7 +22,7 @@ from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.machine import describe
 from engine.measure.metrics import metric
 from engine.measure.timing import Comparison, Interval, interval, paired_ratio
-from engine.models.base import SpeechModel, Synthesis, Voice, whole
+from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.setting.take import Metrics
 
 NAME = "compare"
@@ -204,7 +204,9 @@ def _measure(
 
     def run(name: str, side: Side) -> Callable[[], None]:
         def once() -> None:
-            runs[name].append(whole(side.model.synthesise(text, voice, side.setting, side.artefacts, progress)))
+            runs[name].append(
+                run_to_completion(side.model.synthesise(text, voice, side.setting, side.artefacts, progress))
+            )
             progress.next()
 
         return once

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
     profile = Profile.of(setting, model.info, table)
-    profile.check(model.info, model.belonging(setting))
+    profile.check(model.info, model.compatibility(setting))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
     size = f"{table.layers} layers and {table.steps} steps, {table.skipped_share:.0%} skipped"

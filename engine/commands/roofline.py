@@ -75,15 +75,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         if options.table:
             setting, artefacts = with_table(setting, model, options.table, {})
     # Imported on use: these import torch.
-    from engine.measure.roofline.measuring import Subject, measure_roofline
+    from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
 
     terminal.begin()
-    subject = Subject(model, utterance, setting, artefacts)
-    report = measure_roofline(subject, terminal, options.again, options.rounds, trace)
+    target = RooflineTarget(model, utterance, setting, artefacts)
+    report = measure_roofline(target, terminal, options.again, options.rounds, trace)
     data, lines = report.to_json(), _shown(report)
     if options.compare and setting.techniques:
         terminal.begin()
-        before = measure_roofline(Subject(model, utterance, setting.baseline), terminal, rounds=options.rounds)
+        before = measure_roofline(RooflineTarget(model, utterance, setting.baseline), terminal, rounds=options.rounds)
         data["baseline"] = before.to_json()
         lines += ["", "Without techniques, and with them:", *waterfall(before, report)]
     _write_csv(csv, report)

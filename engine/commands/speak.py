@@ -14,7 +14,7 @@ from engine.commands.technique_args import DITREDUCIO, engaged, with_table, with
 from engine.commands.terminal import Terminal
 from engine.errors import SettingError
 from engine.measure.machine import describe
-from engine.models.base import SpeechModel, whole
+from engine.models.base import SpeechModel, run_to_completion
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     model = arguments.load(options, terminal, model_id, variant)
     if profile is not None:
         setting = _changed(profile.setting, options, model_id)
-        profile.check(model.info, model.belonging(setting) if profile.table else None)
+        profile.check(model.info, model.compatibility(setting) if profile.table else None)
         artefacts = profile.artefacts
     else:
         setting = with_weights(arguments.setting(options, model_id), model.info)
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     model.make_ready(setting, terminal, voice)
     terminal.status("Synthesising")
     terminal.begin()
-    synthesis = whole(model.synthesise(text, voice, setting, artefacts, terminal))
+    synthesis = run_to_completion(model.synthesise(text, voice, setting, artefacts, terminal))
     write_wav(out, synthesis)
     if kept is not None:
         evidence = Evidence.of(taken(synthesis, text, voice, setting))

@@ -135,7 +135,7 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
     from engine.models import load_model
     from engine.studies import results as found
     from engine.studies.adopting import adopt
-    from engine.studies.running import FINISHED, Alone, run
+    from engine.studies.running import FINISHED, LocalExecutor, run
     from engine.studies.store import Store
 
     if options.workers and not options.ray:
@@ -149,14 +149,14 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
     if options.ray:
         from engine.studies.cluster import Cluster
 
-        crew = Cluster(options.ray, options.workers)
+        executor = Cluster(options.ray, options.workers)
     else:
-        crew = Alone(load_model)
+        executor = LocalExecutor(load_model)
     watcher = _Watcher(terminal)
     with Store(_folder(options)) as store:
         store.begin(study, str(Path(options.study).resolve()))
         try:
-            state = run(study, store, crew, watcher)
+            state = run(study, store, executor, watcher)
         except Cancelled:
             done, total = watcher.progressed
             raise Cancelled(
@@ -165,8 +165,8 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
         results = found.results(store)
         adopted = adopt(study, store) if state == FINISHED else None
     told = _status(results)
-    said = [*crew.log(), *([adopted.sentence] if adopted else [])]
-    summary = {"state": state, "made": watcher.made, "workers": crew.log()}
+    said = [*executor.log(), *([adopted.sentence] if adopted else [])]
+    summary = {"state": state, "made": watcher.made, "workers": executor.log()}
     if adopted:
         summary["layers"] = str(adopted.path) if adopted.record else ""
     lines = [f"{watcher.made} takes were made; the results are in {results.folder}.", *said, "", told.text]

@@ -89,7 +89,7 @@ def with_table(
 
     ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
     """
-    belonging = flow_model(model, "A strategy table").belonging(setting)
+    compatibility = flow_model(model, "A strategy table").compatibility(setting)
     data = read(path)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:
@@ -100,9 +100,9 @@ def with_table(
             raise ProfileError(f"{path} was calibrated with skipped outputs of {table.temporal!r}; leave that out.")
         values = values.replace(branch_skip=table.branch_skip, temporal=table.temporal)
     else:
-        table = StrategyTable.from_official(data, belonging, str(values["branch_skip"]), path)
+        table = StrategyTable.from_official(data, compatibility, str(values["branch_skip"]), path)
         values = values.replace(temporal=table.temporal)
-    mismatch = table.belonging.mismatch(belonging)
+    mismatch = table.compatibility.mismatch(compatibility)
     if mismatch:
         raise ProfileError(f"The strategy table {path} cannot be used here: {mismatch}.")
     if table.layers != model.info.layers:

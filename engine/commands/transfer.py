@@ -95,17 +95,17 @@ def _plain(options: argparse.Namespace) -> Setting:
     data = read(options.table)
     if not isinstance(data, dict) or "actions" not in data:
         return arguments.setting(options, options.model or arguments.DEFAULT_MODEL)
-    belonging = StrategyTable.from_json(data, options.table).belonging
-    model = options.model or belonging.model
+    compatibility = StrategyTable.from_json(data, options.table).compatibility
+    model = options.model or compatibility.model
     setting, given = arguments.setting(options, model), arguments.given(options, catalogue.entry(model).options)
-    return replace(setting, options=setting.options.replace(**{**belonging.sampling, **given}))
+    return replace(setting, options=setting.options.replace(**{**compatibility.sampling, **given}))
 
 
 def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, StrategyTable]:
     """A profile's setting and table, checked against the model."""
     if profile.table is None:
         raise ProfileError(f"{path} has no strategy table; choose a profile that engages DiTReducio.")
-    profile.check(model.info, model.belonging(profile.setting))
+    profile.check(model.info, model.compatibility(profile.setting))
     return profile.setting, profile.table
 
 

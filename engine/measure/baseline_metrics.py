@@ -20,7 +20,7 @@ Sounded = tuple[np.ndarray | None, Sound]
 """The spectrogram (frames, bands) that a model drew, if it draws one, and what was heard."""
 
 
-def against(baseline: Take, take: Take) -> Take:
+def with_baseline_metrics(baseline: Take, take: Take) -> Take:
     """``take`` with its figures to ``baseline``, which speaks the same words in the same time from the same noise.
 
     Raises :class:`SettingError` where the two cannot be held against each other.

@@ -14,7 +14,7 @@ import torch
 
 from engine.audio.mel import MelFrontEnd
 from engine.measure.intelligibility import Judge, WordErrors
-from engine.models.base import SpeechModel, Synthesis, Voice, whole
+from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import SAMPLE_RATE
 from engine.models.networks.vocos import Vocos
 from engine.session.observers import SilentObserver
@@ -83,7 +83,7 @@ def verdicts(
         for way in ways:
             say(f"{voice.id}: {way.title}, {len(sentences)} sentences …")
             spoken = tuple(
-                whole(model.synthesise(sentence, voice, way.setting, way.artefacts, SilentObserver()))
+                run_to_completion(model.synthesise(sentence, voice, way.setting, way.artefacts, SilentObserver()))
                 for sentence in sentences
             )
             takes = [(one.samples, one.sample_rate) for one in spoken]

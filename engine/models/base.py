@@ -14,9 +14,9 @@ from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 
 if TYPE_CHECKING:
+    from engine.techniques.ditreducio.calibration_target import CalibrationTarget
     from engine.techniques.ditreducio.record import Trial
-    from engine.techniques.ditreducio.subject import Subject
-    from engine.techniques.ditreducio.table import Belonging, StrategyTable
+    from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
@@ -230,7 +230,7 @@ class Synthesis:
     """Things the user should know, for example which characters were dropped."""
 
 
-def whole(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
+def run_to_completion(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
     """What a synthesis (:meth:`SpeechModel.synthesise`) comes to, for whoever does not play its pieces."""
     while True:
         try:
@@ -305,10 +305,10 @@ class FlowModel(SpeechModel, Protocol):
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
         """What one backbone evaluation of the first chunk costs, without running anything."""
 
-    def belonging(self, setting: Setting) -> Belonging:
+    def compatibility(self, setting: Setting) -> Compatibility:
         """What a strategy table calibrated under ``setting`` would belong to."""
 
-    def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:
+    def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
         """What DiTReducio is calibrated on, and the part of ``text`` that it speaks: the first passage. See
         :mod:`engine.techniques.ditreducio.preparation`. Raises :class:`SettingError` where the model cannot skip."""
 

@@ -17,7 +17,7 @@ from engine.models.networks.vocos import Vocos
 
 
 @dataclass(frozen=True)
-class Order:
+class LoadRequest:
     """One model of the catalogue, and where it is and goes to."""
 
     entry: CatalogueEntry

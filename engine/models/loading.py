@@ -18,14 +18,14 @@ from engine.models.families.flow import FlowSpeech
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.masked import MaskedSpeech
 from engine.models.llasa.loading import load_llasa
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 from engine.models.megatts3.loading import load_megatts3
 from engine.models.minis.lm_mini.loading import load_lm_mini
 from engine.models.minis.omni_mini.loading import load_omni_mini
 from engine.models.omnivoice.loading import load_omnivoice
 from engine.techniques import compilation
 
-LOADERS: Mapping[str, Callable[[Order], FlowSpeech | LanguageSpeech | MaskedSpeech]] = {
+LOADERS: Mapping[str, Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech]] = {
     "f5": load_f5,
     "megatts3": load_megatts3,
     "lm_mini": load_lm_mini,
@@ -54,7 +54,7 @@ def load(
     devices.keep_freed_memory()
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
-    speech = LOADERS[chosen.loader](Order(chosen, place, variant, on, status, check))
+    speech = LOADERS[chosen.loader](LoadRequest(chosen, place, variant, on, status, check))
     reasons = dict(devices.lacking(on))
     useless = compilation.lacking(chosen.family)
     if useless is not None:

@@ -16,7 +16,7 @@ from typing import Protocol
 from torch import Tensor
 
 from engine.models.base import OperationCounts
-from engine.sampling.skipping import LayerDuty, LayerMemory, SkipPlan
+from engine.sampling.skipping import LayerMemory, LayerPlan, SkipPlan
 
 
 class Run(Protocol):
@@ -33,7 +33,7 @@ class Evaluated(Protocol):
         x: Tensor,
         evaluation: int,
         run: Run,
-        duties: Sequence[LayerDuty] | None = None,
+        plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
     ) -> Tensor: ...
 
@@ -147,7 +147,7 @@ class ChangeMeter:
     def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
         found: dict[str, list[float]] = {kind: [] for kind in self.changes}
 
-        def look(layer: int, name: str, value: Tensor) -> None:
+        def probe(layer: int, name: str, value: Tensor) -> None:
             if name in found:
                 before = self._last.get((name, layer))
                 comparable = before is not None and before.shape == value.shape
@@ -155,7 +155,7 @@ class ChangeMeter:
                 self._last[name, layer] = value
 
         velocity: Callable[..., Tensor] = self._backbone.velocity
-        velocities = velocity(state, evaluation, run, look=look)
+        velocities = velocity(state, evaluation, run, probe=probe)
         for kind, values in found.items():
             self.changes[kind].append(sum(values) / len(values))
         return velocities

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.techniques.ditreducio.table import Action
+from engine.sampling.actions import SkipAction
 
 
-def reaches(row: Sequence[Action], times: Sequence[float]) -> list[float]:
+def extrapolation_factors(row: Sequence[SkipAction], times: Sequence[float]) -> list[float]:
     """How far every temporal skip of one layer reaches: the time since the last computed step over the time between
     that and the one computed before; 0 where only one has been computed, and at steps that are not skipped.
 
@@ -21,15 +21,15 @@ def reaches(row: Sequence[Action], times: Sequence[float]) -> list[float]:
     """
     found, last, before = [], 0, None
     for step, action in enumerate(row):
-        if action is Action.TS:
-            found.append(reach(times, step, last, before))
+        if action is SkipAction.TS:
+            found.append(extrapolation_factor(times, step, last, before))
             continue
         found.append(0.0)
         last, before = step, (last if step else None)
     return found
 
 
-def reach(times: Sequence[float], step: int, last: int | None, before: int | None) -> float:
+def extrapolation_factor(times: Sequence[float], step: int, last: int | None, before: int | None) -> float:
     """How far a skip at ``step`` reaches past the ``last`` computed step, in units of the way from the one ``before``
     it; 0 where there was none."""
     return 0.0 if before is None else float((times[step] - times[last]) / (times[last] - times[before]))

@@ -14,32 +14,33 @@ import torch
 from torch import Tensor
 
 from engine.models.base import OperationCounts
-from engine.sampling.forecasting import reaches
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.sampling.actions import SkipAction
+from engine.sampling.forecasting import extrapolation_factors
+from engine.techniques.ditreducio.table import StrategyTable
 
 
 @dataclass(frozen=True)
-class Duty:
+class ModulePlan:
     """What a module does at one step and what later steps need of it."""
 
-    action: Action = Action.NONE
+    action: SkipAction = SkipAction.NONE
     keep_output: bool = False
     keep_residual: bool = False
     keep_change: bool = False
     """Whether a later step forecasts from how far the output has come since it was last kept."""
-    reach: float = 0.0
+    extrapolation_factor: float = 0.0
     """How much further a skipped output is taken to have come, in units of that change; 0 reuses it as it is."""
 
 
 @dataclass(frozen=True)
-class LayerDuty:
+class LayerPlan:
     """What both modules of a layer do at one step."""
 
-    attention: Duty = Duty()
-    feed_forward: Duty = Duty()
+    attention: ModulePlan = ModulePlan()
+    feed_forward: ModulePlan = ModulePlan()
 
 
-COMPUTE = LayerDuty()
+COMPUTE = LayerPlan()
 """Compute everything, keep nothing: no later step skips."""
 
 
@@ -57,9 +58,9 @@ class ModuleMemory:
         self.change = output - self.output if with_change else None
         self.output = output
 
-    def recalled(self, reach: float) -> Tensor:
+    def recalled(self, extrapolation_factor: float) -> Tensor:
         """The output as a skip takes it to be by now."""
-        return torch.add(self.output, self.change, alpha=reach) if reach else self.output
+        return torch.add(self.output, self.change, alpha=extrapolation_factor) if extrapolation_factor else self.output
 
 
 @dataclass
@@ -78,59 +79,65 @@ class SkipPlan:
         forecasts = table.temporal == "forecast"
         layers = []
         for row in table.actions:
-            attention = feed_forward = _duties(row, reaches(row, table.times) if forecasts else None)
+            attention = feed_forward = _module_plans(
+                row, extrapolation_factors(row, table.times) if forecasts else None
+            )
             if table.branch_skip == "attention":
-                spared = [Action.NONE if action is Action.BS else action for action in row]
-                feed_forward = _duties(spared, reaches(spared, table.times) if forecasts else None)
-            layers.append([LayerDuty(*pair) for pair in zip(attention, feed_forward, strict=True)])
-        self._duties = tuple(zip(*layers, strict=True))
+                spared = [SkipAction.NONE if action is SkipAction.BS else action for action in row]
+                feed_forward = _module_plans(spared, extrapolation_factors(spared, table.times) if forecasts else None)
+            layers.append([LayerPlan(*pair) for pair in zip(attention, feed_forward, strict=True)])
+        self._module_plans = tuple(zip(*layers, strict=True))
 
     @classmethod
-    def by_module(cls, attention: Sequence[Action], feed_forward: Sequence[Action], layers: int) -> SkipPlan:
+    def by_module(cls, attention: Sequence[SkipAction], feed_forward: Sequence[SkipAction], layers: int) -> SkipPlan:
         """The plan in which all layers do the same and the two modules differ: one action a step for each."""
         plan = cls.__new__(cls)
-        columns = zip(_duties(attention), _duties(feed_forward), strict=True)
-        plan._duties = tuple((LayerDuty(*pair),) * layers for pair in columns)
+        columns = zip(_module_plans(attention), _module_plans(feed_forward), strict=True)
+        plan._module_plans = tuple((LayerPlan(*pair),) * layers for pair in columns)
         return plan
 
-    def at(self, step: int) -> tuple[LayerDuty, ...]:
+    def at(self, step: int) -> tuple[LayerPlan, ...]:
         """The duties of all layers at ``step``."""
-        return self._duties[step]
+        return self._module_plans[step]
 
     def operations(self, step: int, counts: OperationCounts) -> float:
         """What the evaluation at ``step`` costs under the plan, where a whole one costs ``counts``."""
         spent = counts.branches * counts.fixed
-        for duty in self._duties[step]:
-            spent += _rows(duty.attention, counts.branches) * counts.attention
-            spent += _rows(duty.feed_forward, counts.branches) * counts.feed_forward
+        for plan in self._module_plans[step]:
+            spent += _rows(plan.attention, counts.branches) * counts.attention
+            spent += _rows(plan.feed_forward, counts.branches) * counts.feed_forward
         return spent
 
 
-def _rows(duty: Duty, branches: int) -> int:
+def _rows(plan: ModulePlan, branches: int) -> int:
     """For how many branches a module is computed."""
-    return {Action.NONE: branches, Action.BS: 1, Action.TS: 0}[duty.action]
+    return {SkipAction.NONE: branches, SkipAction.BS: 1, SkipAction.TS: 0}[plan.action]
 
 
-def _duties(row: Sequence[Action], reach: Sequence[float] | None = None) -> tuple[Duty, ...]:
+def _module_plans(
+    row: Sequence[SkipAction], extrapolation_factor: Sequence[float] | None = None
+) -> tuple[ModulePlan, ...]:
     """``reach`` is that of every skip, where skips forecast."""
-    duties: list[Duty] = []
+    plans: list[ModulePlan] = []
     keep_next = False
     for step in reversed(range(len(row))):
         action, later = row[step], row[step + 1 :]
         keeps_residual = False
         for following in later:
-            if following is Action.NONE:
+            if following is SkipAction.NONE:
                 break
-            keeps_residual |= following is Action.BS
-        reused = bool(later) and later[0] is Action.TS and action is not Action.TS
-        keeps_change = reused and reach is not None and reach[step + 1] != 0
+            keeps_residual |= following is SkipAction.BS
+        reused = bool(later) and later[0] is SkipAction.TS and action is not SkipAction.TS
+        keeps_change = reused and extrapolation_factor is not None and extrapolation_factor[step + 1] != 0
         # What a change is counted from must have been kept as well.
-        keeps_output = action is not Action.TS and (reused or keep_next)
-        if action is not Action.TS:
+        keeps_output = action is not SkipAction.TS and (reused or keep_next)
+        if action is not SkipAction.TS:
             keep_next = keeps_change
-        further = reach[step] if reach is not None and action is Action.TS else 0.0
-        duties.append(Duty(action, keeps_output, keeps_residual and action is Action.NONE, keeps_change, further))
-    return tuple(reversed(duties))
+        further = extrapolation_factor[step] if extrapolation_factor is not None and action is SkipAction.TS else 0.0
+        plans.append(
+            ModulePlan(action, keeps_output, keeps_residual and action is SkipAction.NONE, keeps_change, further)
+        )
+    return tuple(reversed(plans))
 
 
 def residual(output: Tensor, branches: int) -> Tensor:
@@ -139,11 +146,11 @@ def residual(output: Tensor, branches: int) -> Tensor:
     return rows[1:] - rows[:1]
 
 
-def advance(
+def apply_module(
     hidden: Tensor,
     gate: Tensor,
     module: Callable[[Tensor], Tensor],
-    duty: Duty,
+    plan: ModulePlan,
     memory: ModuleMemory | None,
     branches: int,
     in_place: bool = False,
@@ -155,27 +162,27 @@ def advance(
     any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``, where there
     is one, adds ``gate * output`` to ``hidden`` by itself: that serves where nobody needs the output.
     """
-    if add_to is not None and in_place and duty == Duty():
+    if add_to is not None and in_place and plan == ModulePlan():
         add_to(hidden, gate)
         return hidden
-    if duty.action is Action.TS:
-        output = memory.recalled(duty.reach)
+    if plan.action is SkipAction.TS:
+        output = memory.recalled(plan.extrapolation_factor)
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
-    if duty.action is Action.NONE or branches == 1:
+    if plan.action is SkipAction.NONE or branches == 1:
         output = module(hidden)
-        if duty.keep_residual:
+        if plan.keep_residual:
             memory.residual = residual(output, branches)
-        if duty.keep_output:
-            memory.keep(output, duty.keep_change)
+        if plan.keep_output:
+            memory.keep(output, plan.keep_change)
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     first = module(hidden[: len(hidden) // branches])
     result = hidden if in_place else hidden.clone()
-    if duty.keep_output:
+    if plan.keep_output:
         output = first.new_empty(result.shape)
         outputs = output.unflatten(0, (branches, -1))
         outputs[0] = first
         torch.add(first, memory.residual, out=outputs[1:])
-        memory.keep(output, duty.keep_change)
+        memory.keep(output, plan.keep_change)
         return result.addcmul_(gate, output)
     rows = result.unflatten(0, (branches, -1))
     rows.addcmul_(gate, first)

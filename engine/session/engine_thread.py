@@ -56,7 +56,7 @@ from engine.session.messages import (
 
 if TYPE_CHECKING:
     from engine.models.base import SpeechModel
-    from engine.session.executor import Workshop
+    from engine.session.executor import Executor
 
 ACTIVITIES: dict[type[Command], str] = {
     LoadModel: "loading the model",
@@ -98,7 +98,7 @@ class _Token(threading.Event):
         return super().is_set()
 
 
-class Engine:
+class EngineThread:
     """Takes commands from any thread and posts events.
 
     ``post`` is called from the engine thread, and from the thread that cancels or submits when the job therefore never
@@ -120,7 +120,7 @@ class Engine:
         self._resting = False
         """Whether the thread waits: for work, or for being released."""
 
-        self._workshop: Workshop | None = None
+        self._executor: Executor | None = None
         self._device_lost = False
         """Whether the last job failed because its device did."""
         self._closed = DeviceError("The engine has not started yet.")
@@ -213,29 +213,29 @@ class Engine:
     # --- On the engine thread from here on ---------------------------------------------------------------------------
     def _run(self) -> None:
         try:
-            self._open_workshop()
+            self._open_executor()
             while (command := self._next()) is not None:
                 outcome = self._outcome(command)
                 self._forget_running()
                 self._post(outcome)
-                if self._workshop is not None and not isinstance(outcome, JobFinished):
+                if self._executor is not None and not isinstance(outcome, JobFinished):
                     # Only now has the traceback let go of what the job had allocated.
-                    self._workshop.tidy()
+                    self._executor.tidy()
                 if self._device_lost:
                     self._recover()
         finally:
-            self._workshop = None
+            self._executor = None
             gc.collect()
             for command in self._left_waiting():
                 self._post(JobCancelled(command.job))
             self._post(EngineStopped(self._shut_down.job if self._shut_down else 0))
 
-    def _open_workshop(self) -> None:
+    def _open_executor(self) -> None:
         """Import torch and look at the machine. On failure the thread lives on, and every job says why it fails."""
         self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
-            workshop = import_module("engine.session.executor")
-            self._workshop = workshop.Workshop(self._load or import_module("engine.models").load_model)
+            executor = import_module("engine.session.executor")
+            self._executor = executor.Executor(self._load or import_module("engine.models").load_model)
         except Exception as error:
             _log.exception("The engine could not start.")
             self._closed = DeviceError(
@@ -243,7 +243,7 @@ class Engine:
             )
             self._post(EngineStatus(0, str(self._closed)))
         else:
-            self._post(self._workshop.ready)
+            self._post(self._executor.ready)
 
     def _next(self) -> Command | None:
         """The next job, once there is one; ``None`` to end."""
@@ -296,15 +296,15 @@ class Engine:
         """Carry ``command`` out and say how it ended."""
         activity = ACTIVITIES[type(command)]
         try:
-            if self._workshop is None:
+            if self._executor is None:
                 raise self._closed
-            self._workshop.carry_out(command, self._post, self._cancelled, self._pausing)
+            self._executor.carry_out(command, self._post, self._cancelled, self._pausing)
             return JobFinished(command.job)
         except Cancelled:
             return JobCancelled(command.job)
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
-            self._device_lost = self._workshop is not None and failures.is_device_lost(error)
-            device = self._workshop.device if self._workshop else "cpu"
+            self._device_lost = self._executor is not None and failures.is_device_lost(error)
+            device = self._executor.device if self._executor else "cpu"
             sentence = failures.sentence(error, activity, device, "The engine goes on; details are in the log.")
             candidates = error.candidates if isinstance(error, CheckpointError) else ()
             return JobFailed(command.job, sentence, failures.details(error), candidates)
@@ -313,7 +313,7 @@ class Engine:
         """Have the model again after its device was lost."""
         self._device_lost = False
         try:
-            self._workshop.recover(self._post)
+            self._executor.recover(self._post)
         except Exception as error:
             _log.exception("The model could not be loaded again.")
             sentence = failures.sentence(error, ACTIVITIES[LoadModel])

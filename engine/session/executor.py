@@ -83,7 +83,7 @@ Load = Callable[..., SpeechModel]
 """See :func:`engine.models.load_model`."""
 
 
-class Workshop:
+class Executor:
     """Carries out commands, one at a time. ``load`` is how models are loaded."""
 
     def __init__(self, load: Load) -> None:
@@ -293,20 +293,20 @@ class Workshop:
         from engine.studies import definition
         from engine.studies.adopting import adopt
         from engine.studies.cluster import Cluster
-        from engine.studies.running import FINISHED, PAUSED, Alone, run
+        from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
         from engine.studies.store import Store
         from engine.studies.study import results_folder
 
         study = definition.read(command.file)
         folder = Path(command.folder) if command.folder else results_folder(command.file)
         here = self._model if self._serves(study) else None
-        crew = Cluster(command.ray, command.workers, self._load) if command.ray else Alone(self._load, here)
+        executor = Cluster(command.ray, command.workers, self._load) if command.ray else LocalExecutor(self._load, here)
         with Store(folder) as store:
             store.begin(study, command.file)
             observer.begin(str(folder), study.title)
-            state = run(study, store, crew, observer)
+            state = run(study, store, executor, observer)
             adopted = adopt(study, store) if state == FINISHED else None
-        log = (*crew.log(), *([adopted.sentence] if adopted else ()))
+        log = (*executor.log(), *([adopted.sentence] if adopted else ()))
         if adopted is not None and adopted.record is not None:
             self._tell_layers(command.job, adopted.record, adopted.path, observer)
         observer.post(StudyEnded(command.job, str(folder), state == PAUSED, observer.made, log))
@@ -360,11 +360,11 @@ class Workshop:
 
     def _measure_roofline(self, command: MeasureRoofline, observer: MeasuringObserver) -> None:
         # Imported on use: torch's profiler takes its time.
-        from engine.measure.roofline.measuring import Subject, measure_roofline
+        from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
 
-        subject = Subject(self._model_for(command.setting), command.utterance, command.setting, command.artefacts)
+        target = RooflineTarget(self._model_for(command.setting), command.utterance, command.setting, command.artefacts)
         trace = Path(command.trace) if command.trace else None
-        observer.post(RooflineMeasured(command.job, measure_roofline(subject, observer, command.again, trace=trace)))
+        observer.post(RooflineMeasured(command.job, measure_roofline(target, observer, command.again, trace=trace)))
 
     def _is_loaded(self, model: str) -> bool:
         return self._model is not None and self._model.info.id == model

@@ -11,14 +11,14 @@ from pathlib import Path
 from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.models import catalogue, load_model
-from engine.models.base import LANGUAGE, ModelInfo, Synthesis, Voice, whole
+from engine.models.base import LANGUAGE, ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import VARIANTS
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import NO_VALUES, Knob, Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
 from engine.techniques import conflict, ditreducio, guidance_free, reshaped, technique
-from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 from engine.techniques.engagement import problem
 from engine.techniques.language_engagement import language_artefact
 
@@ -107,7 +107,7 @@ class Profile:
             said = engaged.knobs.get(name, own)
             if said != own:
                 raise ProfileError(f"table.{name} is {own!r}, but setting.techniques says {said!r}.")
-        mine, theirs = _flat(self.belonging), _flat(self.table.belonging)
+        mine, theirs = _flat(self.compatibility), _flat(self.table.compatibility)
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):
                 raise ProfileError(
@@ -115,11 +115,11 @@ class Profile:
                 )
 
     @property
-    def belonging(self) -> Belonging:
+    def compatibility(self) -> Compatibility:
         """What a strategy table must belong to here."""
         knobs = catalogue.entry(self.setting.model).options
         options = reshaped(self.setting, checked(knobs, self.setting.options, "setting.options"))
-        return Belonging.of(self.setting.model, self.weights or self.checkpoint, self.variant, knobs, options)
+        return Compatibility.of(self.setting.model, self.weights or self.checkpoint, self.variant, knobs, options)
 
     @property
     def weights(self) -> str:
@@ -168,11 +168,11 @@ class Profile:
         """The same without any technique."""
         return replace(self, setting=self.setting.baseline, table=None, evidence=Evidence())
 
-    def check(self, info: ModelInfo, belonging: Belonging | None = None) -> None:
+    def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> None:
         """Raise :class:`ProfileError` with the reason unless the profile may run on the loaded model.
 
-        ``info`` describes that model; ``belonging`` is :meth:`engine.models.base.SpeechModel.belonging` of the setting
-        that shall run, the profile's own if ``None``.
+        ``info`` describes that model; ``belonging`` is :meth:`engine.models.base.SpeechModel.compatibility` of the
+        setting that shall run, the profile's own if ``None``.
         """
         for name, mine, theirs in (
             ("model", self.setting.model, info.id),
@@ -188,7 +188,7 @@ class Profile:
         reason = problem(info, self.setting, self.artefacts)
         if reason:
             raise ProfileError(f"The profile cannot be used here: {reason}")
-        mismatch = self.table.belonging.mismatch(belonging) if self.table and belonging else None
+        mismatch = self.table.compatibility.mismatch(compatibility) if self.table and compatibility else None
         if mismatch:
             raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
 
@@ -203,8 +203,8 @@ class Profile:
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
-        self.check(model.info, model.belonging(self.setting) if self.table else None)
-        return whole(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
+        self.check(model.info, model.compatibility(self.setting) if self.table else None)
+        return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
 
     def voice(self, folder: str = "") -> Voice:
         """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
@@ -313,10 +313,10 @@ def _is_fingerprint(text: str) -> bool:
     return len(text) == 64 and not set(text) - set("0123456789abcdef")
 
 
-def _flat(belonging: Belonging) -> dict[str, object]:
+def _flat(compatibility: Compatibility) -> dict[str, object]:
     """The fields of ``belonging`` by their paths in the file."""
-    said = {name: getattr(belonging, name) for name in ("model", "fingerprint", "variant")}
-    return said | {f"sampling.{name}": value for name, value in belonging.sampling.items()}
+    said = {name: getattr(compatibility, name) for name in ("model", "fingerprint", "variant")}
+    return said | {f"sampling.{name}": value for name, value in compatibility.sampling.items()}
 
 
 def _checked_setting(setting: Setting) -> Setting:

@@ -19,7 +19,7 @@ from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.signal import of_its_own
 from engine.measure.timing import clock_name, stopwatch
-from engine.models.base import Observer, ProgressObserver, SpeechModel, flow_model, whole
+from engine.models.base import Observer, ProgressObserver, SpeechModel, flow_model, run_to_completion
 from engine.setting.take import Take, Trace
 from engine.studies.study import Spoken
 from engine.studies.tasks import (
@@ -103,11 +103,15 @@ class Performer:
     # --- Tasks --------------------------------------------------------------------------------------------------------
     def _prepare(self, task: Prepare, observer: ProgressObserver, started: float) -> Prepared:
         model = flow_model(self._model, "Calibrating")
-        belonging = model.belonging(task.setting)
+        compatibility = model.compatibility(task.setting)
         engaged = task.setting.engaged("ditreducio")
         for record in self._records:
             known = record.knobs.replace(threshold=engaged.knobs["threshold"])
-            if known != engaged.knobs or record.table.belonging.mismatch(belonging) or record.seed != task.setting.seed:
+            if (
+                known != engaged.knobs
+                or record.table.compatibility.mismatch(compatibility)
+                or record.seed != task.setting.seed
+            ):
                 continue
             derived = record.derive(float(engaged.knobs["threshold"]))
             if derived.exact:
@@ -135,11 +139,11 @@ class Performer:
         warmed = task.cell.setting, spoken.voice.id
         if warmed not in self._warm:
             model.make_ready(task.setting, quiet, spoken.voice)
-            whole(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
+            run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
             self._warm.add(warmed)
         memory = PeakMemory(self._device)
         with stopwatch(self._device) as watch:
-            synthesis = whole(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
+            synthesis = run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
         if not np.isfinite(synthesis.samples).all():
             return Failed(task, "The model put out invalid numbers (NaN).", time.perf_counter() - started)
         first = task.cell.round == 0

@@ -71,7 +71,7 @@ class Lost:
     why: str
 
 
-class Crew(Protocol):
+class TaskExecutor(Protocol):
     """Workers, and their tasks."""
 
     def begin(self, equipment: Equipment, observer: Observer) -> str:
@@ -97,7 +97,7 @@ class Crew(Protocol):
         """What is to be said of the workers afterwards, in sentences."""
 
 
-class Alone:
+class LocalExecutor:
     """The one worker that is this process."""
 
     def __init__(self, load: Callable[..., SpeechModel], model: SpeechModel | None = None) -> None:
@@ -132,21 +132,21 @@ class Alone:
         return []
 
 
-def run(study: Study, store: Store, crew: Crew, follower: Follower) -> str:
+def run(study: Study, store: Store, executor: TaskExecutor, follower: Follower) -> str:
     """Do what is left of ``study``; ``FINISHED`` or ``PAUSED``.
 
     Raises :class:`StudyError` where it cannot be run at all or is being run by another process, and
     :class:`engine.errors.Cancelled`.
     """
     with alone_with(store.folder):
-        return _Run(study, store, crew, follower).run()
+        return _Run(study, store, executor, follower).run()
 
 
 class _Run:
     """One run of a study."""
 
-    def __init__(self, study: Study, store: Store, crew: Crew, follower: Follower) -> None:
-        self._study, self._store, self._crew, self._follower = study, store, crew, follower
+    def __init__(self, study: Study, store: Store, executor: TaskExecutor, follower: Follower) -> None:
+        self._study, self._store, self._crew, self._follower = study, store, executor, follower
         self._searcher = Searcher(study, store) if study.search else None
 
     def run(self) -> str:

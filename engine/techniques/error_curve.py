@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number, Values
 from engine.setting.setting import Setting
 from engine.techniques.base import Paper, Technique
-from engine.techniques.ditreducio.table import Action
 
 NAME = "error_curve"
 
@@ -35,18 +35,18 @@ class ErrorCurve:
         columns = (zip(*(getattr(one, kind) for one in curves), strict=True) for kind in ("attention", "feed_forward"))
         return cls(*(tuple(map(fmean, column)) for column in columns))
 
-    def schedule(self, threshold: float) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
+    def schedule(self, threshold: float) -> tuple[tuple[SkipAction, ...], tuple[SkipAction, ...]]:
         """What attention and what feed-forward do at every step: reuse while the changes since they were last computed
         add up to less than ``threshold``."""
         return _scheduled(self.attention, threshold), _scheduled(self.feed_forward, threshold)
 
 
-def _scheduled(changes: Sequence[float], threshold: float) -> tuple[Action, ...]:
+def _scheduled(changes: Sequence[float], threshold: float) -> tuple[SkipAction, ...]:
     actions, sum_of_changes = [], 0.0
     for change in changes:
         sum_of_changes += change
         skips = sum_of_changes < threshold
-        actions.append(Action.TS if skips else Action.NONE)
+        actions.append(SkipAction.TS if skips else SkipAction.NONE)
         sum_of_changes = sum_of_changes if skips else 0.0
     return tuple(actions)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError, SettingError
 from engine.models.base import FLOW, ModelInfo, OperationCounts, WeightSet
+from engine.sampling.actions import SkipAction
 from engine.sampling.guidance import needed_branches
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting
@@ -22,7 +23,7 @@ from engine.techniques import (
     remarks,
     require_family,
 )
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 from engine.techniques.launching import PLAIN, Launching, launching
 
 SMALLEST_GUIDANCE = 1e-5
@@ -43,7 +44,7 @@ class Engagement:
     """The sampler options in force."""
     reference: Values
     """Those of the same setting without techniques: what savings are counted against."""
-    belonging: Belonging
+    compatibility: Compatibility
     """What a strategy table must belong to here."""
     precision: str = "float32"
     weights: WeightSet | None = None
@@ -88,14 +89,14 @@ def engage(info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable]
     weights = _weights(info, setting)
     options = in_force(info, setting, reference)
     fingerprint = weights.fingerprint if weights else info.fingerprint
-    belonging = Belonging.of(info.id, fingerprint, info.variant, info.knobs, options)
-    table = _table(info, setting, artefacts, belonging)
+    compatibility = Compatibility.of(info.id, fingerprint, info.variant, info.knobs, options)
+    table = _table(info, setting, artefacts, compatibility)
     computed_in, fallen_back = precision.computed_in(info, setting)
     notes = (*remarks(setting, options), *fallen_back, *_notes(info, setting, reference, options, weights, table))
     return Engagement(
         options,
         reference,
-        belonging,
+        compatibility,
         computed_in,
         weights,
         table,
@@ -139,7 +140,7 @@ def _weights(info: ModelInfo, setting: Setting) -> WeightSet | None:
 
 
 def _table(
-    info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable], belonging: Belonging
+    info: ModelInfo, setting: Setting, artefacts: Sequence[StrategyTable], compatibility: Compatibility
 ) -> StrategyTable | None:
     """The strategy table that the setting names, checked against what is loaded."""
     entry = setting.engaged(ditreducio.TECHNIQUE.name)
@@ -148,7 +149,7 @@ def _table(
     table = next((one for one in artefacts if one.fingerprint == entry.artefact), None)
     if table is None:
         raise SettingError(f"{ditreducio.TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.")
-    mismatch = table.belonging.mismatch(belonging)
+    mismatch = table.compatibility.mismatch(compatibility)
     if mismatch:
         raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
     if table.layers != info.layers:
@@ -185,8 +186,8 @@ def _notes(
         )
     if _is_unguided(options) and weights is None and trained is None:
         yield NO_GUIDANCE
-    if _branches(info, options) == 1 and table is not None and table.count(Action.BS):
+    if _branches(info, options) == 1 and table is not None and table.count(SkipAction.BS):
         yield (
-            f"{table.count(Action.BS)} cells of the strategy table skip branches; with one branch there is none to "
+            f"{table.count(SkipAction.BS)} cells of the strategy table skip branches; with one branch there is none to "
             "skip, so they compute and only temporal skipping saves."
         )

@@ -18,7 +18,7 @@ from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.prompt import rendered
 from engine.models.llasa.training_layout import training_row
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 from engine.paths import data_folder
 from engine.sampling.tokens import Nucleus
 from engine.training.fine_tuning import Follower
@@ -34,8 +34,8 @@ class LlasaTeacher(OfficialTeacher):
         folder = LlasaFolder.read(root)
         self._tokenizer = folder.tokenizer
         cpu = torch.device("cpu")
-        order = Order(entry, root, "", cpu, follower.status, follower.check)
-        self._encoder = VoiceEncoder(order.vocoder_folder, data_folder() / "cache" / "xcodec2", cpu)
+        request = LoadRequest(entry, root, "", cpu, follower.status, follower.check)
+        self._encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", cpu)
         plain = folder.plain(follower.check)
         codes = plain.tokens.codes
         vocabulary = torch.cat([plain.tables[TEXTS], plain.tokens.embedding[:codes]])

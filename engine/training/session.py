@@ -115,7 +115,7 @@ class Team(Protocol):
         """The first process's progress, and whether any process is to stop."""
 
 
-class Alone:
+class LocalExecutor:
     """A run of one process."""
 
     is_first = True
@@ -161,7 +161,7 @@ class Session:
         pace: Pace = Pace(),
         report: Callable[[str], None] = print,
         follow: Callable[[Milestone], None] = lambda milestone: None,
-        team: Team = Alone(),
+        team: Team = LocalExecutor(),
     ) -> None:
         self.recipe, self.work, self.budget, self.pace, self.report = recipe, work, budget, pace, report
         self.follow, self.team = follow, team

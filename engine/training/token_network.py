@@ -61,7 +61,7 @@ class TokenNetwork(nn.Module):
         outputs_seen: dict[int, Tensor] = {}
         attention_seen: dict[int, Tensor] = {}
 
-        def look(layer: int, what: str, value: Tensor) -> None:
+        def probe(layer: int, what: str, value: Tensor) -> None:
             if what == "output" and layer in outputs:
                 outputs_seen[layer] = value
             elif what == "attention" and layer in attention:
@@ -69,7 +69,7 @@ class TokenNetwork(nn.Module):
 
         embedded = self.embedding(batch.ids)
         hidden = self.transformer(
-            embedded, positions=batch.positions, look=look, attention=bool(attention), skip=frozenset(skip)
+            embedded, positions=batch.positions, probe=probe, attention=bool(attention), skip=frozenset(skip)
         )
         return Seen(self.head(hidden[batch.predicting]), embedded, outputs_seen, attention_seen)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Effect, Knob, Number
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.techniques.ditreducio.table import Action
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stage, Stages
 from engine.views.thresholds import (
@@ -33,16 +33,16 @@ class Variant:
     """DiTReducio with parts of it taken away."""
 
     title: str
-    candidates: tuple[Action, ...]
+    candidates: tuple[SkipAction, ...]
     pre_calibrates: bool
 
 
-FULL = Variant("full", (Action.TS, Action.BS), True)
+FULL = Variant("full", (SkipAction.TS, SkipAction.BS), True)
 VARIANTS = (
     FULL,
-    Variant("without pre-calibration", (Action.TS, Action.BS), False),
-    Variant("temporal skipping only", (Action.TS,), True),
-    Variant("branch skipping only", (Action.BS,), False),
+    Variant("without pre-calibration", (SkipAction.TS, SkipAction.BS), False),
+    Variant("temporal skipping only", (SkipAction.TS,), True),
+    Variant("branch skipping only", (SkipAction.BS,), False),
 )
 
 
@@ -80,10 +80,10 @@ def compute(task: Task) -> Findings:
     from engine.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, model.belonging(setting).steps
+    layers, steps = model.info.layers, model.compatibility(setting).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     branches = model.operations(task.utterance.text, task.utterance.voice, setting).branches
-    variants = [one for one in VARIANTS if branches > 1 or one.candidates != (Action.BS,)]
+    variants = [one for one in VARIANTS if branches > 1 or one.candidates != (SkipAction.BS,)]
     count, units = int(task.knobs["count"]), calibration_units(layers, steps)
     each = count if task.knobs["tables"] == CALIBRATED else 1
     spoken_units = 1.3 * steps * layers
@@ -124,12 +124,12 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, Stage], Calibra
     from engine.techniques.ditreducio.preparation import knobs_of, prepared
 
     knobs = knobs_of(task.setting)
-    subjects, _ = prepared(task.model, [task.utterance], task.setting)
+    targets, _ = prepared(task.model, [task.utterance], task.setting)
 
     def calibrated(threshold: float, observer: Stage) -> CalibrationRecord:
         with torch.inference_mode():
             return calibrate(
-                subjects,
+                targets,
                 knobs.replace(threshold=threshold),
                 observer,
                 candidates=variant.candidates,

@@ -46,15 +46,15 @@ def compute(task: Task) -> Findings:
     """One run measures the similarities, another one every layer's temporal skip at every step."""
     import torch
 
+    from engine.sampling.actions import SkipAction
     from engine.techniques import ditreducio
-    from engine.techniques.ditreducio.table import Action
     from engine.techniques.ditreducio.trajectory import Trajectory, Work
     from engine.views.outputs import subject_of
 
-    subject = subject_of(task)
-    layers, steps = subject.backbone.layers, subject.steps
+    target = subject_of(task)
+    layers, steps = target.backbone.layers, target.steps
     work = Work(task.observer, steps * layers * 2 + (steps - 1) * layers * (layers + 1) // 2)
-    trajectory = Trajectory(subject, defaults(ditreducio.TECHNIQUE.knobs), work)
+    trajectory = Trajectory(target, defaults(ditreducio.TECHNIQUE.knobs), work)
     similarities, redundancies = [[[math.nan] * steps for _ in range(layers)] for _ in range(2)]
     with torch.inference_mode():
         task.observer.status("How diagonal is the attention?")
@@ -63,13 +63,13 @@ def compute(task: Task) -> Findings:
                 similarities[layer][step] = float(similarity)
         task.observer.status("How much does a repeated layer change the output?")
         for step in range(steps):
-            trajectory.begin(step, (Action.NONE,) * layers)
+            trajectory.begin(step, (SkipAction.NONE,) * layers)
             for layer in range(layers):
                 if step:
-                    outcome = next(trajectory.outcomes(layer, (Action.TS,)))
+                    outcome = next(trajectory.outcomes(layer, (SkipAction.TS,)))
                     redundancies[layer][step] = 1 - trajectory.error(outcome)
                     work.done(layers - layer)
-                trajectory.settle(layer, Action.NONE)
+                trajectory.settle(layer, SkipAction.NONE)
             trajectory.finish()
     return _found(similarities, redundancies, float(task.knobs["redundant_from"]), float(task.knobs["width"]))
 

@@ -20,28 +20,28 @@ def compute(task: Task) -> Findings:
 
     from engine.views.outputs import MODULES, cosine_similarity, run_through, subject_of
 
-    subject = subject_of(task)
-    if subject.branches == 1:
+    target = subject_of(task)
+    if target.branches == 1:
         raise SettingError(
             "Only one branch runs under this setting, so there is nothing to compare it with; choose a guidance above "
             "0 and no CFG-free weights."
         )
-    layers, steps, items = subject.backbone.layers, subject.steps, len(subject.noise)
+    layers, steps, items = target.backbone.layers, target.steps, len(target.noise)
     found = {
         (other, name): [[float("nan")] * steps for _ in range(layers)]
-        for other in range(1, subject.branches)
+        for other in range(1, target.branches)
         for name in MODULES
     }
 
     def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
         rows = output.split(items)
-        for other in range(1, subject.branches):
+        for other in range(1, target.branches):
             found[other, name][layer][step] = cosine_similarity(rows[0], rows[other])
 
     task.observer.status("Comparing the branches")
     with torch.inference_mode():
-        run_through(subject, Stages(task.observer, steps * layers), see)
-    names = BRANCHES.get(subject.branches, tuple(f"branch {one + 1}" for one in range(subject.branches)))
+        run_through(target, Stages(task.observer, steps * layers), see)
+    names = BRANCHES.get(target.branches, tuple(f"branch {one + 1}" for one in range(target.branches)))
     panels = tuple(
         HeatMap(
             f"{MODULES[name]}: {names[0]} and {names[other]}",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
-from engine.models.base import whole
+from engine.models.base import run_to_completion
 from engine.setting.knobs import Effect, Knob, Number, defaults
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import spade
@@ -70,7 +70,9 @@ def compute(task: Task) -> Findings:
         for depth, setting in settings.items():
             model.make_ready(setting, task.observer, task.utterance.voice)
             text = f"Round {round_number + 1} of {rounds}: {depth} of {info.layers} layers"
-            said = whole(model.synthesise(task.utterance.text, task.utterance.voice, setting, (), work.part(100, text)))
+            said = run_to_completion(
+                model.synthesise(task.utterance.text, task.utterance.voice, setting, (), work.part(100, text))
+            )
             seconds[depth].append(said.measurements.backbone_seconds / said.measurements.tokens)
             tokens[depth] = said.measurements.tokens
     longest = tokens[info.layers]

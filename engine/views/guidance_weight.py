@@ -47,7 +47,7 @@ def compute(task: Task) -> Findings:
     sets = weight_sets(info)
     setting = task.setting.baseline
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    units = 1.3 * info.layers * model.belonging(setting).steps
+    units = 1.3 * info.layers * model.compatibility(setting).steps
     work = Stages(task.observer, units * len(sentences) * (2 * len(sets) + 1))
     judge = judge_of(sentences)
     distances: dict[str, list[float]] = {CFG_FREE: [], ALONE: []}

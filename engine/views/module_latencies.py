@@ -49,15 +49,15 @@ def compute(task: Task) -> Findings:
     from engine.views.module_clock import ModuleClock
     from engine.views.outputs import MODULES, run_through, subject_of
 
-    layers, steps = task.model.info.layers, task.model.belonging(task.setting).steps
+    layers, steps = task.model.info.layers, task.model.compatibility(task.setting).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
     runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
-    subject = subject_of(task)
+    target = subject_of(task)
     variants = {BASELINE: None} | {f"δ = {threshold:g}": table for threshold, table in found.tables.items()}
     latencies = {name: {module: [] for module in MODULES} for name in variants}
-    with torch.inference_mode(), ModuleClock(subject.backbone, subject.noise.device) as clock:
+    with torch.inference_mode(), ModuleClock(target.backbone, target.noise.device) as clock:
         # The first round warms everything up.
         for number in range(-1, rounds):
             work.part(0, "Warming up" if number < 0 else f"Timing, round {number + 1} of {rounds}")
@@ -65,11 +65,11 @@ def compute(task: Task) -> Findings:
                 clock.reset()
                 # Somebody looks on, under every table and under none: otherwise layers may run block by block, in which
                 # a module is not one call.
-                run_through(subject, work, look_on, table=variants[name])
+                run_through(target, work, look_on, table=variants[name])
                 for module, seconds in clock.read().items():
                     if number >= 0:
                         latencies[name][module].append(seconds)
-    return _found(latencies, found, clock_name(subject.noise.device.type), MODULES)
+    return _found(latencies, found, clock_name(target.noise.device.type), MODULES)
 
 
 def look_on(step: int, layer: int, module: str, output: object) -> None:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from engine.sampling.skipping import COMPUTE, LayerMemory, SkipPlan
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.preparation import knobs_of
-from engine.techniques.ditreducio.subject import Subject
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.views.stages import Stages
 from engine.views.view import Task
@@ -21,33 +21,35 @@ See = Callable[[int, int, str, Tensor], None]
 """Called with step, layer, one of :data:`MODULES` and its output before the gate, (branches·items, frames, width)."""
 
 
-def subject_of(task: Task) -> Subject:
+def subject_of(task: Task) -> CalibrationTarget:
     """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` where the model or
     the solver takes no single steps."""
     knobs_of(task.setting)
-    subject, _ = task.model.subject(task.utterance.text, task.utterance.voice, task.setting)
-    return subject
+    target, _ = task.model.calibration_target(task.utterance.text, task.utterance.voice, task.setting)
+    return target
 
 
-def run_through(subject: Subject, work: Stages, see: See | None = None, table: StrategyTable | None = None) -> Tensor:
-    """Take every step of ``subject``, under ``table`` if there is one; each layer is a unit of ``work``. The last
+def run_through(
+    target: CalibrationTarget, work: Stages, see: See | None = None, table: StrategyTable | None = None
+) -> Tensor:
+    """Take every step of ``target``, under ``table`` if there is one; each layer is a unit of ``work``. The last
     state, (items, frames, bands)."""
-    state, layers = subject.noise, subject.backbone.layers
+    state, layers = target.noise, target.backbone.layers
     plan = None if table is None else SkipPlan(table)
     memories = [LayerMemory() for _ in range(layers)]
-    for step in range(subject.steps):
+    for step in range(target.steps):
 
-        def look(layer: int, name: str, value: Tensor, step: int = step) -> None:
+        def probe(layer: int, name: str, value: Tensor, step: int = step) -> None:
             if name in MODULES:
                 see(step, layer, name, value)
 
-        entered = hidden = subject.backbone.enter(state, subject.run)
+        entered = hidden = target.backbone.enter(state, target.run)
         for layer in range(layers):
-            duty = COMPUTE if plan is None else plan.at(step)[layer]
-            watching = None if see is None else look
-            hidden = subject.backbone.layer(layer, hidden, step, subject.run, duty, memories[layer], watching)
-        left = subject.backbone.leave(hidden, entered, step, subject.run)
-        state = subject.follow(state, subject.guide(left), step)
+            layer_plan = COMPUTE if plan is None else plan.at(step)[layer]
+            watching = None if see is None else probe
+            hidden = target.backbone.layer(layer, hidden, step, target.run, layer_plan, memories[layer], watching)
+        left = target.backbone.leave(hidden, entered, step, target.run)
+        state = target.follow(state, target.guide(left), step)
         work.done(layers)
     return state
 

@@ -12,7 +12,7 @@ from engine.audio.mel import MelFrontEnd
 from engine.errors import PlainError
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import Judge, WordErrors
-from engine.models.base import SpeechModel, Synthesis, Utterance, whole
+from engine.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
 from engine.models.catalogue import harvard_sentences
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
@@ -35,7 +35,7 @@ def speak_all(
 ) -> list[Synthesis]:
     """All of ``utterances`` under ``setting``; each is as many ``units`` of the work."""
     return [
-        whole(
+        run_to_completion(
             model.synthesise(
                 one.text,
                 one.voice,

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.errors import SettingError
 from engine.measure.decoding import drafting
-from engine.models.base import Synthesis, whole
+from engine.models.base import Synthesis, run_to_completion
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import speculative
@@ -121,7 +121,9 @@ def compute(task: Task) -> Findings:
     for number, one in enumerate(sentences, start=1):
         for index, way in enumerate(every, start=1):
             text = f"Sentence {number} of {len(sentences)}, way {index} of {len(every)}"
-            way.spoken.append(whole(model.synthesise(one.text, one.voice, way.setting, (), work.part(100, text))))
+            way.spoken.append(
+                run_to_completion(model.synthesise(one.text, one.voice, way.setting, (), work.part(100, text)))
+            )
     judge = judge_of(sentences)
     errors = {} if judge is None else {id(way): word_errors(judge, sentences, way.spoken) for way in every}
     table = {beta: ways[beta, TABLE_LENGTH] for beta in TOLERANCES}

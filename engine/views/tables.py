@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.sampling.actions import SkipAction
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.views.figure import Axis, HeatMap
 from engine.views.stages import Stages
 from engine.views.thresholds import (
@@ -18,12 +19,12 @@ from engine.views.thresholds import (
 )
 from engine.views.view import Findings, Task, View
 
-NAMES = {Action.NONE: "compute", Action.TS: "temporal skip", Action.BS: "branch skip"}
+NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}
 
 
 def compute(task: Task) -> Findings:
     """As many calibrations as are asked for."""
-    steps = task.model.belonging(task.setting).steps
+    steps = task.model.compatibility(task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
@@ -67,12 +68,12 @@ def _caption(found: Calibrations, ratios: dict[float, float]) -> str:
 
 def _temporal_share(tables: Iterable[StrategyTable], late: bool) -> float:
     """Share of temporal skips in half of the steps that may skip, over all tables."""
-    cells: list[Action] = []
+    cells: list[SkipAction] = []
     for table in tables:
         middle = 1 + (table.steps - 1) // 2
         for row in table.actions:
             cells += row[middle:] if late else row[1:middle]
-    return cells.count(Action.TS) / max(1, len(cells))
+    return cells.count(SkipAction.TS) / max(1, len(cells))
 
 
 VIEW = View(

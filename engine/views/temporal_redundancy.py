@@ -35,10 +35,10 @@ def compute(task: Task) -> Findings:
 
     from engine.views.outputs import MODULES, run_through, subject_of
 
-    subject = subject_of(task)
+    target = subject_of(task)
     layers = sorted({int(task.knobs["first_layer"]), int(task.knobs["second_layer"])})
     kept: dict[tuple[int, str], list[torch.Tensor]] = {(layer, name): [] for layer in layers for name in MODULES}
-    items = len(subject.noise)
+    items = len(target.noise)
 
     def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
         if (layer + 1, name) in kept:
@@ -48,9 +48,13 @@ def compute(task: Task) -> Findings:
 
     task.observer.status("Looking at what the modules put out")
     with torch.inference_mode():
-        run_through(subject, Stages(task.observer, subject.steps * subject.backbone.layers), see)
+        run_through(
+            target,
+            Stages(task.observer, target.steps * target.backbone.layers),
+            see,
+        )
         grams = {key: _cosines(rows) for key, rows in kept.items()}
-    steps = tuple(float(step + 1) for step in range(subject.steps))
+    steps = tuple(float(step + 1) for step in range(target.steps))
     panels = tuple(
         HeatMap(
             f"{MODULES[name]}, layer {layer}",
@@ -63,7 +67,7 @@ def compute(task: Task) -> Findings:
         )
         for (layer, name), gram in grams.items()
     )
-    return Findings(panels, _caption(panels, subject.steps))
+    return Findings(panels, _caption(panels, target.steps))
 
 
 def _cosines(rows: list) -> tuple[tuple[float, ...], ...]:

@@ -17,7 +17,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from app.shell.theme import Theme
 from app.shell.window import MainWindow
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from tests.app.holding import Posts
 from tests.engine import small_speech
 
@@ -59,7 +59,7 @@ def make_window(
 
     def make(load: Callable = small_speech.load, data: Path = tmp_path / "data") -> MainWindow:
         settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        made.append(MainWindow(theme, settings, data, lambda post: Engine(posts.to(post), load)))
+        made.append(MainWindow(theme, settings, data, lambda post: EngineThread(posts.to(post), load)))
         return made[-1]
 
     yield make

@@ -22,7 +22,7 @@ INFO = ModelInfo(
 OPERATIONS = OperationCounts(attention=4.0, feed_forward=6.0, fixed=1.0, layers=LAYERS, branches=2)
 
 
-class Desk:
+class Presenter:
     """A state whose commands are kept, and whose model is loaded at the records' number of steps."""
 
     def __init__(self, folder: Path) -> None:
@@ -39,7 +39,7 @@ class Desk:
         return Take(name, "2026-11-21", text, "slt", setting, 24000, np.zeros(48000, np.float32), measurements, trace)
 
 
-def calibrated(desk: Desk) -> AppState:
-    """The desk's state once a calibration is there."""
-    desk.state.handle(CalibrationReady(2, record(), OPERATIONS, 1.0))
-    return desk.state
+def calibrated(presenter: Presenter) -> AppState:
+    """The presenter's state once a calibration is there."""
+    presenter.state.handle(CalibrationReady(2, record(), OPERATIONS, 1.0))
+    return presenter.state

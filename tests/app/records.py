@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values, defaults
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
 LAYERS, STEPS = 3, 4
 
 
-def belonging(steps: int = STEPS, model: str = "f5-mini") -> Belonging:
+def compatibility(steps: int = STEPS, model: str = "f5-mini") -> Compatibility:
     """What the small model's tables belong to at the application's default options."""
     sampling = Values(solver="euler", steps=steps, spacing="epss", sway=-1.0, guidance=2.0)
-    return Belonging(model, "0" * 64, "small", sampling)
+    return Compatibility(model, "0" * 64, "small", sampling)
 
 
 def record(
@@ -24,17 +25,17 @@ def record(
     """One trial on every cell; errors grow with step and layer, and those under the bound were accepted."""
     trials, rows = [], []
     for layer in range(LAYERS):
-        row = [Action.NONE]
+        row = [SkipAction.NONE]
         for step in range(1, steps):
             error = 0.02 * step * (layer + 1)
             accepted = error < (layer + 1) / LAYERS * threshold
-            trials.append(Trial(CALIBRATION, step, layer, Action.TS, error, accepted))
-            row.append(Action.TS if accepted else Action.NONE)
+            trials.append(Trial(CALIBRATION, step, layer, SkipAction.TS, error, accepted))
+            row.append(SkipAction.TS if accepted else SkipAction.NONE)
         rows.append(tuple(row))
     similarities = np.full((LAYERS, steps), 0.5)
     similarities[0, 0] = np.nan
     knobs = Values({**defaults(ditreducio.TECHNIQUE.knobs), "threshold": threshold})
-    table = StrategyTable(belonging(steps, model), tuple(rows), "both", f"calibrated at threshold {threshold:g}")
+    table = StrategyTable(compatibility(steps, model), tuple(rows), "both", f"calibrated at threshold {threshold:g}")
     return CalibrationRecord(
         table,
         knobs,

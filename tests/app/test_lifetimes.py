@@ -26,16 +26,16 @@ def test_a_desk_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., M
     window = make_window()
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
-    desk = window.tradeoff
+    presenter = window.tradeoff
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
         window.close()
-    desk._stale.clear()
+    presenter._stale.clear()
     window.listening.takes_changed.emit()
-    assert desk._stale == {None}, "what is not seen is read later"
-    desk._stale.clear()
-    delete(desk)
+    assert presenter._stale == {None}, "what is not seen is read later"
+    presenter._stale.clear()
+    delete(presenter)
     window.listening.takes_changed.emit()
-    assert desk._stale == set(), "Qt has ended the connection with the desk"
+    assert presenter._stale == set(), "Qt has ended the connection with the presenter"
 
 
 @pytest.mark.parametrize("seed", range(3))

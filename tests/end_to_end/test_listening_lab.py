@@ -23,7 +23,7 @@ from app.listening import results, trials
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.audio.resampling import resample
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
@@ -70,7 +70,7 @@ def _is_whole(recorded: np.ndarray) -> bool:
 def test_abx_by_keyboard(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path, null_sink: NullSink) -> None:  # noqa: F811
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", lambda post: Engine(post, small_speech.load))
+    window = MainWindow(theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load))
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()

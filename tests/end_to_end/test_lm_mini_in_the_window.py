@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.models.base import Voice
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import AudioReady
 from tests.app.conftest import close
 
@@ -29,7 +29,7 @@ MODEL = "lm-mini"
 def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path) -> None:
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", Engine)
+    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()
@@ -61,7 +61,7 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
     assert len(pieces) > 1, "it is heard while it is decoded"
     assert baseline.trace.decoding is not None
     assert state.operations is None
-    assert state.belonging() is None
+    assert state.compatibility() is None
 
     state.engage("speculative", True)
     assert state.why_not_accelerate() == ""

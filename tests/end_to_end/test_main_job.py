@@ -20,7 +20,7 @@ from pytestqt.qtbot import QtBot
 from app.features.export.profile_dialog import ProfileDialog
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.setting.profile import Profile
 from tests.app.conftest import close
 from tests.screen import display  # noqa: F401
@@ -40,7 +40,7 @@ def test_pick_calibrate_synthesise_switch_export(
 ) -> None:
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", Engine)
+    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from tests.app.conftest import close
 from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
 
@@ -31,7 +31,7 @@ def test_three_branches_from_baseline_to_attention(
     qapp.setQuitOnLastWindowClosed(False)
     write_bundled(tmp_path / "models" / MODEL)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(theme, settings, tmp_path / "data", Engine)
+    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()

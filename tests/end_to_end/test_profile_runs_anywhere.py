@@ -12,7 +12,7 @@ import soundfile
 
 from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     Calibrate,
     CalibrationReady,
@@ -36,7 +36,7 @@ TEXT = "Rice is often served in round bowls."
 @pytest.mark.slow
 def test_the_same_samples_everywhere(tmp_path: Path) -> None:
     recorder = Recorder()
-    engine = Engine(recorder.post)
+    engine = EngineThread(recorder.post)
     engine.start()
     speaker = voice("rms")
     knobs = Values(threshold=0.4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.models import load_model
-from engine.models.base import Synthesis, whole
+from engine.models.base import Synthesis, run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.session.observers import SilentObserver
@@ -39,7 +39,7 @@ def shallow(**knobs: object) -> Engaged:
 
 
 def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: object = None) -> Synthesis:
-    return whole(model.synthesise(text, voice("slt"), chosen, (), observer or SilentObserver()))
+    return run_to_completion(model.synthesise(text, voice("slt"), chosen, (), observer or SilentObserver()))
 
 
 def write_all(root: Path) -> Path:

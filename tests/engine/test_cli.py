@@ -22,10 +22,11 @@ from engine.errors import CheckpointError, PlainError, SettingError
 from engine.models import catalogue, load_model
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 TEXT = "Rice is often served."
 STEPS = "4"
@@ -84,9 +85,9 @@ def _runner(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A profile with a table made by hand."""
     setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=int(STEPS)), seed=3)
-    table = StrategyTable.computing(model.belonging(setting), model.info.layers)
+    table = StrategyTable.computing(model.compatibility(setting), model.info.layers)
     for layer in range(1, model.info.layers):
-        table = table.changed(layer, 2, Action.TS).changed(layer, 3, Action.BS)
+        table = table.changed(layer, 2, SkipAction.TS).changed(layer, 3, SkipAction.BS)
     engaged = Engaged("ditreducio", artefact=table.fingerprint)
     path = tmp_path_factory.mktemp("profile") / "p.json"
     Profile.of(setting.with_technique(engaged), model.info, table).save(path)
@@ -493,7 +494,7 @@ def test_calibrating_at_several_thresholds(paretone: Callable[..., Outcome], tmp
         low, high = one["exact_interval"]
         assert low < one["threshold"] <= high
         table = StrategyTable.from_json(json.loads(Path(one["table"]).read_text()))
-        assert one["cells"] == {action.name: table.count(action) for action in Action}
+        assert one["cells"] == {action.name: table.count(action) for action in SkipAction}
         assert f"calibrated at threshold {one['threshold']:g}" in table.origin
     alone = paretone(*arguments, "--threshold", "0.1000001")
     assert alone.data["cells"] == same["cells"]
@@ -614,4 +615,4 @@ def test_tables_are_calibrated_for_what_else_is_engaged(
     saved = Profile.load(path)
     assert saved.table.steps == 2
     assert outcome.data["ops_ratio"] <= 0.5
-    saved.check(model.info, model.belonging(saved.setting))
+    saved.check(model.info, model.compatibility(saved.setting))

@@ -141,7 +141,7 @@ def test_parity_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
     ids, prompt = fixture["in.text_ids"], fixture["step.step_cond"]
     found: dict[str, Tensor] = {}
 
-    def look(index: int, what: str, value: Tensor) -> None:
+    def probe(index: int, what: str, value: Tensor) -> None:
         found[f"{index}.{what}"] = value.clone()  # the layers that follow may reuse the memory
 
     if isinstance(backbone, DiT):
@@ -155,7 +155,7 @@ def test_parity_every_intermediate_of_one_evaluation(fixture: Fixture) -> None:
         entered = backbone.enter(x, run) if isinstance(backbone, DiT) else backbone.enter(x, 0, run)[:, 1:]
         found["input_cond"], found["input_uncond"] = entered.chunk(2)
         found["time_embed"] = backbone.time_embed(time.reshape(1))
-        found["pred_cfg"] = backbone.velocity(x, 0, run, look=look)
+        found["pred_cfg"] = backbone.velocity(x, 0, run, probe=probe)
         strength = fixture.description["runs"]["single"]["cfg_strength"]
         found["v_guided"] = guided_velocity(found["pred_cfg"], strength)
     found |= {"x": x, "t": time, "step_cond": Task.of(fixture, "single").prompt}

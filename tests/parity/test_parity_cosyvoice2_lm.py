@@ -85,7 +85,7 @@ def test_parity_cosyvoice2_lm_every_layer(fixture: Fixture) -> None:
     outputs = []
     with torch.inference_mode():
         embedded = forced(model, golden)
-        hidden = model.tokens.transformer(embedded, look=lambda layer, name, value: outputs.append(value))
+        hidden = model.tokens.transformer(embedded, probe=lambda layer, name, value: outputs.append(value))
         logits = model.tokens.logits(hidden)
     expected = golden["tf_hidden_states"]
     length = expected.shape[1]

@@ -10,14 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 from tests.parity.test_parity_backbones import WHOLE_RUN, Task, build, is_backbone
@@ -36,9 +37,9 @@ def is_ditreducio(description: dict) -> bool:
     )
 
 
-def weights_of(fixture: Fixture, subject: str) -> Fixture | None:
-    """The fixture whose weights ``subject`` uses, if it is a diffusion transformer that we have."""
-    part = fixture.description.get(subject)
+def weights_of(fixture: Fixture, target: str) -> Fixture | None:
+    """The fixture whose weights ``target`` uses, if it is a diffusion transformer that we have."""
+    part = fixture.description.get(target)
     if not isinstance(part, dict) or "weights" not in part:
         return None
     weights = Fixture(fixture.folder, part["weights"].removesuffix(".safetensors"))
@@ -51,15 +52,15 @@ def weights_of(fixture: Fixture, subject: str) -> Fixture | None:
 class Prepared:
     """What is sampled or calibrated."""
 
-    subject: Subject
+    target: CalibrationTarget
     guide: Callable[[Tensor], Tensor]
     """Of the velocities."""
     finish: Callable[[Tensor], Tensor] = lambda result: result
     """What the fixture does to the last state."""
 
 
-def prepare(fixture: Fixture, subject: str) -> Prepared:
-    said, weights = fixture.description[subject], weights_of(fixture, subject)
+def prepare(fixture: Fixture, target: str) -> Prepared:
+    said, weights = fixture.description[target], weights_of(fixture, target)
     return (prepare_mega if is_mega_dit(weights.description) else prepare_f5)(said, weights)
 
 
@@ -73,14 +74,14 @@ def prepare_f5(said: dict, weights: Fixture) -> Prepared:
     guidance = float(said["cfg_strength"])
     run = backbone.begin(task.prompt, task.ids, times[:-1], is_guided(guidance))
     sampling = Values(steps=said["steps"], spacing=spacing, sway=sway, guidance=guidance)
-    belonging = Belonging("golden", "", weights.name, sampling)
+    compatibility = Compatibility("golden", "", weights.name, sampling)
     noise = weights[f"{run_name}.noise"]
 
     def guide(velocities: Tensor) -> Tensor:
         return guided_velocity(velocities, guidance)
 
-    subject = Subject(backbone, run, noise, times, guide, euler_steps(times), run.branches, belonging)
-    return Prepared(subject, guide, lambda result: torch.where(task.is_prompt, task.prompt, result))
+    target = CalibrationTarget(backbone, run, noise, times, guide, euler_steps(times), run.branches, compatibility)
+    return Prepared(target, guide, lambda result: torch.where(task.is_prompt, task.prompt, result))
 
 
 def prepare_mega(said: dict, weights: Fixture) -> Prepared:
@@ -90,31 +91,31 @@ def prepare_mega(said: dict, weights: Fixture) -> Prepared:
     task = MegaTask(weights, said["steps"], *said["seq_cfg_w"], weights[steps])
     run = task.begin(backbone)
     sampling = Values(steps=task.steps, intelligibility=task.intelligibility, similarity=task.similarity)
-    belonging = Belonging("golden", "", weights.name, sampling)
+    compatibility = Compatibility("golden", "", weights.name, sampling)
 
     def guide(left: Tensor) -> Tensor:
         return task.guide(backbone.project(left))
 
-    subject = Subject(backbone, run, task.noise, task.times, guide, task.follow(), run.branches, belonging)
-    return Prepared(subject, task.guide)
+    target = CalibrationTarget(backbone, run, task.noise, task.times, guide, task.follow(), run.branches, compatibility)
+    return Prepared(target, task.guide)
 
 
-def layer_major(rows: list[list[str]]) -> tuple[tuple[Action, ...], ...]:
+def layer_major(rows: list[list[str]]) -> tuple[tuple[SkipAction, ...], ...]:
     """The fixtures write step by step; tables are layer by layer."""
-    return tuple(tuple(Action[name] for name in column) for column in zip(*rows, strict=True))
+    return tuple(tuple(SkipAction[name] for name in column) for column in zip(*rows, strict=True))
 
 
 def table_cases() -> list:
     cases = []
     for parameter in fixtures("dit", is_ditreducio):
         fixture = parameter.values[0]
-        for subject in fixture.description:
-            if weights_of(fixture, subject) is None:
+        for target in fixture.description:
+            if weights_of(fixture, target) is None:
                 continue
             for output, branch_skip in VARIANTS.items():
-                if f"{subject}.{output}" in fixture:
-                    values = fixture, subject, output, branch_skip
-                    cases.append(pytest.param(*values, id=f"{fixture.name}-{subject}-{output}", marks=parameter.marks))
+                if f"{target}.{output}" in fixture:
+                    values = fixture, target, output, branch_skip
+                    cases.append(pytest.param(*values, id=f"{fixture.name}-{target}-{output}", marks=parameter.marks))
     return cases
 
 
@@ -123,23 +124,23 @@ def calibration_cases() -> list:
     for parameter in fixtures("dit", is_ditreducio):
         fixture = parameter.values[0]
         for name, entries in fixture.description.get("calibration", {}).items():
-            subject, _, metric = name.rpartition("_")
-            if metric in METRICS and weights_of(fixture, subject) is not None:
+            target, _, metric = name.rpartition("_")
+            if metric in METRICS and weights_of(fixture, target) is not None:
                 for entry in entries:
                     identity = f"{fixture.name}-{name}-{entry['delta']:g}"
-                    cases.append(pytest.param(fixture, subject, metric, entry, id=identity, marks=parameter.marks))
+                    cases.append(pytest.param(fixture, target, metric, entry, id=identity, marks=parameter.marks))
     return cases
 
 
-@pytest.mark.parametrize(("fixture", "subject", "output", "branch_skip"), table_cases())
-def test_parity_strategy_table(fixture: Fixture, subject: str, output: str, branch_skip: str | None) -> None:
-    prepared = prepare(fixture, subject)
-    sampled, backbone = prepared.subject, prepared.subject.backbone
-    actions = layer_major(fixture.description[subject]["table"])
+@pytest.mark.parametrize(("fixture", "target", "output", "branch_skip"), table_cases())
+def test_parity_strategy_table(fixture: Fixture, target: str, output: str, branch_skip: str | None) -> None:
+    prepared = prepare(fixture, target)
+    sampled, backbone = prepared.target, prepared.target.backbone
+    actions = layer_major(fixture.description[target]["table"])
     if branch_skip is None:
-        table = StrategyTable.computing(sampled.belonging, backbone.layers)
+        table = StrategyTable.computing(sampled.compatibility, backbone.layers)
     else:
-        table = StrategyTable(sampled.belonging, actions, branch_skip)
+        table = StrategyTable(sampled.compatibility, actions, branch_skip)
     plan, memory = SkipPlan(table), [LayerMemory() for _ in range(backbone.layers)]
 
     def velocity(state: Tensor, step: int) -> Tensor:
@@ -147,13 +148,13 @@ def test_parity_strategy_table(fixture: Fixture, subject: str, output: str, bran
 
     with torch.inference_mode():
         result = integrate(velocity, sampled.noise, sampled.times, follow=sampled.follow)
-    assert_close(prepared.finish(result), fixture[f"{subject}.{output}"], WHOLE_RUN, f"{subject}.{output}")
+    assert_close(prepared.finish(result), fixture[f"{target}.{output}"], WHOLE_RUN, f"{target}.{output}")
 
 
 @pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
-@pytest.mark.parametrize(("fixture", "subject", "metric", "entry"), calibration_cases())
-def test_parity_calibration(fixture: Fixture, subject: str, metric: str, entry: dict, side_by_side: bool) -> None:
-    calibrated = prepare(fixture, subject).subject
+@pytest.mark.parametrize(("fixture", "target", "metric", "entry"), calibration_cases())
+def test_parity_calibration(fixture: Fixture, target: str, metric: str, entry: dict, side_by_side: bool) -> None:
+    calibrated = prepare(fixture, target).target
     knobs: Values = defaults(TECHNIQUE.knobs).replace(threshold=float(entry["delta"]), metric=METRICS[metric])
     with torch.inference_mode():
         record = calibrate([calibrated], knobs, Recorder(), side_by_side=side_by_side)
@@ -161,8 +162,8 @@ def test_parity_calibration(fixture: Fixture, subject: str, metric: str, entry: 
     assert np.allclose(record.similarities.T, np.array(entry["sims"]), rtol=1e-5, atol=0)
     assert record.cut == pytest.approx(entry["cut"], rel=1e-5)
     pre_calibrated = [
-        [Action.NONE.name for _ in range(calibrated.backbone.layers)]
-        for _ in range(fixture.description[subject]["steps"])
+        [SkipAction.NONE.name for _ in range(calibrated.backbone.layers)]
+        for _ in range(fixture.description[target]["steps"])
     ]
     for trial in record.trials:
         if trial.phase == "pre-calibration" and trial.accepted:

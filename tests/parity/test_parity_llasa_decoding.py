@@ -39,7 +39,7 @@ def test_parity_llasa_every_layer(fixture: Fixture) -> None:
     transformer, table = transformer_of(fixture)
     outputs = []
     embedded = table[fixture["en.input_ids"]][None]
-    hidden = transformer(embedded, look=lambda layer, name, value: outputs.append(value))
+    hidden = transformer(embedded, probe=lambda layer, name, value: outputs.append(value))
     expected = fixture["en.hidden_states_last20"]
     for number, one in enumerate([embedded, *outputs[:-1], hidden]):
         assert_near(one[0, -expected.shape[1] :], expected[number], f"hidden state {number}")

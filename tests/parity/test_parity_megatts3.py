@@ -198,7 +198,7 @@ def test_parity_mega_every_intermediate_of_one_evaluation(fixture: Fixture) -> N
     model, x, time = build(fixture), fixture["step.x"], fixture["step.t"].reshape(1)
     found: dict[str, Tensor] = {"x": x, "t": fixture["step.t"]}
 
-    def look(index: int, what: str, value: Tensor) -> None:
+    def probe(index: int, what: str, value: Tensor) -> None:
         found[f"{index}.{what}"] = value.clone()  # the layers that follow may reuse the memory
 
     model.encoder.out_proj.register_forward_pre_hook(lambda module, given: found.update(encoder_norm=given[0]))
@@ -206,7 +206,7 @@ def test_parity_mega_every_intermediate_of_one_evaluation(fixture: Fixture) -> N
         found |= once_per_utterance(model, fixture)
         with outputs({"time_embed": model.f5_time_embed, "encoder_out": model.encoder.out_proj}) as ends:
             run = begin(model, fixture, time.numpy())
-            velocities = model.velocity(x, 0, run, look=look)
+            velocities = model.velocity(x, 0, run, probe=probe)
         found |= ends | {"layer0.in": model.enter(x, run), "postnet_3branch": velocities}
         found["v_guided"] = Task.of(fixture, guided_run(fixture)).guide(velocities)
     for name in wanted:

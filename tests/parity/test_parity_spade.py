@@ -110,7 +110,7 @@ def looked_at(fixture: Fixture, model: LanguageModel) -> tuple[Seen, Tensor]:
     embedded, labels = sequence(fixture, model)
     found: dict[str, dict[int, Tensor]] = {"output": {}, "attention": {}}
     hidden = model.tokens.transformer(
-        embedded[None], look=lambda layer, what, value: found[what].update({layer: value[0]}), attention=True
+        embedded[None], probe=lambda layer, what, value: found[what].update({layer: value[0]}), attention=True
     )
     predicting = fixture["labels"][0] != IGNORED
     assert labels[predicting].tolist() == fixture["labels"][0][predicting].tolist()

@@ -1,4 +1,4 @@
-"""The decoding desk: how the speech tokens of A and B came to be, and hearing them from any token on."""
+"""The decoding presenter: how the speech tokens of A and B came to be, and hearing them from any token on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.listen.presenter import ListeningDesk
+from app.features.listen.presenter import ListeningPresenter
 from app.shell.theme import Theme
 from app.state.app_state import AppState
 from engine.views import speculation
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from app.features.decoding.panel import DecodingPanel
 
 
-class DecodingDesk(QObject):
+class DecodingPresenter(QObject):
     """Owns Decoding."""
 
     view_wanted = Signal(str)
     """The user wants the view of this name."""
 
-    def __init__(self, window: QMainWindow, state: AppState, listening: ListeningDesk, theme: Theme) -> None:
+    def __init__(self, window: QMainWindow, state: AppState, listening: ListeningPresenter, theme: Theme) -> None:
         super().__init__(window)
         self._state = state
         self._listening = listening
@@ -33,7 +33,7 @@ class DecodingDesk(QObject):
         state.comparison_changed.connect(self._show_takes)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says. Takes are shown as they come."""
+        """As :class:`app.features.presenter.Presenter` says. Takes are shown as they come."""
 
     def _build_decoding(self) -> QWidget:
         from app.features.decoding.panel import DecodingPanel

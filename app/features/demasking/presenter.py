@@ -1,4 +1,4 @@
-"""The demasking desk: how the canvases of A and B filled in, and hearing them as they stood behind any step."""
+"""The demasking presenter: how the canvases of A and B filled in, and hearing them as they stood behind any step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.listen.presenter import ListeningDesk
+from app.features.listen.presenter import ListeningPresenter
 from app.shell.actions import Actions
 from app.shell.theme import Theme
 from app.state.app_state import AppState
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from app.features.demasking.panel import DemaskingPanel
 
 
-class DemaskingDesk(QObject):
+class DemaskingPresenter(QObject):
     """Owns Demasking."""
 
     def __init__(
-        self, window: QMainWindow, state: AppState, actions: Actions, listening: ListeningDesk, theme: Theme
+        self, window: QMainWindow, state: AppState, actions: Actions, listening: ListeningPresenter, theme: Theme
     ) -> None:
         super().__init__(window)
         self._state = state
@@ -41,7 +41,7 @@ class DemaskingDesk(QObject):
         state.comparison_changed.connect(self._show_takes)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says. Takes are shown as they come."""
+        """As :class:`app.features.presenter.Presenter` says. Takes are shown as they come."""
         if self.demasking is None:
             return
         waiting = "Wait for the running job, or press Esc to cancel it." if self._state.jobs.busy else ""

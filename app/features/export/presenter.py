@@ -1,4 +1,4 @@
-"""The profile desk: the setting with its evidence, and weights, go out in forms that run elsewhere."""
+"""The profile presenter: the setting with its evidence, and weights, go out in forms that run elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.setting.knobs import Values
 from engine.techniques import speculative
 
 
-class ProfileDesk(QObject):
+class ProfilePresenter(QObject):
     """Owns no panel: exporting is a dialog."""
 
     written = Signal(str)
@@ -38,7 +38,7 @@ class ProfileDesk(QObject):
         actions.bind(actions.export_weights, self._ask_which_weights)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         action, reason = self._actions.export_profile, self._state.why_not_accelerate()
         action.setEnabled(self._state.ready and not reason)
         action.setToolTip(reason or action.statusTip())

@@ -1,4 +1,4 @@
-"""The guide's desk: what of the main job is done, and what to press next."""
+"""The guide's presenter: what of the main job is done, and what to press next."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
-from app.features.export.presenter import ProfileDesk
+from app.features.export.presenter import ProfilePresenter
 from app.features.guide.panel import Guide
-from app.features.listen.presenter import ListeningDesk
+from app.features.listen.presenter import ListeningPresenter
 from app.state.app_state import AppState
 
 
-class GuideDesk:
+class GuidePresenter:
     """Owns no panel: the guide is the bar above them."""
 
     def __init__(
-        self, guide: Guide, state: AppState, listening: ListeningDesk, profiles: ProfileDesk, calibrate: QAction
+        self,
+        guide: Guide,
+        state: AppState,
+        listening: ListeningPresenter,
+        profiles: ProfilePresenter,
+        calibrate: QAction,
     ) -> None:
         """``calibrate`` is the step that only some models have."""
         self._guide = guide
@@ -28,7 +33,7 @@ class GuideDesk:
         self.later: Mapping[str, Callable[[], QWidget]] = {}
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         state, running = self._state, self._state.jobs.running
         accelerated = state.take_b is not None and bool(state.take_b.setting.techniques)
         done = (

@@ -1,4 +1,5 @@
-"""The lab's desk: finds what can be compared, makes it ready, keeps the engine quiet meanwhile, keeps every trial."""
+"""The lab's presenter: finds what can be compared, makes it ready, keeps the engine quiet meanwhile, keeps every
+trial."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.listen.presenter import ListeningDesk
+from app.features.listen.presenter import ListeningPresenter
 from app.listening import results, trials, webmushra
 from app.listening.planning import Plan, planned
 from app.listening.session import Session
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from app.features.lab.setup import Choice
 
 
-class LabDesk(QObject):
+class LabPresenter(QObject):
     """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
 
     changed = Signal()
@@ -56,7 +57,7 @@ class LabDesk(QObject):
         self,
         window: QMainWindow,
         state: AppState,
-        listening: ListeningDesk,
+        listening: ListeningPresenter,
         actions: Actions,
         docks: Docks,
         notices: Notices,
@@ -88,9 +89,9 @@ class LabDesk(QObject):
         state.jobs.began.connect(self._job_began)
         state.jobs.rests.connect(self._engine_rests)
 
-    # --- As every desk -----------------------------------------------------------------------------------------------
+    # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         self._actions.listening_test.setEnabled(self.lab is not None)
         if self.lab is not None and self.lab.trial is None:
             self._show_plan()

@@ -1,4 +1,5 @@
-"""The layers desk: what each layer of a speech language model is worth, which of them stay, and hearing the rest."""
+"""The layers presenter: what each layer of a speech language model is worth, which of them stay, and hearing the
+rest."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from app.features.layers.panel import LayersPanel, MeasurePlan
 
 
-class LayersDesk(QObject):
+class LayersPresenter(QObject):
     """Owns Layers."""
 
     training_wanted = Signal(object)
@@ -53,7 +54,7 @@ class LayersDesk(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         if self.layers is None:
             return
         choice, state = self.choice, self._state

@@ -1,4 +1,5 @@
-"""The listening desk: takes are kept, found again, compared as A and B, heard while they are made, and saved as WAV."""
+"""The listening presenter: takes are kept, found again, compared as A and B, heard while they are made, and saved as
+WAV."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _SIDES = {Kind.BASELINE: "A", Kind.ACCELERATED: "B"}
 """Which side the take of a job is for."""
 
 
-class ListeningDesk(QObject):
+class ListeningPresenter(QObject):
     """Owns Takes and Listen."""
 
     listened = Signal()
@@ -104,7 +105,7 @@ class ListeningDesk(QObject):
         return self._opened.library
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         sides = self._state.take_a, self._state.take_b
         some = any(take is not None for take in sides)
         actions = self._actions

@@ -1,4 +1,4 @@
-"""The synthesis desk: the three runs of the main job, cancelling them, and how fast they are."""
+"""The synthesis presenter: the three runs of the main job, cancelling them, and how fast they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.features.meters.panel import MetersPanel
 
 
-class SynthesisDesk(QObject):
+class SynthesisPresenter(QObject):
     """Owns Meters."""
 
     def __init__(
@@ -55,7 +55,7 @@ class SynthesisDesk(QObject):
             self.meters.show_telemetry(event)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         state, busy = self._state, self._state.jobs.busy
         waiting = "Wait for the running job, or press Esc to cancel it." if busy else ""
         for action, reason in (

@@ -1,4 +1,4 @@
-"""The roofline desk: measuring what components take, writing it to files."""
+"""The roofline presenter: measuring what components take, writing it to files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 _TRACE = "Chrome trace (*.json)"
 
 
-class RooflineDesk(QObject):
+class RooflinePresenter(QObject):
     """Owns Roofline."""
 
     def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
@@ -45,7 +45,7 @@ class RooflineDesk(QObject):
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         if self.roofline is None:
             return
         state = self._state

@@ -1,5 +1,5 @@
-"""The model desk: which model on which device, voice, text and knobs; loading, downloading, and what to do when that
-cannot be done without an answer."""
+"""The model presenter: which model on which device, voice, text and knobs; loading, downloading, and what to do when
+that cannot be done without an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.models import catalogue
 from engine.session.messages import Event, JobFailed, LoadModel
 
 
-class ModelDesk(QObject):
+class ModelPresenter(QObject):
     """Owns Setup."""
 
     def __init__(
@@ -66,7 +66,7 @@ class ModelDesk(QObject):
             self._notices.ask(event.sentence, event.candidates, lambda variant: self._load_variant(command, variant))
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         self._actions.reload.setEnabled(not self._state.jobs.busy)
 
     def _reload(self) -> None:

@@ -17,31 +17,35 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.cell_grid import CellGrid
 from app.shell.theme import DARK, Colours
-from engine.techniques.ditreducio.table import Action
+from engine.sampling.actions import SkipAction
 
-NAMES = {Action.NONE: "compute", Action.TS: "temporal skip", Action.BS: "branch skip"}
+NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}
 FIRST_STEP_REASON = "Step 1 always computes: nothing is cached yet that a skip could use."
 UNTRIED = -1
 """A cell that a running calibration has not decided yet."""
 
-_LETTERS = {Action.NONE: "", Action.TS: "T", Action.BS: "B"}
+_LETTERS = {SkipAction.NONE: "", SkipAction.TS: "T", SkipAction.BS: "B"}
 _HATCHES = {
-    Action.NONE: Qt.BrushStyle.NoBrush,
-    Action.TS: Qt.BrushStyle.BDiagPattern,
-    Action.BS: Qt.BrushStyle.HorPattern,
+    SkipAction.NONE: Qt.BrushStyle.NoBrush,
+    SkipAction.TS: Qt.BrushStyle.BDiagPattern,
+    SkipAction.BS: Qt.BrushStyle.HorPattern,
 }
 
 
-def action_colours(colours: Colours) -> dict[Action, tuple[str, str]]:
+def action_colours(colours: Colours) -> dict[SkipAction, tuple[str, str]]:
     """Fill and lettering of each action. Blue and orange of Okabe and Ito's colour-blind-safe set; the three fills
     also differ in lightness, so that they stay apart in grey."""
     if colours == DARK:
         return {
-            Action.NONE: ("#2f3743", "#e8ebf1"),
-            Action.TS: ("#3f93d2", "#06121f"),
-            Action.BS: ("#f2b84b", "#2a1a00"),
+            SkipAction.NONE: ("#2f3743", "#e8ebf1"),
+            SkipAction.TS: ("#3f93d2", "#06121f"),
+            SkipAction.BS: ("#f2b84b", "#2a1a00"),
         }
-    return {Action.NONE: ("#e3e8ef", "#18202c"), Action.TS: ("#0b64a8", "#ffffff"), Action.BS: ("#eda52f", "#2a1a00")}
+    return {
+        SkipAction.NONE: ("#e3e8ef", "#18202c"),
+        SkipAction.TS: ("#0b64a8", "#ffffff"),
+        SkipAction.BS: ("#eda52f", "#2a1a00"),
+    }
 
 
 class StrategyGrid(CellGrid):
@@ -69,7 +73,7 @@ class StrategyGrid(CellGrid):
             self.refresh()
 
     def show_actions(self, actions: np.ndarray) -> None:
-        """Show (layers, steps) values of :class:`Action` or :data:`UNTRIED`."""
+        """Show (layers, steps) values of :class:`SkipAction` or :data:`UNTRIED`."""
         self._actions = actions
         self.set_shape(*actions.shape)
 
@@ -98,15 +102,15 @@ class StrategyGrid(CellGrid):
 
     def describe(self, layer: int, step: int) -> str:
         value = self.value(layer, step)
-        what = "not tried yet" if value == UNTRIED else NAMES[Action(value)]
+        what = "not tried yet" if value == UNTRIED else NAMES[SkipAction(value)]
         text = f"{self.place_text(layer, step)}: {what}"
         if self._other is not None and self._other[layer, step] != value:
-            text += f", in the other table {NAMES[Action(int(self._other[layer, step]))]}"
+            text += f", in the other table {NAMES[SkipAction(int(self._other[layer, step]))]}"
         return f"{text}. {FIRST_STEP_REASON}" if step == 0 else f"{text}."
 
     def cell_text(self, layer: int, step: int) -> str:
         value = self.value(layer, step)
-        return "?" if value == UNTRIED else Action(value).name
+        return "?" if value == UNTRIED else SkipAction(value).name
 
     def empty_text(self) -> str:
         return self._reason or "No strategy table yet. Calibrate to find out what may be skipped, or import a table."
@@ -128,14 +132,20 @@ class StrategyGrid(CellGrid):
         painter.setFont(self.font())
 
     def _paint_cell(
-        self, painter: QPainter, cell: QRect, layer: int, step: int, fills: dict[Action, tuple[str, str]], letters: bool
+        self,
+        painter: QPainter,
+        cell: QRect,
+        layer: int,
+        step: int,
+        fills: dict[SkipAction, tuple[str, str]],
+        letters: bool,
     ) -> None:
         value = self.value(layer, step)
         if value == UNTRIED:
             painter.fillRect(cell, QColor(self.colours.base))
             painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.Dense7Pattern))
             return
-        action = Action(value)
+        action = SkipAction(value)
         if self._other is None:
             paint_action(painter, cell, action, fills, letters)
         elif self._other[layer, step] == value:
@@ -143,12 +153,12 @@ class StrategyGrid(CellGrid):
             paint_action(painter, cell, action, fills, letters=False)
             painter.setOpacity(1.0)
         else:
-            _paint_difference(painter, cell, action, Action(int(self._other[layer, step])), fills, self.colours)
+            _paint_difference(painter, cell, action, SkipAction(int(self._other[layer, step])), fills, self.colours)
         if step == 0:
             painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.BDiagPattern))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        chosen = {Qt.Key.Key_C: Action.NONE, Qt.Key.Key_T: Action.TS, Qt.Key.Key_B: Action.BS}
+        chosen = {Qt.Key.Key_C: SkipAction.NONE, Qt.Key.Key_T: SkipAction.TS, Qt.Key.Key_B: SkipAction.BS}
         plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
         if plain and self.layers and Qt.Key(event.key()) in chosen:
             self.action_wanted.emit(chosen[Qt.Key(event.key())])
@@ -157,7 +167,7 @@ class StrategyGrid(CellGrid):
 
 
 def paint_action(
-    painter: QPainter, cell: QRect, action: Action, fills: dict[Action, tuple[str, str]], letters: bool
+    painter: QPainter, cell: QRect, action: SkipAction, fills: dict[SkipAction, tuple[str, str]], letters: bool
 ) -> None:
     """One cell or legend swatch: filled, and lettered or hatched so that it can be told without colour."""
     fill, ink = (QColor(one) for one in fills[action])
@@ -171,7 +181,7 @@ def paint_action(
 
 
 def _paint_difference(
-    painter: QPainter, cell: QRect, action: Action, other: Action, fills: dict, colours: Colours
+    painter: QPainter, cell: QRect, action: SkipAction, other: SkipAction, fills: dict, colours: Colours
 ) -> None:
     """The shown table's action in the upper left half, the other's in the lower right."""
     left, top, right, bottom = cell.left(), cell.top(), cell.right() + 1, cell.bottom() + 1
@@ -245,4 +255,4 @@ class Legend(QWidget):
             painter.setPen(QPen(QColor(self._colours.danger), 3))
             painter.drawRect(swatch.adjusted(2, 2, -2, -2))
         elif self._difference:
-            _paint_difference(painter, entry("this ◤ ◢ other"), Action.TS, Action.NONE, fills, self._colours)
+            _paint_difference(painter, entry("this ◤ ◢ other"), SkipAction.TS, SkipAction.NONE, fills, self._colours)

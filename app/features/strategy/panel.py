@@ -36,13 +36,14 @@ from app.shell.icons import icon
 from app.shell.theme import Colours, set_look
 from app.state.undo import redo_action, undo_action
 from engine.models.base import OperationCounts
+from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 CHECK = "check"
 """The calibration's first pass, before any trial."""
 ONE_BRANCH_REASON = "Without guidance there is one branch only, so there is no branch to skip."
-_NEXT = {Action.NONE: Action.TS, Action.TS: Action.BS, Action.BS: Action.NONE}
+_NEXT = {SkipAction.NONE: SkipAction.TS, SkipAction.TS: SkipAction.BS, SkipAction.BS: SkipAction.NONE}
 _PASSES = {
     CHECK: ("Pass 1 of 3, check", "how diagonal is every layer's attention?"),
     PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
@@ -216,7 +217,7 @@ class StrategyPanel(QWidget):
     def begin_calibration(self, layers: int, steps: int) -> None:
         """Show an untried table that :meth:`add_trials` fills in. It cannot be edited until the calibration ended."""
         self._live = np.full((layers, steps), UNTRIED, np.int8)
-        self._live[:, 0] = Action.NONE
+        self._live[:, 0] = SkipAction.NONE
         self._trials = 0
         self._say_phase(CHECK, "begins")
         self._show()
@@ -236,7 +237,7 @@ class StrategyPanel(QWidget):
             if trial.accepted:
                 self._live[trial.layer, trial.step] = trial.action
             elif self._live[trial.layer, trial.step] == UNTRIED:
-                self._live[trial.layer, trial.step] = Action.NONE
+                self._live[trial.layer, trial.step] = SkipAction.NONE
         self._trials += len(trials)
         last = trials[-1]
         verdict = "accepted" if last.accepted else "rejected"
@@ -260,11 +261,11 @@ class StrategyPanel(QWidget):
         """Whether cells can be changed now."""
         return self._table is not None and self._live is None
 
-    def set_selected(self, action: Action) -> None:
+    def set_selected(self, action: SkipAction) -> None:
         """Set the cells of the selected range to ``action``, as one edit that can be undone."""
         if not self.editable:
             return
-        if action is Action.BS and not self._has_branches():
+        if action is SkipAction.BS and not self._has_branches():
             self._cell.setText(ONE_BRANCH_REASON)
             return
         selected = self.grid.selected()
@@ -283,14 +284,14 @@ class StrategyPanel(QWidget):
         if not self.editable:
             return
         wanted = _NEXT[self._table.actions[layer][step]]
-        if wanted is Action.BS and not self._has_branches():
-            wanted = Action.NONE
+        if wanted is SkipAction.BS and not self._has_branches():
+            wanted = SkipAction.NONE
         self.set_selected(wanted)
 
     def _has_branches(self) -> bool:
         if self._operations is not None:
             return self._operations.branches > 1
-        return self._table.belonging.sampling.get("guidance") != 0
+        return self._table.compatibility.sampling.get("guidance") != 0
 
     def _take_edit(self, table: StrategyTable) -> None:
         self._table = table
@@ -339,8 +340,8 @@ class StrategyPanel(QWidget):
     def _show_figures(self) -> None:
         if self._live is not None:
             counts = Counter(self._live.ravel().tolist())
-            skipped = (counts[Action.TS] + counts[Action.BS]) / self._live.size
-            figures = [str(counts[action]) for action in Action]
+            skipped = (counts[SkipAction.TS] + counts[SkipAction.BS]) / self._live.size
+            figures = [str(counts[action]) for action in SkipAction]
             self._figures.show_row(0, ["So far", *figures, f"{skipped:.1%}", "–", "–"])
             self._figures.show_row(1, None)
             return
@@ -357,7 +358,7 @@ class StrategyPanel(QWidget):
     def _counted(self, name: str, table: StrategyTable | None) -> list[str]:
         if table is None:
             return [name, *["–"] * 6]
-        figures = [name, *(str(table.count(action)) for action in Action), f"{table.skipped_share:.1%}"]
+        figures = [name, *(str(table.count(action)) for action in SkipAction), f"{table.skipped_share:.1%}"]
         operations = self._operations
         if operations is None or operations.layers != table.layers:
             return [*figures, "–", "–"]

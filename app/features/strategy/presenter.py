@@ -1,4 +1,4 @@
-"""The strategy desk: which cells are skipped, and why: the table, its threshold and the attention behind it."""
+"""The strategy presenter: which cells are skipped, and why: the table, its threshold and the attention behind it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.features.threshold.panel import ThresholdPanel
 
 
-class StrategyDesk(QObject):
+class StrategyPresenter(QObject):
     """Owns Strategy, Threshold and Attention."""
 
     def __init__(
@@ -66,11 +66,11 @@ class StrategyDesk(QObject):
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         state, actions = self._state, self._actions
         actions.import_table.setEnabled(state.ready)
         actions.export_table.setEnabled(state.table is not None)
-        actions.skip_nothing.setEnabled(state.ready and state.belonging() is not None)
+        actions.skip_nothing.setEnabled(state.ready and state.compatibility() is not None)
         if self.threshold is not None:
             self.threshold.set_metric(str(state.knobs(DITREDUCIO)["metric"]))
             self.threshold.set_threshold(state.threshold)
@@ -201,10 +201,10 @@ class StrategyDesk(QObject):
     # --- Tables from and for elsewhere ------------------------------------------------------------------------------
     def _skip_nothing(self) -> None:
         state = self._state
-        belonging = state.belonging()
-        if belonging is not None and state.info is not None:
+        compatibility = state.compatibility()
+        if compatibility is not None and state.info is not None:
             branch_skip = str(state.knobs(DITREDUCIO)["branch_skip"])
-            state.replace_table(StrategyTable.computing(belonging, state.info.layers, branch_skip), "skip nothing")
+            state.replace_table(StrategyTable.computing(compatibility, state.info.layers, branch_skip), "skip nothing")
 
     def _ask_for_table(self) -> None:
         file_dialogs.ask_for_file(

@@ -12,7 +12,7 @@ _OPEN, _RECENT, _CHOSEN = "studies/open", "studies/recent", "studies/chosen"
 
 
 class StudiesMemory:
-    """What the Studies desk keeps in ``settings``."""
+    """What the Studies presenter keeps in ``settings``."""
 
     def __init__(self, settings: QSettings) -> None:
         self._settings = settings

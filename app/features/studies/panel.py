@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.features.studies.study_summary import Look
+from app.features.studies.study_summary import StudySummary
 from app.features.studies.table import StudyTable, failures_text
 from app.shell.theme import Colours, set_look
 from app.widgets.invitation import Invited
@@ -72,7 +72,7 @@ class StudiesPanel(QWidget):
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._look: Look | None = None
+        self._summary: StudySummary | None = None
         self._running: Path | None = None
         self._pausing = False
         self._said, self._tone = "", "muted"
@@ -206,7 +206,7 @@ class StudiesPanel(QWidget):
             box.setCurrentIndex(box.findData(str(chosen)))
         box.setEnabled(bool(studies))
         if not studies:
-            self.show_look(None)
+            self.show_summary(None)
 
     def show_recent(self, places: Sequence[str]) -> None:
         """Files and folders that were open before."""
@@ -219,22 +219,22 @@ class StudiesPanel(QWidget):
         self.recent_button.setEnabled(bool(places))
         self.recent_button.setToolTip("Studies that were open before" if places else "No study was open before.")
 
-    def show_look(self, look: Look | None) -> None:
+    def show_summary(self, summary: StudySummary | None) -> None:
         """What there is to see of the chosen study."""
-        other = look is None or self._look is None or look.folder != self._look.folder
-        self._look = look
-        if other and (look is None or look.folder != self._running):
+        other = summary is None or self._summary is None or summary.folder != self._summary.folder
+        self._summary = summary
+        if other and (summary is None or summary.folder != self._running):
             self._said = ""
-        self.table.show_look(look)
-        rows = failures_text(look) if look is not None else []
+        self.table.show_summary(summary)
+        rows = failures_text(summary) if summary is not None else []
         self._show_failures(rows)
-        found = "\n\n".join(look.findings) if look is not None else ""
+        found = "\n\n".join(summary.findings) if summary is not None else ""
         for widget, text in (
             (
                 self.found,
                 found or "Nothing yet: a search's answer and what judges made of reference speech stand here.",
             ),
-            (self.file, look.definition if look is not None else ""),
+            (self.file, summary.definition if summary is not None else ""),
         ):
             if widget.toPlainText() != text:
                 widget.setPlainText(text)
@@ -307,9 +307,9 @@ class StudiesPanel(QWidget):
         self.table.set_colours(colours)
 
     @property
-    def look(self) -> Look | None:
+    def summary(self) -> StudySummary | None:
         """What is shown."""
-        return self._look
+        return self._summary
 
     @property
     def state(self) -> str:
@@ -328,22 +328,23 @@ class StudiesPanel(QWidget):
         self.run_wanted.emit(*self.cluster)
 
     def _show(self) -> None:
-        self._pages.show_content(self._look is not None)
-        if self._look is not None:
+        self._pages.show_content(self._summary is not None)
+        if self._summary is not None:
             self._show_buttons()
             self._show_state()
 
     def _show_buttons(self) -> None:
-        look, running = self._look, self._running is not None
-        if look is None:
+        summary, running = self._summary, self._running is not None
+        if summary is None:
             return
-        here = running and look.folder == self._running
-        finished = look.study is not None and not look.left and bool(look.made)
-        self.run_button.setText("Ru&n again" if finished else "R&esume" if look.results is not None else "Ru&n")
+        here = running and summary.folder == self._running
+        finished = summary.study is not None and not summary.left and bool(summary.made)
+        self.run_button.setText("Ru&n again" if finished else "R&esume" if summary.results is not None else "Ru&n")
         self.run_button.setVisible(not here)
         self.run_button.setEnabled(not running and not self._reason)
         self.run_button.setToolTip(
-            self._reason or ("What failed is tried again, what is new in the file is made" if finished else _what(look))
+            self._reason
+            or ("What failed is tried again, what is new in the file is made" if finished else _what(summary))
         )
         set_look(self.run_button, "" if finished or self._reason else "primary")
         for one in (self.pause_button, self.cancel_button, self.progress):
@@ -355,7 +356,7 @@ class StudiesPanel(QWidget):
         self.where.setVisible(not here)
         self.address.setVisible(clustered and not here)
         self.workers.setVisible(clustered and not here)
-        self.aside_button.setVisible(look.damaged and not here)
+        self.aside_button.setVisible(summary.damaged and not here)
         row = self.table.study.row(self.table.current)
         reason = self._no_use or ("" if row is not None else "Choose a setting in the table first.")
         for button, tip in (
@@ -364,18 +365,18 @@ class StudiesPanel(QWidget):
         ):
             button.setEnabled(not reason)
             button.setToolTip(reason or tip)
-        self.report_button.setEnabled(bool(look.made))
+        self.report_button.setEnabled(bool(summary.made))
         self.close_button.setEnabled(not here)
         self.close_button.setToolTip(
             "Wait for it to end, or cancel it" if here else "Show this study no longer; its files stay"
         )
 
     def _show_state(self) -> None:
-        look = self._look
-        if look is None:
+        summary = self._summary
+        if summary is None:
             return
-        here = self._running == look.folder
-        problem = "\n".join(filter(None, (look.folder_problem, "" if look.made else look.file_problem)))
+        here = self._running == summary.folder
+        problem = "\n".join(filter(None, (summary.folder_problem, "" if summary.made else summary.file_problem)))
         if here:
             text, tone = self._now or "Getting ready…", "muted"
             if self._pausing:
@@ -385,33 +386,33 @@ class StudiesPanel(QWidget):
         elif problem:
             text, tone = problem, "warning"
         else:
-            text, tone = _what(look), "muted"
-            if self._reason and look.left and not look.file_problem:
+            text, tone = _what(summary), "muted"
+            if self._reason and summary.left and not summary.file_problem:
                 text = f"{text} {self._reason}"
         self._state.setText(text)
         set_look(self._state, tone)
 
 
-def _what(look: Look) -> str:
+def _what(summary: StudySummary) -> str:
     """How far a study is, in sentences."""
-    about = "" if look.seconds is None else f", about {duration(look.seconds)}"
-    if look.study is None:
-        return f"{_takes(look.made)}. It cannot be run: {look.file_problem}"
-    unknown = "" if look.seconds is not None else "; how long they take is known once some are made"
-    if not look.made:
-        plan = f"{len(look.rows):,} settings, {_takes(look.left)}{about}{unknown}."
-        return f"{plan} {_left_out(look)}".strip()
-    if look.left:
-        failed = f" {len(look.failures)} could not be made and will be tried again." if look.failures else ""
-        return f"{_takes(look.made)} finished, {look.left:,} to be made{about}.{failed}"
-    return f"Finished: {_takes(look.made)}. {_left_out(look)}".strip()
+    about = "" if summary.seconds is None else f", about {duration(summary.seconds)}"
+    if summary.study is None:
+        return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
+    unknown = "" if summary.seconds is not None else "; how long they take is known once some are made"
+    if not summary.made:
+        plan = f"{len(summary.rows):,} settings, {_takes(summary.left)}{about}{unknown}."
+        return f"{plan} {_left_out(summary)}".strip()
+    if summary.left:
+        failed = f" {len(summary.failures)} could not be made and will be tried again." if summary.failures else ""
+        return f"{_takes(summary.made)} finished, {summary.left:,} to be made{about}.{failed}"
+    return f"Finished: {_takes(summary.made)}. {_left_out(summary)}".strip()
 
 
-def _left_out(look: Look) -> str:
-    count = len(look.study.ruled_out)
+def _left_out(summary: StudySummary) -> str:
+    count = len(summary.study.ruled_out)
     if not count:
         return ""
-    first = look.study.ruled_out[0][1]
+    first = summary.study.ruled_out[0][1]
     return f"{count:,} combinations are left out, the first because: {first}"
 
 

@@ -1,4 +1,4 @@
-"""The studies desk: made, opened, run, paused and gone on with, searched, reported, and their settings used.
+"""The studies presenter: made, opened, run, paused and gone on with, searched, reported, and their settings used.
 
 What reads studies is imported on use: the window is to be there before it.
 """
@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QSettings, QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.listen.presenter import ListeningDesk
+from app.features.listen.presenter import ListeningPresenter
 from app.features.studies.making import StudyMaking
 from app.features.studies.memory import StudiesMemory
 from app.shell import file_dialogs
@@ -34,21 +34,21 @@ from engine.studies.extras import why_no_cluster, why_no_search
 if TYPE_CHECKING:
     from app.features.studies.maker import StudyMaker
     from app.features.studies.panel import StudiesPanel
-    from app.features.studies.study_summary import Look
+    from app.features.studies.study_summary import StudySummary
 
 _KINDS = "Study (*.toml *.json)"
 _LOOK_MILLISECONDS = 1000
 """A study that runs is looked at so often."""
 
 
-class StudiesDesk(QObject):
+class StudiesPresenter(QObject):
     """Owns Studies."""
 
     def __init__(
         self,
         window: QMainWindow,
         state: AppState,
-        listening: ListeningDesk,
+        listening: ListeningPresenter,
         actions: Actions,
         docks: Docks,
         notices: Notices,
@@ -70,7 +70,7 @@ class StudiesDesk(QObject):
         self._open = opened
         self._files: dict[Path, Path] = {}
         """What describes each open study, by its folder."""
-        self._looks: dict[Path, Look] = {}
+        self._summaries: dict[Path, StudySummary] = {}
         self._chosen: Path | None = None
         self._running: tuple[Job, Path] | None = None
         self._ended: StudyEnded | None = None
@@ -96,14 +96,14 @@ class StudiesDesk(QObject):
         opened.removed.connect(self._forget)
         state.jobs.ended.connect(self._job_ended)
 
-    # --- As every desk -----------------------------------------------------------------------------------------------
+    # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         actions, there = self._actions, self.studies is not None
         run, use = self.why_not_run(), self.why_not_use()
-        shown = self.look is not None
+        shown = self.summary is not None
         nothing = "" if shown else "Open or make a study first."
-        unmade = "" if shown and self.look.made else nothing or "Nothing has been made yet; run the study first."
+        unmade = "" if shown and self.summary.made else nothing or "Nothing has been made yet; run the study first."
         for action, reason in (
             (actions.new_study, ""),
             (actions.open_study, ""),
@@ -125,9 +125,9 @@ class StudiesDesk(QObject):
         self._background.shut_down()
 
     @property
-    def look(self) -> Look | None:
+    def summary(self) -> StudySummary | None:
         """What there is to see of the study that is shown."""
-        return self._looks.get(self._chosen) if self._chosen is not None else None
+        return self._summaries.get(self._chosen) if self._chosen is not None else None
 
     @property
     def _is_running_here(self) -> bool:
@@ -135,7 +135,7 @@ class StudiesDesk(QObject):
 
     def why_not_run(self) -> str:
         """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
-        seen = self.look
+        seen = self.summary
         if seen is None:
             return "Open or make a study first."
         if seen.folder_problem:
@@ -156,7 +156,7 @@ class StudiesDesk(QObject):
 
     def why_not_use(self) -> str:
         """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
-        seen, state = self.look, self._state
+        seen, state = self.summary, self._state
         if seen is None or not seen.model or seen.model == state.model_id:
             return ""
         return f"The study is of {seen.model}; load that model first (it is in the Model list)."
@@ -169,14 +169,14 @@ class StudiesDesk(QObject):
     def _begin_opening(self, place: Path, in_front: bool, remembered: bool) -> None:
         """``in_front``: whether it is shown in place of another one; ``remembered``: whether it is news that it is
         open."""
-        from app.features.studies.study_summary import look_at
+        from app.features.studies.study_summary import summary_at
 
         place = Path(place).expanduser().resolve()
         self._background.run(
-            lambda: look_at(place, self._pace()), lambda found: self._opened(place, found, in_front, remembered)
+            lambda: summary_at(place, self._pace()), lambda found: self._opened(place, found, in_front, remembered)
         )
 
-    def _opened(self, place: Path, found: Look | BaseException, in_front: bool, remembered: bool) -> None:
+    def _opened(self, place: Path, found: StudySummary | BaseException, in_front: bool, remembered: bool) -> None:
         if isinstance(found, PlainError):
             self._notices.warn(str(found))
             return
@@ -186,7 +186,7 @@ class StudiesDesk(QObject):
             self._notices.warn(found.file_problem)
             return
         self._files[found.folder] = found.file
-        self._looks[found.folder] = found
+        self._summaries[found.folder] = found
         if in_front or self._chosen is None:
             self._chosen = found.folder
         if remembered:
@@ -208,7 +208,7 @@ class StudiesDesk(QObject):
     @Slot(object)
     def _forget(self, folder: Path) -> None:
         self._files.pop(folder, None)
-        self._looks.pop(folder, None)
+        self._summaries.pop(folder, None)
         if self._chosen == folder:
             self._chosen = next(reversed(self._files), None)
         self._save()
@@ -231,17 +231,17 @@ class StudiesDesk(QObject):
             self._look_again(folder)
 
     def _look_again(self, folder: Path) -> None:
-        from app.features.studies.study_summary import look
+        from app.features.studies.study_summary import summary
 
         file = self._files.get(folder)
         if file is not None:
-            self._background.run(lambda: look(folder, file, self._pace()), lambda found: self._seen(folder, found))
+            self._background.run(lambda: summary(folder, file, self._pace()), lambda found: self._seen(folder, found))
 
-    def _seen(self, folder: Path, found: Look | BaseException) -> None:
+    def _seen(self, folder: Path, found: StudySummary | BaseException) -> None:
         if isinstance(found, BaseException):
             raise found
         if folder in self._files:
-            self._looks[folder] = found
+            self._summaries[folder] = found
             self._show()
 
     def _save(self) -> None:
@@ -251,13 +251,13 @@ class StudiesDesk(QObject):
         """How fast models were in the takes that are kept, and in those of the studies that are open."""
         from engine.studies import estimating
 
-        library, looks = self._listening.library, tuple(self._looks.values())
+        library, summaries = self._listening.library, tuple(self._summaries.values())
 
         def pace(model: str) -> float | None:
             takes = []
             with suppress(PlainError):
                 takes += [(one.setting, one.text, one.measurements) for one in library.summaries()]
-            for seen in looks:
+            for seen in summaries:
                 if seen.model == model and seen.made:
                     with suppress(PlainError):
                         takes += estimating.studied(seen.folder)
@@ -272,7 +272,7 @@ class StudiesDesk(QObject):
         reason = self.why_not_run()
         if reason:
             raise StudyError(reason)
-        seen = self.look
+        seen = self.summary
         if not seen.file.exists():
             self._write_again(seen)
         folder, file = seen.folder, seen.file
@@ -284,7 +284,7 @@ class StudiesDesk(QObject):
         self.studies.begin(folder)
         self.refresh()
 
-    def _write_again(self, seen: Look) -> None:
+    def _write_again(self, seen: StudySummary) -> None:
         """The study's file is gone: write it as the folder remembers it."""
         try:
             files.write_atomically(seen.file, seen.definition.encode())
@@ -373,7 +373,7 @@ class StudiesDesk(QObject):
         """Put a setting of the study that is shown into Setup, with its strategy table. Raises :class:`PlainError`."""
         from engine.studies.store import Store
 
-        seen, state = self.look, self._state
+        seen, state = self.summary, self._state
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
         if row is None:
             raise StudyError("Choose a setting in the study's table first.")
@@ -382,7 +382,7 @@ class StudiesDesk(QObject):
         if row.finished and row.setting.engaged("ditreducio"):
             with Store(seen.folder, read_only=True) as store:
                 table = store.tables().get(key)
-        if table is not None and table.belonging == state.belonging():
+        if table is not None and table.compatibility == state.compatibility():
             state.replace_table(table, "use a study's strategy table")
         self._notices.say(
             f"Setup has “{row.title}” now: Ctrl+Return speaks with it, Ctrl+E exports it as a profile.", "info"
@@ -401,7 +401,7 @@ class StudiesDesk(QObject):
         from engine.studies.report import write_report
         from engine.studies.results import read
 
-        seen = self.look
+        seen = self.summary
         if seen is None:
             raise StudyError("Open or make a study first.")
         place = seen.folder / "report"
@@ -428,7 +428,7 @@ class StudiesDesk(QObject):
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
 
     # --- Damage ------------------------------------------------------------------------------------------------------
-    def _tell_damage(self, seen: Look) -> None:
+    def _tell_damage(self, seen: StudySummary) -> None:
         if seen.damaged:
             self._notices.ask(seen.folder_problem, ("Set it aside",), lambda _: self.set_aside())
         else:
@@ -438,7 +438,7 @@ class StudiesDesk(QObject):
         """Move damaged results away, so that the study can be run anew."""
         from engine.studies.store import Store
 
-        seen = self.look
+        seen = self.summary
         if seen is None or not seen.damaged:
             return
         try:
@@ -480,10 +480,10 @@ class StudiesDesk(QObject):
     def _show(self) -> None:
         if self.studies is None:
             return
-        listed = [(folder, self._looks[folder].title) for folder in self._files if folder in self._looks]
+        listed = [(folder, self._summaries[folder].title) for folder in self._files if folder in self._summaries]
         self.studies.show_studies(listed, self._chosen)
         self.studies.show_recent(self._memory.recent)
-        self.studies.show_look(self.look)
+        self.studies.show_summary(self.summary)
         self.refresh()
 
     def _ask_for_file(self) -> None:
@@ -494,7 +494,7 @@ class StudiesDesk(QObject):
 
     @Slot()
     def _reveal(self) -> None:
-        seen = self.look
+        seen = self.summary
         if seen is not None:
             place = seen.folder if seen.folder.exists() else seen.file.parent
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(place)))

@@ -1,6 +1,6 @@
 """What there is to see of a study: what its file plans, what its folder holds, and what is wrong with either.
 
-Reading takes longer than the window may stand still: :func:`look` is for a thread.
+Reading takes longer than the window may stand still: :func:`summary` is for a thread.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FailedTake:
 
 
 @dataclass(frozen=True)
-class Look:
+class StudySummary:
     """What there is to see of one study."""
 
     folder: Path
@@ -110,7 +110,7 @@ class Look:
         return written(known, self.file.name) if known else ""
 
 
-def look(folder: Path, file: Path, pace: Callable[[str], float | None] = lambda model: None) -> Look:
+def summary(folder: Path, file: Path, pace: Callable[[str], float | None] = lambda model: None) -> StudySummary:
     """What there is to see of the study that ``file`` describes and whose results are in ``folder``.
 
     ``pace`` gives the seconds that a model takes for a character of text; see :mod:`engine.studies.estimating`.
@@ -119,7 +119,7 @@ def look(folder: Path, file: Path, pace: Callable[[str], float | None] = lambda 
     results, folder_problem, damaged = _found(folder)
     rows = _rows(study, results)
     left = _left(study, results, rows)
-    return Look(
+    return StudySummary(
         folder,
         file,
         study,
@@ -135,14 +135,14 @@ def look(folder: Path, file: Path, pace: Callable[[str], float | None] = lambda 
     )
 
 
-def look_at(place: Path, pace: Callable[[str], float | None]) -> Look:
+def summary_at(place: Path, pace: Callable[[str], float | None]) -> StudySummary:
     """What there is to see of the study that the file ``place`` describes, or whose results are in the folder
     ``place``. Raises :class:`StudyError` for a folder without any."""
     if not place.is_dir():
-        return look(results_folder(place), place, pace)
+        return summary(results_folder(place), place, pace)
     if not (place / DATABASE).exists():
         raise StudyError(f"There is no study in {place}; choose another folder.")
-    return look(place, _file_of(place), pace)
+    return summary(place, _file_of(place), pace)
 
 
 def plan_words(study: Study, seconds: float | None) -> str:

@@ -6,7 +6,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QBrush, QColor, QFont
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from app.features.studies.study_summary import Look, Row
+from app.features.studies.study_summary import Row, StudySummary
 from app.listening.wording import counted
 from app.shell.theme import Colours
 from engine.measure.estimates import Estimate
@@ -36,15 +36,15 @@ class StudyModel(QAbstractTableModel):
         self._over = ""
         """What intervals are over, in the singular."""
 
-    def show_look(self, look: Look | None) -> None:
+    def show_summary(self, summary: StudySummary | None) -> None:
         """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
-        rows = look.rows if look is not None else ()
+        rows = summary.rows if summary is not None else ()
         metrics = ()
-        if look is not None and look.results is not None:
-            metrics = shown(look.results)
-            heard = {one.text for takes in look.results.heard.values() for one in takes}
+        if summary is not None and summary.results is not None:
+            metrics = shown(summary.results)
+            heard = {one.text for takes in summary.results.heard.values() for one in takes}
             self._over = "sentence" if len(heard) != 1 else "voice-seed pair"
-            rows = (*rows, look.reference) if look.reference is not None else rows
+            rows = (*rows, summary.reference) if summary.reference is not None else rows
         same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
         if same:
             # A take changes a row or two: only these are drawn and sorted anew.
@@ -195,10 +195,10 @@ class StudyTable(QTableView):
         index = self.currentIndex()
         return index.data(KEY_ROLE) if index.isValid() else ""
 
-    def show_look(self, look: Look | None) -> None:
+    def show_summary(self, summary: StudySummary | None) -> None:
         """Show a study, or nothing."""
         kept, columns = self.current, self.study.columnCount()
-        self.study.show_look(look)
+        self.study.show_summary(summary)
         if self.study.columnCount() != columns:
             self._fit()
         if kept and not self.current:
@@ -234,7 +234,7 @@ class StudyTable(QTableView):
             self.setColumnWidth(column, max(22, len(one.label) + 4) * unit)
 
 
-def failures_text(look: Look) -> list[tuple[str, str, str]]:
+def failures_text(summary: StudySummary) -> list[tuple[str, str, str]]:
     """Setting, sentence and reason of every failure, for a list."""
     return [
         (
@@ -242,7 +242,7 @@ def failures_text(look: Look) -> list[tuple[str, str, str]]:
             one.text if one.seed is None else f"“{one.text}” ({one.voice}, seed {one.seed})",
             one.why,
         )
-        for one in look.failures
+        for one in summary.failures
     ]
 
 

@@ -27,10 +27,10 @@ from app.features.strategy.grid import action_colours
 from app.features.threshold.plot import ErrorPlot
 from app.shell.theme import Colours, set_look
 from engine.models.base import OperationCounts
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number
 from engine.techniques.ditreducio import TECHNIQUE, UNITS
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
-from engine.techniques.ditreducio.table import Action
 
 DECIMALS = 3
 """Moving δ rounds it to this many decimals, so that what is read is what is meant."""
@@ -59,9 +59,9 @@ class ThresholdPanel(QWidget):
         self._operations: OperationCounts | None = None
         self._threshold = float(_KNOB.default)
         self._metric = "mae"
-        self._errors = {Action.TS: np.empty(0), Action.BS: np.empty(0)}
+        self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
         self._edges = np.empty(0)
-        self._counts = {Action.TS: np.empty(0), Action.BS: np.empty(0)}
+        self._counts = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
         self._curve = (np.empty(0), np.empty(0))
         self._busy = False
         self._reason = ""
@@ -91,7 +91,7 @@ class ThresholdPanel(QWidget):
         self.histogram.hideAxis("bottom")
         self.share.setYRange(0, 100, padding=0.12)
         self._bars = {}
-        for action in (Action.TS, Action.BS):
+        for action in (SkipAction.TS, SkipAction.BS):
             self._bars[action] = pg.BarGraphItem(x0=[], x1=[], y0=[], height=[])
             self.histogram.addItem(self._bars[action])
         self._share_curve = pg.PlotCurveItem()
@@ -213,15 +213,15 @@ class ThresholdPanel(QWidget):
         fills = action_colours(colours)
         for plot in (self.histogram, self.share):
             plot.set_colours(colours)
-        self._bars[Action.TS].setOpts(brush=QColor(fills[Action.TS][0]), pen=pg.mkPen(colours.base))
-        hatched = QBrush(QColor(fills[Action.BS][0]), Qt.BrushStyle.Dense3Pattern)
-        self._bars[Action.BS].setOpts(brush=hatched, pen=pg.mkPen(fills[Action.BS][0]))
+        self._bars[SkipAction.TS].setOpts(brush=QColor(fills[SkipAction.TS][0]), pen=pg.mkPen(colours.base))
+        hatched = QBrush(QColor(fills[SkipAction.BS][0]), Qt.BrushStyle.Dense3Pattern)
+        self._bars[SkipAction.BS].setOpts(brush=hatched, pen=pg.mkPen(fills[SkipAction.BS][0]))
         self._share_curve.setPen(pg.mkPen(colours.accent, width=2))
         self._point.setPen(pg.mkPen(colours.base, width=2))
         self._point.setBrush(QColor(colours.danger))
         self.legend.setText(
-            f"<span style='color:{fills[Action.TS][0]}'>■</span> temporal skip tried &nbsp; "
-            f"<span style='color:{fills[Action.BS][0]}'>▒</span> branch skip tried, on top &nbsp; "
+            f"<span style='color:{fills[SkipAction.TS][0]}'>■</span> temporal skip tried &nbsp; "
+            f"<span style='color:{fills[SkipAction.BS][0]}'>▒</span> branch skip tried, on top &nbsp; "
             f"<span style='color:{colours.danger}'>┃</span> δ: what is left of it is skipped &nbsp; "
             f"<span style='color:{colours.good}'>▒</span> δ for which the table is exact"
         )

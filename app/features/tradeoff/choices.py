@@ -22,17 +22,17 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.tradeoff.axes import Axis, axis
-from app.features.tradeoff.scene import Filter, Look
+from app.features.tradeoff.scene import Filter, PlotOptions
 from engine.measure.metrics import HIGHER, NEITHER
 
 _ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}
 
 
 class LookLine(QWidget):
-    """A :class:`Look` to choose."""
+    """A :class:`PlotOptions` to choose."""
 
     chosen = Signal()
-    """The user chose another: see :attr:`look`."""
+    """The user chose another: see :attr:`options`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,14 +76,14 @@ class LookLine(QWidget):
         return box
 
     @property
-    def look(self) -> Look:
+    def options(self) -> PlotOptions:
         """What is chosen."""
         on = {name: box.isChecked() for name, box in self.boxes.items()}
-        return Look(self.x_choice.currentData(), self.y_choice.currentData(), **on)
+        return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
-    def show_look(self, look: Look, known: Sequence[Axis]) -> None:
+    def show_options(self, options: PlotOptions, known: Sequence[Axis]) -> None:
         """Show ``look`` as what is chosen, and offer the ``known`` axes."""
-        for combo, name in ((self.x_choice, look.x), (self.y_choice, look.y)):
+        for combo, name in ((self.x_choice, options.x), (self.y_choice, options.y)):
             offered = known if any(one.name == name for one in known) else (axis(name), *known)
             with QSignalBlocker(combo):
                 combo.clear()
@@ -94,7 +94,7 @@ class LookLine(QWidget):
                 combo.setToolTip(_explained(axis(name)))
         for name, box in self.boxes.items():
             with QSignalBlocker(box):
-                box.setChecked(getattr(look, name))
+                box.setChecked(getattr(options, name))
 
     def _axes_chosen(self) -> None:
         self.own_axes = True

@@ -121,7 +121,7 @@ class TradeoffDetails(QWidget):
             parts = [
                 f'<span style="color:{colours.muted}">{escape(origin(point))}</span>',
                 difference_html(point, other, colours) if other is not None else "",
-                figures_html(point, shown.look, colours),
+                figures_html(point, shown.options, colours),
             ]
             lines = point.remarks if point.kind != TAKE else ()
             parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]

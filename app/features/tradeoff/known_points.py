@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.features.listen.presenter import ListeningDesk
+from app.features.listen.presenter import ListeningPresenter
 from app.state.app_state import AppState
 from app.state.selection import DITREDUCIO
 from engine.setting.take import Take
@@ -24,7 +24,7 @@ _MARKED = 8
 class KnownPoints:
     """Everything that was read, by take and by setting."""
 
-    def __init__(self, state: AppState, listening: ListeningDesk) -> None:
+    def __init__(self, state: AppState, listening: ListeningPresenter) -> None:
         self._state, self._listening = state, listening
         self._takes: tuple[Point, ...] = ()
         self.taken: frozenset[str] = frozenset()

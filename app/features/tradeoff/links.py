@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.features.listen.presenter import ListeningDesk
-from app.features.strategy.presenter import StrategyDesk
+from app.features.listen.presenter import ListeningPresenter
+from app.features.strategy.presenter import StrategyPresenter
 from app.features.tradeoff.known_points import KnownPoints
 from app.state.app_state import AppState
 
@@ -33,8 +33,8 @@ class TradeoffLinks(QObject):
         panel: TradeoffPanel,
         known: KnownPoints,
         state: AppState,
-        listening: ListeningDesk,
-        strategy: StrategyDesk,
+        listening: ListeningPresenter,
+        strategy: StrategyPresenter,
         parent: QObject,
     ) -> None:
         super().__init__(parent)

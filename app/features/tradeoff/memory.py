@@ -6,21 +6,21 @@ import json
 from dataclasses import asdict, fields, replace
 
 from app.features.tradeoff.axes import AXES
-from app.features.tradeoff.scene import Filter, Look
+from app.features.tradeoff.scene import Filter, PlotOptions
 
 _AXES = ("x", "y")
 _ORIGINS = ("source", "model", "voice", "words")
 
 
-def remembered(look: Look, own_axes: bool, chosen: Filter) -> str:
+def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
     """As JSON. Axes that the user did not choose are left out, and so are the points of *Show only these*: which those
     were is of the moment."""
-    look_kept = {name: value for name, value in asdict(look).items() if own_axes or name not in _AXES}
+    look_kept = {name: value for name, value in asdict(options).items() if own_axes or name not in _AXES}
     filter_kept = {name: getattr(chosen, name) for name in _ORIGINS} | {"hidden": sorted(chosen.hidden)}
     return json.dumps({"look": look_kept, "filter": filter_kept})
 
 
-def recalled(text: str) -> tuple[Look, bool, Filter]:
+def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
     """What was remembered: look, whether its axes are the user's, and filter. What cannot be read, or is of another
     version, is as if it had never been chosen."""
     try:
@@ -31,13 +31,13 @@ def recalled(text: str) -> tuple[Look, bool, Filter]:
     known = {one.name for one in AXES}
     axes = {name: look_kept.get(name) for name in _AXES}
     own_axes = all(isinstance(one, str) and one in known for one in axes.values())
-    look = replace(Look(), **axes) if own_axes else Look()
-    switches = [one.name for one in fields(Look) if one.name not in _AXES]
-    look = replace(look, **{name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)})
+    options = replace(PlotOptions(), **axes) if own_axes else PlotOptions()
+    switches = [one.name for one in fields(PlotOptions) if one.name not in _AXES]
+    options = replace(options, **{name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)})
     origins = {name: filter_kept[name] for name in _ORIGINS if isinstance(filter_kept.get(name), str)}
     hidden = filter_kept.get("hidden")
     names = frozenset(one for one in hidden if isinstance(one, str)) if isinstance(hidden, list) else frozenset()
-    return look, own_axes, Filter(**origins, hidden=names)
+    return options, own_axes, Filter(**origins, hidden=names)
 
 
 def _part(found: object, name: str) -> dict:

@@ -39,7 +39,7 @@ class Painting:
         self.whole = whole
         self.radius = em * (_SMALL_RADIUS if len(shown.points) > _MANY else _RADIUS)
         self.wholes = tuple(
-            _scale(np.r_[values, np.repeat(floors, 3).reshape(-1, 3)], shown.look.intervals, logarithmic)
+            _scale(np.r_[values, np.repeat(floors, 3).reshape(-1, 3)], shown.options.intervals, logarithmic)
             for values, floors, logarithmic in zip((shown.x, shown.y), shown.floors, shown.logarithmic, strict=True)
         )
         """Across and up, with room for every point, and for what judges make of the reference speech."""
@@ -103,7 +103,7 @@ class Painting:
         self._paint_floors(painter, colours)
         glyphs = [self.looks.glyph(one.techniques, one.kind) for one in self.shown.points]
         self._paint_series(painter, colours)
-        if self.shown.look.intervals:
+        if self.shown.options.intervals:
             self._paint_intervals(painter, glyphs)
         painter.setClipRect(self.area.adjusted(-self.em, -self.em, self.em, self.em))
         self._paint_points(painter, glyphs, bright, ratio)
@@ -129,7 +129,7 @@ class Painting:
             painter.drawText(tick, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, tick_text(value))
         painter.setPen(QPen(QColor(colours.border), 1))
         painter.drawRect(area)
-        x_axis, y_axis = self.shown.look.axes
+        x_axis, y_axis = self.shown.options.axes
         line = QRectF(area.left(), area.bottom() + 1.35 * em, area.width(), 1.2 * em)
         self._paint_title(painter, line, x_axis, self.across.logarithmic, colours)
         painter.save()
@@ -142,8 +142,8 @@ class Painting:
         """An axis's title, and at that end of it that is better, that it is."""
         painter.setPen(QColor(colours.text))
         room = line.width() - 2.4 * self.em
-        text = one.label(self.shown.look.ratios) + (", logarithmic" if logarithmic else "")
-        if self._metrics.horizontalAdvance(text) > room and not self.shown.look.ratios:
+        text = one.label(self.shown.options.ratios) + (", logarithmic" if logarithmic else "")
+        if self._metrics.horizontalAdvance(text) > room and not self.shown.options.ratios:
             text = one.title
         text = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(room, 0.0))
         painter.drawText(line, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, text)
@@ -164,7 +164,7 @@ class Painting:
         """The edge of what is reached: towards it lies what some point is at least as good as, in both."""
         if not self.shown.walk:
             return
-        x_axis, y_axis = self.shown.look.axes
+        x_axis, y_axis = self.shown.options.axes
         places = [self.place(index) for index in self.shown.walk]
         towards_right, towards_top = x_axis.better != HIGHER, y_axis.better != HIGHER
         # Of a section, points may lie beyond the area.

@@ -30,7 +30,7 @@ from app.features.tradeoff.legend import TradeoffLegend
 from app.features.tradeoff.memory import recalled, remembered
 from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.points import STUDY, Point
-from app.features.tradeoff.scene import Filter, Look, Pool, Scene, scene
+from app.features.tradeoff.scene import Filter, PlotOptions, Pool, Scene, scene
 from app.features.tradeoff.styles import Looks
 from app.features.tradeoff.words import Reference, counts, reference_of, remarks
 from app.shell.theme import Colours, set_look
@@ -72,7 +72,7 @@ class TradeoffPanel(QWidget):
         self._colours = colours
         self._published = tuple(published)
         self._pool = Pool((), self._published)
-        self._filter, self._look = Filter(), Look()
+        self._filter, self._options = Filter(), PlotOptions()
         self._looks = Looks((), colours)
         self._awaited: dict[str, str] = {}
         """Origins that were filtered by when the application ended, of which there is no point yet."""
@@ -195,7 +195,7 @@ class TradeoffPanel(QWidget):
         self._pool = Pool(points, self._published)
         if not self.look_line.own_axes:
             studies = any(one.kind == STUDY for one in points)
-            self._look = replace(self._look, x="speed_up" if studies else "real_time_factor")
+            self._options = replace(self._options, x="speed_up" if studies else "real_time_factor")
         self._take_what_was_awaited()
         self._fill_choices()
         self._show()
@@ -230,9 +230,9 @@ class TradeoffPanel(QWidget):
             self.plot.select(there)
             self._show_point()
 
-    def set_look(self, look: Look) -> None:
+    def set_options(self, options: PlotOptions) -> None:
         """Show points otherwise."""
-        self._look, self.look_line.own_axes = look, True
+        self._options, self.look_line.own_axes = options, True
         self._fill_choices()
         self._show()
 
@@ -250,11 +250,11 @@ class TradeoffPanel(QWidget):
     @property
     def remembered(self) -> str:
         """What is shown and how, in words that :meth:`recall` understands."""
-        return remembered(self._look, self.look_line.own_axes, replace(self._filter, **self._awaited))
+        return remembered(self._options, self.look_line.own_axes, replace(self._filter, **self._awaited))
 
     def recall(self, text: str) -> None:
         """Show what :attr:`remembered` was, each part as soon as there are points of it."""
-        self._look, self.look_line.own_axes, chosen = recalled(text)
+        self._options, self.look_line.own_axes, chosen = recalled(text)
         self._awaited = {name: value for name in _ORIGINS if (value := getattr(chosen, name))}
         self._filter = replace(chosen, **dict.fromkeys(_ORIGINS, ""))
         self._show_hidden()
@@ -292,9 +292,9 @@ class TradeoffPanel(QWidget):
         return self._pool
 
     @property
-    def look(self) -> Look:
+    def options(self) -> PlotOptions:
         """How it is shown."""
-        return self._look
+        return self._options
 
     @property
     def filter(self) -> Filter:
@@ -333,7 +333,7 @@ class TradeoffPanel(QWidget):
             signal.emit(point, sound)
 
     def _choose_look(self) -> None:
-        self._look = self.look_line.look
+        self._options = self.look_line.options
         self._show()
 
     def _choose_filter(self) -> None:
@@ -365,7 +365,7 @@ class TradeoffPanel(QWidget):
         return {"source": self._pool.sources, "model": self._pool.models, "voice": self._pool.voices}
 
     def _fill_choices(self) -> None:
-        self.look_line.show_look(self._look, self._pool.axes)
+        self.look_line.show_options(self._options, self._pool.axes)
         self._filter = self.filter_line.show_filter(self._filter, self._origins)
         self._looks = Looks(self._pool.techniques, self._colours)
         mixed = len({one.kind for one in self._pool.points if not one.published}) > 1
@@ -374,7 +374,7 @@ class TradeoffPanel(QWidget):
     def _show(self) -> None:
         if self._looks.colours != self._colours:
             self._fill_choices()
-        found = scene(self._pool, self._filter, self._look)
+        found = scene(self._pool, self._filter, self._options)
         self.plot.show_scene(found, self._looks)
         said = remarks(found)
         if not found.points and self._pool.own.any() and not found.missing:

@@ -486,8 +486,8 @@ def _own(event: QKeyEvent) -> bool:
 
 def _axes_of(shown: Scene) -> tuple[object, object]:
     """What both axes are; a section of one is none of another."""
-    look = shown.look
+    options = shown.options
     return tuple(
-        (one.name, look.ratios and one.takes_ratios, logarithmic)
-        for one, logarithmic in zip(look.axes, shown.logarithmic, strict=True)
+        (one.name, options.ratios and one.takes_ratios, logarithmic)
+        for one, logarithmic in zip(options.axes, shown.logarithmic, strict=True)
     )

@@ -1,5 +1,5 @@
-"""The trade-off desk: brings takes and studies together, and links what is chosen with Takes, Strategy, A and B, and
-Setup."""
+"""The trade-off presenter: brings takes and studies together, and links what is chosen with Takes, Strategy, A and B,
+and Setup."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from PySide6.QtCore import QObject, QSettings, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.lab.presenter import LabDesk
-from app.features.listen.presenter import ListeningDesk
+from app.features.lab.presenter import LabPresenter
+from app.features.listen.presenter import ListeningPresenter
 from app.features.log.panel import Level
-from app.features.strategy.presenter import StrategyDesk
+from app.features.strategy.presenter import StrategyPresenter
 from app.features.tradeoff.known_points import KnownPoints
 from app.features.tradeoff.links import TradeoffLinks
 from app.shell import file_dialogs
@@ -36,16 +36,16 @@ _SHOWN = "tradeoff/shown"
 """Where it is kept what is shown and how."""
 
 
-class TradeoffDesk(QObject):
+class TradeoffPresenter(QObject):
     """Owns Trade-off. Nothing is read before the panel is seen."""
 
     def __init__(
         self,
         window: QMainWindow,
         state: AppState,
-        listening: ListeningDesk,
-        strategy: StrategyDesk,
-        lab: LabDesk,
+        listening: ListeningPresenter,
+        strategy: StrategyPresenter,
+        lab: LabPresenter,
         studies: OpenStudies,
         actions: Actions,
         docks: Docks,
@@ -102,9 +102,9 @@ class TradeoffDesk(QObject):
         for ending, action in zip(_KINDS, actions.point_files, strict=True):
             actions.bind(action, lambda ending=ending: self._ask_where_to_write(ending))
 
-    # --- As every desk -----------------------------------------------------------------------------------------------
+    # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         panel, actions = self.tradeoff, self._actions
         if panel is None:
             for action in (

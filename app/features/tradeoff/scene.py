@@ -43,7 +43,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Look:
+class PlotOptions:
     """How points are shown."""
 
     x: str = "real_time_factor"
@@ -170,7 +170,7 @@ class Pool:
 class Scene:
     """What is shown. Arrays go with ``points``."""
 
-    look: Look = Look()
+    options: PlotOptions = PlotOptions()
     points: tuple[Point, ...] = ()
     x: np.ndarray = field(default_factory=lambda: np.empty((0, 3)), repr=False)
     """(n, 3): value, low and high end of the interval."""
@@ -211,16 +211,16 @@ class Scene:
         return sum(not one.published for one in self.points)
 
 
-def scene(pool: Pool, chosen: Filter, look: Look) -> Scene:
+def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     """What ``pool`` shows."""
-    x_axis, y_axis = look.axes
-    x, y = (pool.values(one, look.ratios) for one in look.axes)
+    x_axis, y_axis = options.axes
+    x, y = (pool.values(one, options.ratios) for one in options.axes)
     own = pool.own
     wanted = pool.wanted(chosen)
     placed = ~np.isnan(x[:, 0]) & ~np.isnan(y[:, 0])
     notes: list[str] = []
     logarithmic = []
-    for one, found, asked in zip(look.axes, (x, y), (look.log_x, look.log_y), strict=True):
+    for one, found, asked in zip(options.axes, (x, y), (options.log_x, options.log_y), strict=True):
         there = found[wanted & own & placed, 0]
         # Rather a linear axis than an empty plot.
         refused = asked and len(there) > 0 and not (there > 0.0).any()
@@ -232,23 +232,23 @@ def scene(pool: Pool, chosen: Filter, look: Look) -> Scene:
         if of:
             placed &= found[:, 0] > 0.0
     shown = wanted & placed & own
-    missing = _missing(pool, np.flatnonzero(wanted & own & ~placed), look, logarithmic)
+    missing = _missing(pool, np.flatnonzero(wanted & own & ~placed), options, logarithmic)
     best = np.zeros(len(own), bool)
     if NEITHER in (x_axis.better, y_axis.better):
-        known = next(one for one in look.axes if one.better == NEITHER)
+        known = next(one for one in options.axes if one.better == NEITHER)
         notes.append(f"There is no front: of {known.title}, neither more nor less is better.")
     else:
         places = np.flatnonzero(shown)
         costs = costs_of(np.c_[x[places, 0], y[places, 0]], (x_axis.better, y_axis.better))
         best[places[front(costs)]] = True
     dominated = 0
-    if not look.dominated and best.any():
+    if not options.dominated and best.any():
         dominated = int((shown & ~best).sum())
         shown &= best
-    notes += _cautions(pool, shown, look)
-    ghosts = wanted & placed & ~own if look.published else np.zeros(len(own), bool)
-    if look.published and not ghosts.any():
-        notes.append(_why_no_ghosts(look))
+    notes += _cautions(pool, shown, options)
+    ghosts = wanted & placed & ~own if options.published else np.zeros(len(own), bool)
+    if options.published and not ghosts.any():
+        notes.append(_why_no_ghosts(options))
     # Published results first: they are drawn beneath.
     chosen_places = np.r_[np.flatnonzero(ghosts), np.flatnonzero(shown)].astype(int)
     on_front = np.flatnonzero(best[chosen_places])
@@ -256,7 +256,7 @@ def scene(pool: Pool, chosen: Filter, look: Look) -> Scene:
     kept = tuple(pool.points[place] for place in chosen_places)
     walk = on_front[np.lexsort((kept_y[on_front, 0], kept_x[on_front, 0]))]
     return Scene(
-        look,
+        options,
         kept,
         kept_x,
         kept_y,
@@ -266,7 +266,7 @@ def scene(pool: Pool, chosen: Filter, look: Look) -> Scene:
         dominated,
         tuple(notes),
         tuple(logarithmic),
-        tuple(_floors(kept, one, look.ratios, of) for one, of in zip(look.axes, logarithmic, strict=True)),
+        tuple(_floors(kept, one, options.ratios, of) for one, of in zip(options.axes, logarithmic, strict=True)),
     )
 
 
@@ -278,23 +278,27 @@ def _floors(points: Sequence[Point], one: Axis, ratios: bool, logarithmic: bool)
     return tuple(sorted(value for value in found if value > 0.0 or not logarithmic))
 
 
-def _missing(pool: Pool, places: np.ndarray, look: Look, logarithmic: Sequence[bool]) -> tuple[tuple[str, int], ...]:
+def _missing(
+    pool: Pool, places: np.ndarray, options: PlotOptions, logarithmic: Sequence[bool]
+) -> tuple[tuple[str, int], ...]:
     reasons: Counter[str] = Counter()
     for place in places:
         point = pool.points[place]
-        without = next((one for one in look.axes if np.isnan(pool.values(one, look.ratios)[place, 0])), None)
+        without = next((one for one in options.axes if np.isnan(pool.values(one, options.ratios)[place, 0])), None)
         if without is not None:
-            reasons[without.why_not(point, look.ratios)] += 1
+            reasons[without.why_not(point, options.ratios)] += 1
         else:
-            on = [(pool.values(one, look.ratios)[place, 0], one.title) for one in compress(look.axes, logarithmic)]
+            on = [
+                (pool.values(one, options.ratios)[place, 0], one.title) for one in compress(options.axes, logarithmic)
+            ]
             value, title = min(on)
             less = "0" if value == 0.0 else "below 0"
             reasons[f"{title} is {less}, which a logarithmic axis does not reach"] += 1
     return tuple(reasons.most_common())
 
 
-def _cautions(pool: Pool, shown: np.ndarray, look: Look) -> list[str]:
-    known = next((one for one in look.axes if one.name in TIMES and not look.ratios), None)
+def _cautions(pool: Pool, shown: np.ndarray, options: PlotOptions) -> list[str]:
+    known = next((one for one in options.axes if one.name in TIMES and not options.ratios), None)
     if known is None:
         return []
     machines = {machine for place in np.flatnonzero(shown) for machine in pool.points[place].machines}
@@ -303,8 +307,8 @@ def _cautions(pool: Pool, shown: np.ndarray, look: Look) -> list[str]:
     return [f"The points are from {len(machines)} machines; {known.title} can be compared on one machine only."]
 
 
-def _why_no_ghosts(look: Look) -> str:
-    absolute = [one for one in look.axes if not one.is_ratio(look.ratios)]
+def _why_no_ghosts(options: PlotOptions) -> str:
+    absolute = [one for one in options.axes if not one.is_ratio(options.ratios)]
     if not absolute:
         return "No published result has figures on both axes, or the filter leaves them out."
     never = next((one for one in absolute if not one.takes_ratios), None)

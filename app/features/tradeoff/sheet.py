@@ -60,7 +60,7 @@ def write(
 
 
 def _title(shown: Scene) -> str:
-    x, y = (one.label(shown.look.ratios) for one in shown.look.axes)
+    x, y = (one.label(shown.options.ratios) for one in shown.options.axes)
     return f"{y} against {x}"
 
 
@@ -69,7 +69,7 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
     own = [one for one in shown.points if not one.published]
     sources = dict.fromkeys(f"{one.source} ({one.model})" for one in own)
     found = [f"{counts(shown)}. {'; '.join(sources)}. {datetime.now(UTC):%Y-%m-%d}."]
-    if any(one.kind == STUDY for one in own) and shown.look.intervals:
+    if any(one.kind == STUDY for one in own) and shown.options.intervals:
         found.append("Lines: 95 % bootstrap intervals over sentences. Step line: the front of what is shown.")
     if any(shown.floors):
         found.append("Dashed: what the same judge makes of the reference speech; below, it tells no two points apart.")
@@ -190,8 +190,8 @@ def table(shown: Scene) -> str:
 
 
 def _places(shown: Scene) -> list[str]:
-    axes = zip("xy", shown.look.axes, shown.logarithmic, strict=True)
-    return [f"{side}{' (logarithmic)' * of}: {one.label(shown.look.ratios)}" for side, one, of in axes]
+    axes = zip("xy", shown.options.axes, shown.logarithmic, strict=True)
+    return [f"{side}{' (logarithmic)' * of}: {one.label(shown.options.ratios)}" for side, one, of in axes]
 
 
 def _setting(one: Point) -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 from app.features.tradeoff.axes import AXES, Axis, figure_text, said
 from app.features.tradeoff.points import STUDY, TAKE, Point
-from app.features.tradeoff.scene import Look, Scene
+from app.features.tradeoff.scene import PlotOptions, Scene
 from app.shell.theme import Colours
 from app.state.comparison import setting_differences
 from engine.measure.estimates import Estimate
@@ -48,15 +48,15 @@ def _voice(voice: str) -> str:
     return voice.rpartition("/")[2]
 
 
-def on_axes(point: Point, look: Look) -> list[str]:
+def on_axes(point: Point, options: PlotOptions) -> list[str]:
     """Its figures on both axes, a line each."""
     found = []
-    for one in look.axes:
-        figure = one.figure(point, look.ratios)
+    for one in options.axes:
+        figure = one.figure(point, options.ratios)
         if figure is not None:
-            floor = one.floor(point, look.ratios)
+            floor = one.floor(point, options.ratios)
             beside = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
-            found.append(f"{one.label(look.ratios)}: {figure_text(one, figure, look.ratios)}{beside}")
+            found.append(f"{one.label(options.ratios)}: {figure_text(one, figure, options.ratios)}{beside}")
     return found
 
 
@@ -64,13 +64,13 @@ def plain(point: Point, shown: Scene) -> str:
     """A point in a sentence or two, for screen readers."""
     place = shown.index.get(point.key)
     where = ", on the front" if place in shown.front else ""
-    return "; ".join([f"{point.title}{where}", *on_axes(point, shown.look), origin(point)]) + "."
+    return "; ".join([f"{point.title}{where}", *on_axes(point, shown.options), origin(point)]) + "."
 
 
 def tip(point: Point, shown: Scene) -> str:
     """What is shown beside the pointer, as rich text."""
     place = shown.index.get(point.key)
-    lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.look))]
+    lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.options))]
     if place in shown.front:
         lines.append("On the front: no other point shown is better in one and at least as good in the other.")
     lines.append(escape(origin(point)))
@@ -80,10 +80,10 @@ def tip(point: Point, shown: Scene) -> str:
     return f'<div style="width: 26em">{"<br>".join(lines)}</div>'
 
 
-def figures_html(point: Point, look: Look, colours: Colours) -> str:
+def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
     """All figures of a point as a table, those of the axes first."""
-    first = [one for one in dict.fromkeys(look.axes) if one.figure(point, look.ratios) is not None]
-    shown = [(one, look.ratios, colours.text) for one in first]
+    first = [one for one in dict.fromkeys(options.axes) if one.figure(point, options.ratios) is not None]
+    shown = [(one, options.ratios, colours.text) for one in first]
     if not point.published:
         others = [one for one in AXES if one.name in point.figures and one not in first]
         shown += [(one, False, colours.muted) for one in others]

@@ -1,4 +1,4 @@
-"""The training desk: weights, drafts and students of the loaded model, usable as soon as they are there."""
+"""The training presenter: weights, drafts and students of the loaded model, usable as soon as they are there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONG_MINUTES = 240
 """Above that, what is proposed wants an explanation."""
 
 
-class TrainingDesk(QObject):
+class TrainingPresenter(QObject):
     """Owns Training."""
 
     def __init__(
@@ -62,7 +62,7 @@ class TrainingDesk(QObject):
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         if self.training is None:
             return
         busy = self._state.jobs.busy

@@ -1,4 +1,4 @@
-"""The transfer desk: whether the strategy table serves sentences and voices that it was not calibrated on."""
+"""The transfer presenter: whether the strategy table serves sentences and voices that it was not calibrated on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from app.features.transfer.panel import TransferPanel
 
 
-class TransferDesk(QObject):
+class TransferPresenter(QObject):
     """Owns Transfer."""
 
     def __init__(self, window: QMainWindow, state: AppState, actions: Actions, docks: Docks, theme: Theme) -> None:
@@ -33,7 +33,7 @@ class TransferDesk(QObject):
         actions.bind(actions.calibrate_on, lambda: docks.go_to("transfer"))
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         if self.transfer is None:
             return
         state = self._state

@@ -1,4 +1,4 @@
-"""The views desk: figures about the loaded model, computed and written to files."""
+"""The views presenter: figures about the loaded model, computed and written to files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 
 
-class ViewsDesk(QObject):
+class ViewsPresenter(QObject):
     """Owns Views."""
 
     def __init__(
@@ -50,7 +50,7 @@ class ViewsDesk(QObject):
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Desk` says."""
+        """As :class:`app.features.presenter.Presenter` says."""
         if self.views is None:
             return
         state = self._state

@@ -22,7 +22,7 @@ from engine.measure.roofline.report import (
 )
 from engine.models.f5.unett import UNetTLayer
 from engine.models.families.evaluations import Phase
-from engine.models.families.flow import FlowWorkings
+from engine.models.families.flow import FlowInternals
 from engine.models.networks.layers import SelfAttention, modulate
 
 Piece = tuple[str, Run]
@@ -34,18 +34,18 @@ class Pieces:
     joins = 0
     """How many layers are also given what an early one was."""
 
-    def __init__(self, works: FlowWorkings, phase: Phase) -> None:
+    def __init__(self, works: FlowInternals, phase: Phase) -> None:
         self._works, self._backbone, self._phase = works, works.backbone, phase
         inputs: list[Tensor] = []
         states: list[Tensor] = []
 
-        def look(layer: int, name: str, value: Tensor) -> None:
+        def probe(layer: int, name: str, value: Tensor) -> None:
             if name == "attention_input":
                 inputs.append(value)
             if name == "output":
                 states.append(value)
 
-        self._velocities = self._backbone.velocity(works.sampler.noise, phase.first, phase.run, look=look)
+        self._velocities = self._backbone.velocity(works.sampler.noise, phase.first, phase.run, probe=probe)
         self._normed, self.hidden = inputs, states[0]
         self.layers = len(inputs)
         attention = self._backbone.blocks[0].attention
@@ -112,7 +112,7 @@ class Pieces:
 class FlatPieces(Pieces):
     """The same of E2-TTS's: norms without the time, which is a token, and late layers that join early ones."""
 
-    def __init__(self, works: FlowWorkings, phase: Phase) -> None:
+    def __init__(self, works: FlowInternals, phase: Phase) -> None:
         super().__init__(works, phase)
         self.joins = sum(parts.join is not None for parts in self._backbone.blocks)
         self._gate = self.hidden.new_ones(())

@@ -24,14 +24,14 @@ from engine.measure.roofline.report import (
 )
 from engine.models.f5.unett import UNetT
 from engine.models.families.evaluations import Phase
-from engine.models.families.flow import FlowWorkings
+from engine.models.families.flow import FlowInternals
 from engine.models.networks.diffusion import DiffusionTransformer
 
 WIDTHS = {"float32": (4, 4), "bfloat16": (2, 2), "float16": (2, 2), "int8": (4, 1)}
 """Bytes of an activation and of a weight in each precision."""
 
 
-def flow_stages(works: FlowWorkings, title: str) -> tuple[Stage, ...]:
+def flow_stages(works: FlowInternals, title: str) -> tuple[Stage, ...]:
     """``works`` as stages. Runs it once, to see what is skipped. Raises :class:`engine.errors.SettingError` with the
     model's ``title`` for a backbone without layers that can be looked at."""
     if not isinstance(works.backbone, DiffusionTransformer | UNetT):
@@ -56,7 +56,7 @@ def flow_stages(works: FlowWorkings, title: str) -> tuple[Stage, ...]:
     return conditioning, *(_evaluating(works, number) for number in range(len(works.phases))), decoder
 
 
-def _evaluating(works: FlowWorkings, number: int) -> Stage:
+def _evaluating(works: FlowInternals, number: int) -> Stage:
     phase = works.phases[number]
     end = works.phases[number + 1].first if number + 1 < len(works.phases) else len(works.times)
     forwards, rows = end - phase.first, phase.run.branches
@@ -108,7 +108,7 @@ def _evaluating(works: FlowWorkings, number: int) -> Stage:
     )
 
 
-def _whole(works: FlowWorkings, phase: Phase, forwards: int) -> tuple[Callable[[], object] | None, int]:
+def _whole(works: FlowInternals, phase: Phase, forwards: int) -> tuple[Callable[[], object] | None, int]:
     """What to run for whole forwards of a phase, and how many these are."""
     engaged, noise = works.engagement, works.sampler.noise
     if engaged.table is None and engaged.error_threshold is None and engaged.first_block_threshold is None:
@@ -117,7 +117,7 @@ def _whole(works: FlowWorkings, phase: Phase, forwards: int) -> tuple[Callable[[
     return (works.integrate, forwards) if len(works.phases) == 1 else (None, 1)
 
 
-def _share(works: FlowWorkings, phase: Phase, end: int) -> float:
+def _share(works: FlowInternals, phase: Phase, end: int) -> float:
     """How much of the layers' operations is computed in a phase, mean over its evaluations."""
     whole = phase.counts.evaluation
     fixed = replace(phase.counts, layers=0).evaluation

@@ -22,7 +22,7 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.families.language import LanguageWorkings
+from engine.models.families.language import LanguageInternals
 from engine.models.families.token_model import TokenModel
 from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
@@ -31,7 +31,7 @@ from engine.sampling.autoregressive import Cycle, places
 from engine.sampling.tokens import TokenSampler, draw
 
 
-def language_stages(works: LanguageWorkings, token_rate: float) -> tuple[tuple[Stage, ...], float]:
+def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[Stage, ...], float]:
     """``works`` as stages, and how many seconds its first passage will be heard.
 
     Decodes it once, to see how many passes it takes. Raises :class:`SettingError` for a transformer that is not
@@ -217,7 +217,7 @@ def _pass(
     )
 
 
-def _hear(works: LanguageWorkings, cycles: Sequence[Cycle]) -> None:
+def _hear(works: LanguageInternals, cycles: Sequence[Cycle]) -> None:
     decoder = works.decoder()
     for cycle in cycles:
         decoder.push(cycle.tokens)

@@ -22,7 +22,7 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.families.masked import MaskedWorkings
+from engine.models.families.masked import MaskedInternals
 from engine.models.families.masked_script import guide_of
 from engine.models.kernels.frozen_prefix import FrozenPrefixRun
 from engine.models.kernels.fused_masked import FusedLayer, MaskedRun, Rows, rotated
@@ -40,7 +40,7 @@ ONCE = 2**31
 """As every so many-th pass: only the first one is whole."""
 
 
-def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
+def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
     """``works`` as stages."""
     config, request = works.network.config, works.request
     steps = _steps(works)
@@ -80,12 +80,12 @@ def masked_stages(works: MaskedWorkings) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def measured_block(works: MaskedWorkings) -> int:
+def measured_block(works: MaskedInternals) -> int:
     """The block, from 0, whose steps stand for those of all: the one in the middle."""
     return len(works.blocks) // 2
 
 
-def _steps(works: MaskedWorkings) -> dict[tuple[Guide, str], int]:
+def _steps(works: MaskedInternals) -> dict[tuple[Guide, str], int]:
     """How many steps there are of each kind: how they are guided, and what they leave out."""
     found: dict[tuple[Guide, str], int] = {}
     codebooks, alone, engagement = works.network.config.codebooks, works.rules.guidance == 0, works.engagement
@@ -105,7 +105,7 @@ def _steps(works: MaskedWorkings) -> dict[tuple[Guide, str], int]:
     return found
 
 
-def _hear(works: MaskedWorkings, codes: Tensor) -> None:
+def _hear(works: MaskedInternals, codes: Tensor) -> None:
     decoder = works.decoder()
     for block in works.blocks:
         decoder.push(codes[:, block.start : block.end])
@@ -116,7 +116,7 @@ class _Stepping:
     """One step, piece by piece, on inputs of the shapes that it has."""
 
     def __init__(
-        self, works: MaskedWorkings, run: MaskedRun, canvas: Canvas, block: Block, guide: Guide, frames: int
+        self, works: MaskedInternals, run: MaskedRun, canvas: Canvas, block: Block, guide: Guide, frames: int
     ) -> None:
         self._works, self._network, self._run = works, works.network, run
         self._canvas, self._block, self._guide, self._frames = canvas, block, guide, frames

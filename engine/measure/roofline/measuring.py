@@ -22,7 +22,7 @@ from engine.measure.roofline.report import RooflineReport
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.models.families.flow import FlowSpeech
 from engine.models.families.language import LanguageSpeech
-from engine.models.families.masked import MaskedSpeech, MaskedWorkings
+from engine.models.families.masked import MaskedInternals, MaskedSpeech
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.launching import Launching
@@ -36,7 +36,7 @@ COMPILED = (
 
 
 @dataclass(frozen=True)
-class Subject:
+class RooflineTarget:
     """What is measured."""
 
     model: SpeechModel
@@ -55,23 +55,23 @@ class _Parts:
 
 
 def measure_roofline(
-    subject: Subject,
+    target: RooflineTarget,
     observer: ProgressObserver,
     again: bool = False,
     rounds: int = ROUNDS,
     trace: Path | None = None,
 ) -> RooflineReport:
-    """Measure every component of ``subject`` against this machine's ceilings, which are measured first where they are
+    """Measure every component of ``target`` against this machine's ceilings, which are measured first where they are
     not known, or ``again``. With ``trace``, one forward of every phase is written there as a Chrome trace.
 
     Raises :class:`engine.errors.PlainError`, and what the observer raises to cancel.
     """
     began = time.perf_counter()
-    model, setting = subject.model, subject.setting
+    model, setting = target.model, target.setting
     observer.status("Preparing …")
-    model.make_ready(setting, observer, subject.utterance.voice)
+    model.make_ready(setting, observer, target.utterance.voice)
     with torch.inference_mode():
-        parts = _taken_apart(subject, observer.check)
+        parts = _taken_apart(target, observer.check)
         observer.status("Measuring what this machine can do …")
         ceilings = ceilings_of(parts.device, again, observer.check)
         observer.status("Measuring components …")
@@ -95,8 +95,8 @@ def measure_roofline(
         setting,
         ceilings,
         phases,
-        subject.utterance.text,
-        subject.utterance.voice.id,
+        target.utterance.text,
+        target.utterance.voice.id,
         parts.audio_seconds,
         clock.overhead,
         (*parts.notes, *([COMPILED] if parts.launching.mode is not None else [])),
@@ -106,20 +106,20 @@ def measure_roofline(
     )
 
 
-def _taken_apart(subject: Subject, check: Callable[[], None]) -> _Parts:
-    model, utterance = subject.model, subject.utterance
+def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
+    model, utterance = target.model, target.utterance
     if isinstance(model, FlowSpeech):
-        works = model.workings(utterance.text, utterance.voice, subject.setting, subject.artefacts, check)
+        works = model.internals(utterance.text, utterance.voice, target.setting, target.artefacts, check)
         notes = (*works.engagement.notes, *_first_of(works.passages))
         stages = flow_stages(works, model.info.title)
         return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.engagement.launching)
     if isinstance(model, LanguageSpeech):
-        works = model.workings(utterance.text, utterance.voice, subject.setting, check)
+        works = model.internals(utterance.text, utterance.voice, target.setting, check)
         stages, seconds = language_stages(works, model.info.token_rate)
         notes = (*works.engagement.notes, *_first_of(works.passages))
         return _Parts(stages, works.request.embedded.device, seconds, notes, works.engagement.launching)
     if isinstance(model, MaskedSpeech):
-        works = model.workings(utterance.text, utterance.voice, subject.setting, check)
+        works = model.internals(utterance.text, utterance.voice, target.setting, check)
         notes = (*works.engagement.notes, *_first_of(works.passages), *_block_of(works))
         stages, launching = masked_stages(works), works.engagement.launching
         return _Parts(stages, works.network.device, works.audio_seconds, notes, launching)
@@ -141,7 +141,7 @@ def _first_of(passages: int) -> tuple[str, ...]:
     return () if passages == 1 else (f"Measured on the first of {passages} passages.",)
 
 
-def _block_of(works: MaskedWorkings) -> tuple[str, ...]:
+def _block_of(works: MaskedInternals) -> tuple[str, ...]:
     plan, blocks = works.engagement.blocks, len(works.blocks)
     if plan is None or blocks == 1:
         return ()

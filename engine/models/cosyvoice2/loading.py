@@ -8,27 +8,27 @@ from engine.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFo
 from engine.models.cosyvoice2.prompts import VoicePrompts
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.language_weights import find_language_weights, places
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 
 FRONT_END = "qwen2"
 """Name of the text front end."""
 
 
-def load_cosyvoice2(order: Order) -> CosySpeech:
+def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
     """Load all parts but those that hear recordings, which are read with the first new voice.
 
     Raises :class:`CheckpointError`.
     """
-    chosen, device = order.entry, order.device
-    order.require_folder(
+    chosen, device = request.entry, request.device
+    request.require_folder(
         f"CosyVoice 2 is a folder of several models; choose the folder that holds {LANGUAGE_MODEL} and the others."
     )
-    folder = OfficialFolder(order.place, device, order.check)
+    folder = OfficialFolder(request.place, device, request.check)
     folder.require_parts()
     hearing, tokenizer = folder.hearing(), folder.tokenizer()
-    order.status("Reading flow and vocoder …")
+    request.status("Reading flow and vocoder …")
     flow, vocoder = folder.flow(), folder.vocoder()
-    order.status(f"Reading the language model of {chosen.title} …")
+    request.status(f"Reading the language model of {chosen.title} …")
     model = folder.language_model()
     tokenizer.require_rows(len(model.text), f"the text embedding in {folder.checkpoint}")
     if flow.config.tokens < model.codes:
@@ -36,8 +36,8 @@ def load_cosyvoice2(order: Order) -> CosySpeech:
             f"{LANGUAGE_MODEL} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
             "they do not belong together. Fetch the official release again."
         )
-    digest = fingerprint(folder.checkpoint, order.check)
-    info = order.info(
+    digest = fingerprint(folder.checkpoint, request.check)
+    info = request.info(
         checkpoint=str(folder.checkpoint),
         fingerprint=digest,
         sample_rate=vocoder.config.sample_rate,
@@ -46,6 +46,6 @@ def load_cosyvoice2(order: Order) -> CosySpeech:
         parameters=model.parameters,
         text_front_end=FRONT_END,
     )
-    info = find_language_weights(places(chosen.id, order.place), digest, order.check).on(info)
+    info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
     prompts = VoicePrompts(hearing, model.codes, flow.config.speaker_width)
     return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts)

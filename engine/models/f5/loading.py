@@ -24,30 +24,30 @@ from engine.models.f5.unett import UNetT
 from engine.models.files import weight_sets
 from engine.models.files.checkpoints import fingerprint
 from engine.models.kernels.precision import offered
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 
 
-def load_f5(order: Order) -> F5Speech:
+def load_f5(request: LoadRequest) -> F5Speech:
     """Load a checkpoint with its vocoder. Raises :class:`CheckpointError`."""
-    chosen, place, target = order.entry, order.place, order.device
+    chosen, place, target = request.entry, request.place, request.device
     # A folder of the user's own is described by its name or sidecar, and only then by the catalogue.
     own = place != chosen.folder
-    checkpoint = read_f5_checkpoint(place, order.variant or ("" if own else chosen.variant), order.check)
+    checkpoint = read_f5_checkpoint(place, request.variant or ("" if own else chosen.variant), request.check)
     if checkpoint.mel_style != VOCOS:
         raise CheckpointError(
             f"{checkpoint.path} was made for the {checkpoint.mel_style} vocoder, which Paretone does not have; "
             "choose a checkpoint for Vocos."
         )
-    vocoder = order.vocoder()
-    order.status(f"Moving {chosen.title} to {devices.title(target)} …")
+    vocoder = request.vocoder()
+    request.status(f"Moving {chosen.title} to {devices.title(target)} …")
     backbone = _fused(checkpoint, target)
-    order.check()
+    request.check()
     front_end = _front_end(checkpoint)
     reads_phones = isinstance(front_end, PhoneFrontEnd)
-    digest = fingerprint(checkpoint.path, order.check)
+    digest = fingerprint(checkpoint.path, request.check)
     trained_weight = weight_sets.cfg_free_weight(checkpoint.path)
     places = weight_sets.folders(chosen.id, checkpoint.path)
-    info = order.info(
+    info = request.info(
         variant=checkpoint.variant,
         checkpoint=str(checkpoint.path),
         fingerprint=digest,
@@ -57,7 +57,7 @@ def load_f5(order: Order) -> F5Speech:
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end=checkpoint.text_front_end,
         precisions=offered(target),
-        weight_sets=weight_sets.find_weight_sets(places, digest, order.check),
+        weight_sets=weight_sets.find_weight_sets(places, digest, request.check),
         cfg_free_weight=trained_weight,
     )
 

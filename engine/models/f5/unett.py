@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from engine.models.base import OperationCounts
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
-from engine.models.networks.diffusion import Look
+from engine.models.networks.diffusion import Probe
 from engine.models.networks.layers import TimeEmbedding
-from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
+from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 
 
 @dataclass(frozen=True)
@@ -154,9 +154,9 @@ class UNetT(nn.Module):
         index: int,
         hidden: Tensor,
         run: Conditioning,
-        duty: LayerDuty = COMPUTE,
+        plan: LayerPlan = COMPUTE,
         memory: LayerMemory | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
     ) -> Tensor:
         """One layer after the joining, (rows, 1 + frames, width) to the same. ``hidden`` is left as it was."""
         parts = self.layers[index]
@@ -165,23 +165,23 @@ class UNetT(nn.Module):
         def attention(rows: Tensor) -> Tensor:
             normed = parts.attention_norm(rows)
             output = parts.attention(normed, run.rotary, run.mask)
-            if look is not None:
-                look(index, "attention_input", normed)
-                look(index, "attention", output)
+            if probe is not None:
+                probe(index, "attention_input", normed)
+                probe(index, "attention", output)
             return output
 
         def feed_forward(rows: Tensor) -> Tensor:
             output = parts.feed_forward(parts.feed_forward_norm(rows))
-            if look is not None:
-                look(index, "feed_forward", output)
+            if probe is not None:
+                probe(index, "feed_forward", output)
             return output
 
         attention_memory = None if memory is None else memory.attention
         forward_memory = None if memory is None else memory.feed_forward
-        hidden = advance(hidden, gate, attention, duty.attention, attention_memory, run.branches)
-        hidden = advance(hidden, gate, feed_forward, duty.feed_forward, forward_memory, run.branches)
-        if look is not None:
-            look(index, "output", hidden)
+        hidden = apply_module(hidden, gate, attention, plan.attention, attention_memory, run.branches)
+        hidden = apply_module(hidden, gate, feed_forward, plan.feed_forward, forward_memory, run.branches)
+        if probe is not None:
+            probe(index, "output", hidden)
         return hidden
 
     def leave(self, hidden: Tensor) -> Tensor:
@@ -193,9 +193,9 @@ class UNetT(nn.Module):
         x: Tensor,
         evaluation: int,
         run: Conditioning,
-        duties: Sequence[LayerDuty] | None = None,
+        plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
     ) -> Tensor:
         """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
         hidden = self.enter(x, evaluation, run)
@@ -205,10 +205,10 @@ class UNetT(nn.Module):
                 early.append(hidden)
             else:
                 hidden = parts.join(torch.cat([hidden, early.pop()], dim=-1))
-            if duties is None:
-                hidden = self.layer(index, hidden, run, look=look)
+            if plans is None:
+                hidden = self.layer(index, hidden, run, probe=probe)
             else:
-                hidden = self.layer(index, hidden, run, duties[index], memory[index], look)
+                hidden = self.layer(index, hidden, run, plans[index], memory[index], probe)
         return self.leave(hidden)
 
     @property

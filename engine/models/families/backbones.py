@@ -32,7 +32,7 @@ class Backbone(Protocol):
         x: Tensor,
         evaluation: int,
         run: Run,
-        duties: Sequence | None = None,
+        plans: Sequence | None = None,
         memory: Sequence[LayerMemory] | None = None,
     ) -> Tensor: ...
 

@@ -61,16 +61,16 @@ from engine.models.files.weight_sets import find_weight_sets, folders
 from engine.models.kernels import products
 from engine.models.kernels.compiled import notes_of
 from engine.models.kernels.flow_graphs import GraphedEvaluator
-from engine.models.kernels.graphs import Shelf
+from engine.models.kernels.graphs import GraphCache
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.caching import ChangeMeter, Evaluator
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.setting.take import Trace
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import diagonal_similarity
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 from engine.techniques.error_curve import ErrorCurve
 from engine.techniques.flow_engagement import Engagement, before_calibration, engage
 from engine.techniques.guidance_interval import unguided
@@ -121,7 +121,7 @@ class _Spoken:
 
 
 @dataclass(frozen=True)
-class FlowWorkings:
+class FlowInternals:
     """The first passage of a synthesis, about to be sampled, and what is done with it: for whoever takes it apart."""
 
     backbone: Backbone
@@ -164,7 +164,7 @@ class FlowSpeech(ABC):
         self.info = info
         self._backbone = backbone
         self._backbones = Backbones(backbone, read_weights, self._warm_up)
-        self._graphs: Shelf = Shelf()
+        self._graphs: GraphCache = GraphCache()
         self._curves: dict[tuple, ErrorCurve] = {}
         """By all that they depend on."""
         self._device = device
@@ -389,7 +389,7 @@ class FlowSpeech(ABC):
         """The curve that the error-curve cache goes by, where it is engaged: measured when it is first asked for."""
         if engagement.error_threshold is None:
             return None
-        key = engagement.belonging, engagement.precision, engagement.guided_steps, voice.id, setting.seed
+        key = engagement.compatibility, engagement.precision, engagement.guided_steps, voice.id, setting.seed
         if key not in self._curves:
             measuring, curves = replace(engagement, error_threshold=None), []
             for text in catalogue.sentences()[:CURVE_SENTENCES]:
@@ -433,9 +433,9 @@ class FlowSpeech(ABC):
         return sample
 
     @torch.inference_mode()
-    def workings(
+    def internals(
         self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...], check: Callable[[], None]
-    ) -> FlowWorkings:
+    ) -> FlowInternals:
         """The first passage, to be taken apart. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, engage(self.info, setting, artefacts), check)
         passage, options = script.passages[0], script.options
@@ -450,7 +450,7 @@ class FlowSpeech(ABC):
             evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares
             return state
 
-        return FlowWorkings(
+        return FlowInternals(
             script.backbone,
             script.engagement,
             tuple(self._phases(script, passage, run)),
@@ -470,17 +470,17 @@ class FlowSpeech(ABC):
         script = self._script(text, voice, setting, before_calibration(self.info, setting))
         return self._operations(script.passages[0].frames, script.options)
 
-    def belonging(self, setting: Setting) -> Belonging:
-        return before_calibration(self.info, setting).belonging
+    def compatibility(self, setting: Setting) -> Compatibility:
+        return before_calibration(self.info, setting).compatibility
 
     @torch.inference_mode()
-    def subject(self, text: str, voice: Voice, setting: Setting) -> tuple[Subject, str]:
+    def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
         """What a calibration works on, and the part of ``text`` that it speaks: the first passage."""
         script = self._script(text, voice, setting, before_calibration(self.info, setting))
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)
         backbone = self._skippable(script)
-        subject = Subject(
+        target = CalibrationTarget(
             backbone,
             run,
             sampler.noise,
@@ -488,10 +488,10 @@ class FlowSpeech(ABC):
             lambda left: self._guided(backbone.project(left), options),
             sampler.follow,
             run.branches,
-            script.engagement.belonging,
+            script.engagement.compatibility,
             script.prompt.frames,
         )
-        return subject, passage.text
+        return target, passage.text
 
     @torch.inference_mode()
     def capture_attention(
@@ -521,7 +521,7 @@ class FlowSpeech(ABC):
         state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
         looked: dict[str, Tensor] = {}
 
-        def look(index: int, name: str, value: Tensor) -> None:
+        def probe(index: int, name: str, value: Tensor) -> None:
             if index == layer and name == "attention_input":
                 looked[name] = value
 
@@ -531,7 +531,7 @@ class FlowSpeech(ABC):
         run = evaluations.phase(evaluation).run
         hidden = backbone.enter(state, run)
         for index in range(layer + 1):
-            hidden = backbone.layer(index, hidden, evaluation, run, look=look)
+            hidden = backbone.layer(index, hidden, evaluation, run, probe=probe)
         maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
         query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
         similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))

@@ -47,7 +47,7 @@ from engine.models.families.token_progress import TokenProgress
 from engine.models.files.language_weights import find_language_weights, places_of
 from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.models.kernels.fused_causal import FusedTransformer
-from engine.models.kernels.graphs import Shelf
+from engine.models.kernels.graphs import GraphCache
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.runaway import RunawayGuard, guarded
@@ -104,7 +104,7 @@ class _Spoken:
 
 
 @dataclass(frozen=True)
-class LanguageWorkings:
+class LanguageInternals:
     """The first passage of a synthesis, and what decodes it: for whoever takes it apart."""
 
     networks: Networks
@@ -137,7 +137,7 @@ class LanguageSpeech(ABC):
         self.info = replace(info, token_rate=token_rate)
         self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
         self._device = network.tokens.device
-        self._graphs: Shelf = Shelf()
+        self._graphs: GraphCache = GraphCache()
         self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
         """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
@@ -261,14 +261,14 @@ class LanguageSpeech(ABC):
             requests = self._requests(script, passage)
             yield requests[0], self._decoding(script, passage, requests, check)
 
-    def workings(
+    def internals(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
-    ) -> LanguageWorkings:
+    ) -> LanguageInternals:
         """The first passage, to be taken apart. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, check)
         passage = script.passages[0]
         requests = self._requests(script, passage)
-        return LanguageWorkings(
+        return LanguageInternals(
             script.networks,
             script.engagement,
             *requests,

@@ -43,7 +43,7 @@ from engine.models.families.pacing import Pace
 from engine.models.families.passages import MaskedPassage, MaskedPassages, MaskedPrompt, cost_of, whole_mel
 from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
-from engine.models.kernels.graphs import Shelf
+from engine.models.kernels.graphs import GraphCache
 from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.networks.masked_network import MaskedNetwork
 from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
@@ -72,7 +72,7 @@ class _Spoken:
 
 
 @dataclass(frozen=True)
-class MaskedWorkings:
+class MaskedInternals:
     """The first passage of a synthesis, and what is done with it: for whoever takes it apart."""
 
     network: FusedMasked
@@ -98,7 +98,7 @@ class MaskedSpeech(ABC):
         self._networks = MaskedNetworks(network, info.precision, self._warm_up)
         self._device = self._networks.own.device
         self._frame_seconds = frame_seconds
-        self._graphs: Shelf = Shelf()
+        self._graphs: GraphCache = GraphCache()
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
         """The network that was compiled last, by what it was made of."""
         self.clock: Callable[[], float] = time.perf_counter
@@ -206,14 +206,14 @@ class MaskedSpeech(ABC):
         notes = (*script.notes, *pace.remarks, *self._graphs.notes(), *notes_of(script.network))
         return Synthesis(samples, self.info.sample_rate, measurements, self._trace(spoken, delivery.starts), notes)
 
-    def workings(
+    def internals(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
-    ) -> MaskedWorkings:
+    ) -> MaskedInternals:
         """The first passage, to be taken apart. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, check)
         passage = script.passages[0]
         bounds = script.bounds(0, passage)
-        return MaskedWorkings(
+        return MaskedInternals(
             script.network,
             script.engagement,
             self._request(passage, script.prompt, script.options),

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
-from engine.models.kernels.graphs import Record, Shelf
-from engine.models.networks.causal import NOTHING, CausalConfig, Look
+from engine.models.kernels.graphs import GraphCache, Record
+from engine.models.networks.causal import NOTHING, CausalConfig, Probe
 from engine.sampling.cache import KeyValueCache
 
 MOST_CACHES = 2
@@ -24,9 +24,9 @@ class GraphedTransformer(nn.Module):
     """A fused transformer whose short passes are recordings. Its caches are of lengths in multiples of ``bucket`` and
     used again: it serves one request at a time."""
 
-    def __init__(self, plain: FusedTransformer, shelf: Shelf[_Step], bucket: int) -> None:
+    def __init__(self, plain: FusedTransformer, cache: GraphCache[_Step], bucket: int) -> None:
         super().__init__()
-        self._plain, self._shelf, self._bucket = (plain,), shelf, bucket
+        self._plain, self._cache, self._bucket = (plain,), cache, bucket
         self._caches: OrderedDict[int, KeyValueCache] = OrderedDict()
         """By length; the one used last comes last."""
 
@@ -54,7 +54,7 @@ class GraphedTransformer(nn.Module):
         room = math.ceil(capacity / self._bucket) * self._bucket
         if room not in self._caches:
             while len(self._caches) >= MOST_CACHES:
-                self._shelf.forget(self._caches.popitem(last=False)[1])
+                self._cache.forget(self._caches.popitem(last=False)[1])
             self._caches[room] = self.plain.cache(room, batch)
             # What was never written is masked, but must be numbers.
             self._caches[room].clear_memory()
@@ -80,18 +80,18 @@ class GraphedTransformer(nn.Module):
         embedded: Tensor,
         cache: KeyValueCache | None = None,
         positions: Tensor | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         """As :meth:`engine.models.kernels.fused_causal.FusedTransformer.forward`."""
         tokens, own = embedded.shape[1], cache is not None and cache in self._caches.values()
-        if not own or look is not None or skip or positions is None or not 1 <= tokens <= MOST_TOKENS:
-            return self.plain(embedded, cache, positions, look, skip)
+        if not own or probe is not None or skip or positions is None or not 1 <= tokens <= MOST_TOKENS:
+            return self.plain(embedded, cache, positions, probe, skip)
         end = cache.length + tokens
         seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
-        found = self._shelf.find(
+        found = self._cache.find(
             ("language", id(self.plain), id(cache), tokens, seen),
-            lambda: _Step(self.plain, self._shelf.record, cache, seen, embedded, positions),
+            lambda: _Step(self.plain, self._cache.record, cache, seen, embedded, positions),
             f"a pass over {tokens} token{'s' if tokens > 1 else ''} within {seen}",
         )
         if found is None:

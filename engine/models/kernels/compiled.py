@@ -19,9 +19,9 @@ from engine.models.f5.unett import UNetT
 from engine.models.kernels.fused_masked import FusedMasked, Rows
 from engine.models.kernels.half_products import Product
 from engine.models.kernels.products import PackableLinear, PackedProduct
-from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, Look
+from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, Probe
 from engine.models.networks.layers import SelfAttention
-from engine.sampling.skipping import LayerDuty, LayerMemory
+from engine.sampling.skipping import LayerMemory, LayerPlan
 
 _log = logging.getLogger(__name__)
 
@@ -100,13 +100,13 @@ class CompiledBackbone:
         x: Tensor,
         evaluation: int,
         run: Conditioning | FlatConditioning,
-        duties: Sequence[LayerDuty] | None = None,
+        plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
     ) -> Tensor:
         """As :meth:`engine.models.networks.diffusion.DiffusionTransformer.velocity`."""
-        if duties is not None or look is not None:
-            return self._plain.velocity(x, evaluation, run, duties, memory, look)
+        if plans is not None or probe is not None:
+            return self._plain.velocity(x, evaluation, run, plans, memory, probe)
         # Graphs of the compiler's own overwrite their result at the next call.
         return self.function(x, at_evaluation(run, evaluation)).clone()
 

@@ -14,7 +14,7 @@ from engine.models.base import OperationCounts
 from engine.models.f5.unett import Conditioning as FlatConditioning
 from engine.models.f5.unett import UNetT
 from engine.models.kernels.compiled import times_of
-from engine.models.kernels.graphs import Record, Shelf
+from engine.models.kernels.graphs import GraphCache, Record
 from engine.models.networks.diffusion import Conditioning, DiffusionTransformer
 
 FRAME_AXES = {"rotary": 0, "constant": 1, "to_sample": 1}
@@ -24,8 +24,8 @@ FRAME_AXES = {"rotary": 0, "constant": 1, "to_sample": 1}
 class GraphedEvaluator:
     """Everything is computed, by recordings. See :class:`engine.sampling.caching.Evaluator`."""
 
-    def __init__(self, backbone: DiffusionTransformer | UNetT, shelf: Shelf[_Evaluation], bucket: int) -> None:
-        self._backbone, self._shelf = backbone, shelf
+    def __init__(self, backbone: DiffusionTransformer | UNetT, cache: GraphCache[_Evaluation], bucket: int) -> None:
+        self._backbone, self._cache = backbone, cache
         # The convolutions of E2-TTS would see what is padded: each of its lengths has a graph of its own.
         self._bucket = bucket if isinstance(backbone, DiffusionTransformer) else 1
 
@@ -33,9 +33,9 @@ class GraphedEvaluator:
         length = state.shape[1]
         frames = math.ceil(length / self._bucket) * self._bucket
         key = "flow", id(self._backbone), run.branches, frames, state.shape[0], state.shape[2], self._bucket > 1
-        found = self._shelf.find(
+        found = self._cache.find(
             key,
-            lambda: _Evaluation(self._backbone, self._shelf.record, state, run, frames, masked=self._bucket > 1),
+            lambda: _Evaluation(self._backbone, self._cache.record, state, run, frames, masked=self._bucket > 1),
             f"an evaluation of {frames} frames in {run.branches} branch{'es' if run.branches > 1 else ''}",
         )
         if found is None:

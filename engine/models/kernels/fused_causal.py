@@ -24,7 +24,7 @@ from engine.models.networks.causal import (
     CausalConfig,
     CausalLayer,
     CausalTransformer,
-    Look,
+    Probe,
     RootMeanSquareNorm,
     cache_for,
     check_retained,
@@ -100,11 +100,11 @@ class FusedTransformer(nn.Module):
         embedded: Tensor,
         cache: KeyValueCache | None = None,
         positions: Tensor | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         """As :meth:`engine.models.networks.causal.CausalTransformer.forward`, without attention weights."""
-        hidden = self._layers_of(embedded, cache, positions, look, skip)
+        hidden = self._layers_of(embedded, cache, positions, probe, skip)
         return self._norm(hidden).view_as(embedded)
 
     @torch.inference_mode()
@@ -118,7 +118,7 @@ class FusedTransformer(nn.Module):
         embedded: Tensor,
         cache: KeyValueCache | None,
         positions: Tensor | None,
-        look: Look | None = None,
+        probe: Probe | None = None,
         skip: frozenset[int] = NOTHING,
         *,
         filling: bool = False,
@@ -158,8 +158,8 @@ class FusedTransformer(nn.Module):
             hidden = layer.output(mixed.transpose(1, 2).reshape(-1, heads * width)).add_(hidden)
             gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
             hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
-            if look is not None:
-                look(index, "output", hidden.view_as(embedded))
+            if probe is not None:
+                probe(index, "output", hidden.view_as(embedded))
         if cache is not None:
             cache.advance(tokens)
         return hidden

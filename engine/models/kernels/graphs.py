@@ -1,4 +1,4 @@
-"""Forwards recorded as CUDA graphs, by their shapes: how they are recorded, and a shelf of recordings. Each family puts
+"""Forwards recorded as CUDA graphs, by their shapes: how they are recorded, and a cache of recordings. Each family puts
 its own on it: :mod:`engine.models.kernels.flow_graphs`, :mod:`engine.models.kernels.causal_graphs`,
 :mod:`engine.models.kernels.masked_graphs`.
 
@@ -75,7 +75,7 @@ class _Kept(Generic[Entry]):
     bytes: int
 
 
-class Shelf(Generic[Entry]):
+class GraphCache(Generic[Entry]):
     """Recordings by what they are for; the one used longest ago makes room for a new one. Bounded by their number and
     by the memory that they hold."""
 

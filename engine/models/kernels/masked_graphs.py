@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
-from engine.models.kernels.graphs import Record, Shelf
+from engine.models.kernels.graphs import GraphCache, Record
 from engine.sampling.demasking import Guide
 
 
@@ -36,19 +36,24 @@ class GraphedRun(MaskedRun):
     """A masked network on one canvas, its steps recordings."""
 
     def __init__(
-        self, network: FusedMasked, request: MaskedRequest, guidance: float, shelf: Shelf[_DemaskingStep], bucket: int
+        self,
+        network: FusedMasked,
+        request: MaskedRequest,
+        guidance: float,
+        cache: GraphCache[_DemaskingStep],
+        bucket: int,
     ) -> None:
         super().__init__(network, request, guidance)
-        self._shelf, self._bucket = shelf, bucket
+        self._cache, self._bucket = cache, bucket
 
     @torch.inference_mode()
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         possible = self._possible(guide, first, last)
         exact = Sizes(self._request.prefix, self._request.frames, last - first)
         sizes, branches = exact.up_to(self._bucket), 2 if possible is Guide.BOTH else 1
-        found = self._shelf.find(
+        found = self._cache.find(
             ("masked", id(self._network), sizes, possible, self._guidance, self._bucket > 1),
-            lambda: _DemaskingStep(self, sizes, possible, self._shelf.record, masked=self._bucket > 1),
+            lambda: _DemaskingStep(self, sizes, possible, self._cache.record, masked=self._bucket > 1),
             f"a step with {sizes.prefix + branches * sizes.frames} rows",
         )
         if found is None:
@@ -60,10 +65,10 @@ class GraphedRun(MaskedRun):
         return scores
 
 
-def with_graphs(network: FusedMasked, shelf: Shelf[_DemaskingStep], bucket: int) -> FusedMasked:
+def with_graphs(network: FusedMasked, cache: GraphCache[_DemaskingStep], bucket: int) -> FusedMasked:
     """``network``, whose steps are recordings of lengths in multiples of ``bucket``."""
     made = copy.copy(network)
-    made.begin = lambda request, guidance: GraphedRun(network, request, guidance, shelf, bucket)
+    made.begin = lambda request, guidance: GraphedRun(network, request, guidance, cache, bucket)
     return made
 
 

@@ -11,7 +11,7 @@ from engine.models.llasa.codec_checkpoint import load_decoder
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.voices import VoiceReader
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 from engine.paths import data_folder
 
 FRONT_END = "llama"
@@ -19,22 +19,22 @@ FRONT_END = "llama"
 DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 
-def load_llasa(order: Order) -> LlasaSpeech:
+def load_llasa(request: LoadRequest) -> LlasaSpeech:
     """Load language model, tokenizer and XCodec2's decoder; what encodes voices is loaded when a voice is new.
 
     Raises :class:`CheckpointError`.
     """
-    chosen, device = order.entry, order.device
-    order.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
+    chosen, device = request.entry, request.device
+    request.require_folder("LLaSA is a folder; choose the one that holds config.json and tokenizer.json.")
     dtype = computed_in(device)
-    folder = LlasaFolder.read(order.place, dtype, device)
-    order.status("Reading XCodec2 …")
-    codec = load_decoder(order.vocoder_folder, device, order.check)
-    encoder = VoiceEncoder(order.vocoder_folder, data_folder() / "cache" / "xcodec2", device)
-    order.status(f"Reading {chosen.title} …")
-    network = folder.plain(order.check)
-    digest = folder.shards.fingerprint(order.check)
-    info = order.info(
+    folder = LlasaFolder.read(request.place, dtype, device)
+    request.status("Reading XCodec2 …")
+    codec = load_decoder(request.vocoder_folder, device, request.check)
+    encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", device)
+    request.status(f"Reading {chosen.title} …")
+    network = folder.plain(request.check)
+    digest = folder.shards.fingerprint(request.check)
+    info = request.info(
         checkpoint=folder.shards.where,
         fingerprint=digest,
         precision=DTYPE_NAMES[dtype],
@@ -45,7 +45,7 @@ def load_llasa(order: Order) -> LlasaSpeech:
         text_front_end=FRONT_END,
         precisions=(DTYPE_NAMES[dtype],),
     )
-    info = find_language_weights(places(chosen.id, order.place), digest, order.check).on(info)
+    info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
     return LlasaSpeech(info, folder, network, codec, VoiceReader(encoder, folder.tokenizer.codes))
 
 

@@ -11,7 +11,7 @@ from engine.models.base import Voice
 from engine.models.f5.prompts import PromptReader
 from engine.models.files.checkpoints import fingerprint
 from engine.models.kernels.precision import offered
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 from engine.models.megatts3.adapter import FrontEnd, MegaSpeech
 from engine.models.megatts3.bundled import BundledFolder
 from engine.models.megatts3.bundled_front_end import BundledFrontEnd
@@ -27,30 +27,30 @@ PHONES, OFFICIAL = "phones", "official"
 """Names of the text front ends."""
 
 
-def load_megatts3(order: Order) -> MegaSpeech:
+def load_megatts3(request: LoadRequest) -> MegaSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
-    order.require_folder(
+    request.require_folder(
         "MegaTTS 3 is a folder of several models; choose the folder that holds diffusion_transformer and the others."
     )
-    return _bundled(order) if BundledFolder.is_at(order.place) else _official(order)
+    return _bundled(request) if BundledFolder.is_at(request.place) else _official(request)
 
 
-def _bundled(order: Order) -> MegaSpeech:
-    folder = BundledFolder(order.place, order.check)
-    codec = folder.codec(order.device)
-    decoder = MelDecoder(codec, order.vocoder())
+def _bundled(request: LoadRequest) -> MegaSpeech:
+    folder = BundledFolder(request.place, request.check)
+    codec = folder.codec(request.device)
+    decoder = MelDecoder(codec, request.vocoder())
     front_end = BundledFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.durations())
-    return _speech(order, folder.backbone_path, folder.backbone(), decoder, front_end, PHONES)
+    return _speech(request, folder.backbone_path, folder.backbone(), decoder, front_end, PHONES)
 
 
-def _official(order: Order) -> MegaSpeech:
-    folder = OfficialFolder(order.place, order.check)
+def _official(request: LoadRequest) -> MegaSpeech:
+    folder = OfficialFolder(request.place, request.check)
     folder.require_parts()
-    wavvae = folder.wavvae().to(order.device)
-    order.status("Reading what hears voices and reads texts …")
-    front_end = OfficialReading(OfficialFrontEnd.load(folder, wavvae, order.device))
-    order.status(f"Reading the transformer of {order.entry.title} …")
-    return _speech(order, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)
+    wavvae = folder.wavvae().to(request.device)
+    request.status("Reading what hears voices and reads texts …")
+    front_end = OfficialReading(OfficialFrontEnd.load(folder, wavvae, request.device))
+    request.status(f"Reading the transformer of {request.entry.title} …")
+    return _speech(request, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)
 
 
 class OfficialReading:
@@ -74,15 +74,15 @@ class OfficialReading:
 
 
 def _speech(
-    order: Order, path: Path, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd, reads: str
+    request: LoadRequest, path: Path, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd, reads: str
 ) -> MegaSpeech:
-    chosen, device = order.entry, order.device
-    order.status(f"Moving {chosen.title} to {devices.title(device)} …")
+    chosen, device = request.entry, request.device
+    request.status(f"Moving {chosen.title} to {devices.title(device)} …")
     backbone = backbone.to(device)
     backbone.fuse()
-    info = order.info(
+    info = request.info(
         checkpoint=str(path),
-        fingerprint=fingerprint(path, order.check),
+        fingerprint=fingerprint(path, request.check),
         sample_rate=decoder.sample_rate,
         layers=backbone.layers,
         branches=len(BRANCHES),

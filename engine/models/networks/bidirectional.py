@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.networks.causal import CausalConfig, GatedFeedForward, Look, RootMeanSquareNorm, rotate, rotations
+from engine.models.networks.causal import CausalConfig, GatedFeedForward, Probe, RootMeanSquareNorm, rotate, rotations
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class BidirectionalTransformer(nn.Module):
         embedded: Tensor,
         positions: Tensor | None = None,
         mask: Tensor | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
     ) -> Tensor:
         """Embeddings (batch, tokens, hidden) to hidden states of that shape, behind the final norm.
 
@@ -98,8 +98,8 @@ class BidirectionalTransformer(nn.Module):
         for index, layer in enumerate(self.layers):
             hidden = hidden + layer.self_attn(layer.input_layernorm(hidden), rotary, mask)
             hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
-            if look is not None:
-                look(index, "output", hidden)
+            if probe is not None:
+                probe(index, "output", hidden)
         return self.norm(hidden)
 
 

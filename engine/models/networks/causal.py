@@ -27,7 +27,7 @@ from engine.sampling.cache import KeyValueCache
 if TYPE_CHECKING:
     from engine.models.kernels.fused_causal import FusedTransformer
 
-Look = Callable[[int, str, Tensor], None]
+Probe = Callable[[int, str, Tensor], None]
 """Called with layer, name and value of an intermediate result: ``output``, before the final norm; and ``attention``,
 (batch, heads, queries, keys), where it is asked for."""
 
@@ -249,7 +249,7 @@ class CausalTransformer(nn.Module):
         embedded: Tensor,
         cache: KeyValueCache | None = None,
         positions: Tensor | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
         skip: frozenset[int] = NOTHING,
         *,
         attention: bool = False,
@@ -271,11 +271,11 @@ class CausalTransformer(nn.Module):
             if index in skip:
                 continue
             extend = None if cache is None else _extension(cache, index)
-            weights = _shown(look, index) if look is not None and attention else None
+            weights = _shown(probe, index) if probe is not None and attention else None
             hidden = hidden + layer.self_attn(layer.input_layernorm(hidden), rotary, mask, extend, weights)
             hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
-            if look is not None:
-                look(index, "output", hidden)
+            if probe is not None:
+                probe(index, "output", hidden)
         if cache is not None:
             cache.advance(tokens)
         return self.norm(hidden)
@@ -338,5 +338,5 @@ def _extension(cache: KeyValueCache, layer: int) -> Callable[[Tensor, Tensor], t
     return lambda keys, values: cache.extend(layer, keys, values)
 
 
-def _shown(look: Look, layer: int) -> Callable[[Tensor], None]:
-    return lambda attention: look(layer, "attention", attention)
+def _shown(probe: Probe, layer: int) -> Callable[[Tensor], None]:
+    return lambda attention: probe(layer, "attention", attention)

@@ -24,9 +24,9 @@ from engine.models.networks.layers import (
     modulate_items,
     modulation,
 )
-from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory, advance
+from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 
-Look = Callable[[int, str, Tensor], None]
+Probe = Callable[[int, str, Tensor], None]
 """Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
 ``output``."""
 
@@ -120,9 +120,9 @@ class DiffusionTransformer(nn.Module):
         hidden: Tensor,
         evaluation: int,
         run: Conditioning,
-        duty: LayerDuty = COMPUTE,
+        plan: LayerPlan = COMPUTE,
         memory: LayerMemory | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
         in_place: bool = False,
     ) -> Tensor:
         """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it
@@ -134,19 +134,19 @@ class DiffusionTransformer(nn.Module):
         def attention(rows: Tensor) -> Tensor:
             entering = normed(rows)
             output = block.attention(entering, run.rotary, run.mask)
-            if look is not None:
-                look(index, "attention_input", entering)
-                look(index, "attention", output)
+            if probe is not None:
+                probe(index, "attention_input", entering)
+                probe(index, "attention", output)
             return output
 
         def feed_forward(rows: Tensor) -> Tensor:
             output = block.feed_forward(normed_forward(rows))
-            if look is not None:
-                look(index, "feed_forward", output)
+            if probe is not None:
+                probe(index, "feed_forward", output)
             return output
 
         # Where nobody asks for a module's output, there is none as a whole.
-        unseen = look is None and run.mask is None
+        unseen = probe is None and run.mask is None
 
         def at_once(module: SelfAttention | FeedForward, **entering: object) -> Callable[[Tensor, Tensor], None] | None:
             """How ``module`` adds its output by itself, where it can and may."""
@@ -154,13 +154,13 @@ class DiffusionTransformer(nn.Module):
 
         attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
         adding = at_once(block.attention, norm=normed, rotary=run.rotary)
-        hidden = advance(hidden, gate, attention, duty.attention, attention_memory, run.branches, in_place, adding)
+        hidden = apply_module(hidden, gate, attention, plan.attention, attention_memory, run.branches, in_place, adding)
         in_place, adding = not hidden.requires_grad, at_once(block.feed_forward, norm=normed_forward)
-        hidden = advance(
-            hidden, gate_forward, feed_forward, duty.feed_forward, forward_memory, run.branches, in_place, adding
+        hidden = apply_module(
+            hidden, gate_forward, feed_forward, plan.feed_forward, forward_memory, run.branches, in_place, adding
         )
-        if look is not None:
-            look(index, "output", hidden)
+        if probe is not None:
+            probe(index, "output", hidden)
         return hidden
 
     def velocity(
@@ -168,29 +168,29 @@ class DiffusionTransformer(nn.Module):
         x: Tensor,
         evaluation: int,
         run: Conditioning,
-        duties: Sequence[LayerDuty] | None = None,
+        plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
     ) -> Tensor:
         """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
-        return self.project(self.evaluate(x, evaluation, run, duties, memory, look))
+        return self.project(self.evaluate(x, evaluation, run, plans, memory, probe))
 
     def evaluate(
         self,
         x: Tensor,
         evaluation: int,
         run: Conditioning,
-        duties: Sequence[LayerDuty] | None = None,
+        plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
-        look: Look | None = None,
+        probe: Probe | None = None,
     ) -> Tensor:
         """The same as :meth:`leave` gives it: what a calibration compares and a subject's guidance starts from."""
         entered = hidden = self.enter(x, run)
         for index in range(self.layers):
-            duty, layer_memory = (COMPUTE, None) if duties is None else (duties[index], memory[index])
+            plan, layer_memory = (COMPUTE, None) if plans is None else (plans[index], memory[index])
             # Nobody may hold on to what is overwritten: those who look do, and so does who keeps what was entered.
-            in_place = look is None and (index > 0 or not self.keeps_entered)
-            hidden = self.layer(index, hidden, evaluation, run, duty, layer_memory, look, in_place)
+            in_place = probe is None and (index > 0 or not self.keeps_entered)
+            hidden = self.layer(index, hidden, evaluation, run, plan, layer_memory, probe, in_place)
         return self.leave(hidden, entered, evaluation, run)
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.errors import CheckpointError
 from engine.models.families.masked_networks import offered
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.omnivoice.checkpoint import OmniVoiceFolder
 from engine.models.omnivoice.voices import VoiceReader
@@ -14,36 +14,36 @@ FRONT_END = "qwen3"
 """Name of the text front end."""
 
 
-def load_omnivoice(order: Order) -> OmniVoiceSpeech:
+def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
     """Load network, tokenizer and the codec's decoder; what encodes voices is loaded when a voice is new.
 
     Raises :class:`CheckpointError`.
     """
-    chosen, device = order.entry, order.device
-    order.require_folder(
+    chosen, device = request.entry, request.device
+    request.require_folder(
         "OmniVoice is a folder; choose the one with config.json, tokenizer.json and audio_tokenizer in it."
     )
-    folder = OmniVoiceFolder(order.place, order.check)
+    folder = OmniVoiceFolder(request.place, request.check)
     tokenizer, config = folder.tokenizer(), folder.config()
     if config.text_vocabulary < tokenizer.vocabulary:
         raise CheckpointError(
-            f"{order.place} is not OmniVoice: its model knows {config.text_vocabulary} tokens of text, but its "
+            f"{request.place} is not OmniVoice: its model knows {config.text_vocabulary} tokens of text, but its "
             f"tokenizer {tokenizer.vocabulary}."
         )
-    order.status("Reading the codec …")
+    request.status("Reading the codec …")
     codec = folder.decoder(device)
     if (codec.config.codebooks, codec.config.codebook_size) != (config.codebooks, config.mask):
         raise CheckpointError(
-            f"The codec in {order.place} has {codec.config.codebooks} codebooks of {codec.config.codebook_size}, but "
+            f"The codec in {request.place} has {codec.config.codebooks} codebooks of {codec.config.codebook_size}, but "
             f"the model speaks {config.codebooks} of {config.mask}: they do not belong together. Fetch the release "
             "again."
         )
-    order.status(f"Reading {chosen.title} …")
+    request.status(f"Reading {chosen.title} …")
     shards = folder.shards
     network = folder.network(device)
-    info = order.info(
+    info = request.info(
         checkpoint=shards.where,
-        fingerprint=shards.fingerprint(order.check),
+        fingerprint=shards.fingerprint(request.check),
         sample_rate=codec.config.sample_rate,
         layers=config.transformer.layers,
         branches=2,

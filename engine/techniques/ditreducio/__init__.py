@@ -1,8 +1,8 @@
 """DiTReducio: skip what a diffusion transformer repeats from step to step and from branch to branch.
 
 ``table`` is the artefact, ``record`` what a calibration measured, ``calibration`` the three passes that make one, on
-what ``subject`` describes; ``transfer`` measures how well a table serves other sentences. How a table acts inside a
-backbone: :mod:`engine.sampling.skipping`.
+what ``calibration_target`` describes; ``transfer`` measures how well a table serves other sentences. How a table acts
+inside a backbone: :mod:`engine.sampling.skipping`.
 """
 
 from __future__ import annotations

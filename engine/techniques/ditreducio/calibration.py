@@ -27,13 +27,14 @@ import numpy as np
 
 from engine.errors import SettingError
 from engine.models.base import CalibrationObserver
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.trajectory import Trajectory, Work
 
-Rows = tuple[tuple[Action, ...], ...]
+Rows = tuple[tuple[SkipAction, ...], ...]
 
 _ERRORS: dict[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean}
 _SIMILARITIES = {"worst": np.min, "mean": np.mean}
@@ -41,12 +42,12 @@ _SIMILARITIES = {"worst": np.min, "mean": np.mean}
 
 
 def calibrate(
-    subjects: Sequence[Subject],
+    targets: Sequence[CalibrationTarget],
     knobs: Values,
     observer: CalibrationObserver,
     combine: str = "worst",
     side_by_side: bool | None = None,
-    candidates: Sequence[Action] = (Action.TS, Action.BS),
+    candidates: Sequence[SkipAction] = (SkipAction.TS, SkipAction.BS),
     pre_calibrates: bool = True,
 ) -> CalibrationRecord:
     """Run the three passes on ``subjects``, sentences of one model under one setting.
@@ -58,27 +59,27 @@ def calibrate(
     the second one is left out unless ``pre_calibrates``: studies take parts away. Raises :class:`SettingError` for
     sentences that do not belong together.
     """
-    if not subjects:
+    if not targets:
         raise SettingError("There is no sentence to calibrate on; give at least one.")
     if combine not in _ERRORS:
         raise SettingError(f"The errors of several sentences combine as {' or '.join(_ERRORS)}, not {combine!r}.")
-    belonging = subjects[0].belonging
-    for number, other in enumerate(subjects[1:], start=2):
-        mismatch = belonging.mismatch(other.belonging)
+    compatibility = targets[0].compatibility
+    for number, other in enumerate(targets[1:], start=2):
+        mismatch = compatibility.mismatch(other.compatibility)
         if mismatch:
             raise SettingError(f"Sentences 1 and {number} cannot be calibrated together: {mismatch}.")
     if side_by_side is None:
-        side_by_side = subjects[0].noise.device.type != "cpu"
-    passes = _Passes(subjects, knobs, observer, combine, side_by_side, candidates)
+        side_by_side = targets[0].noise.device.type != "cpu"
+    passes = _Passes(targets, knobs, observer, combine, side_by_side, candidates)
     similarities, cut = passes.check()
     if not pre_calibrates:
         cut = math.inf
     marked = similarities >= cut
     pre_table, pre_trials = passes.pre_calibrate(marked)
     table, trials = passes.calibrate(pre_table)
-    words = origin("calibrated", passes.threshold, len(subjects), combine)
+    words = origin("calibrated", passes.threshold, len(targets), combine)
     return CalibrationRecord(
-        StrategyTable(belonging, table, str(knobs["branch_skip"]), words, str(knobs["temporal"])),
+        StrategyTable(compatibility, table, str(knobs["branch_skip"]), words, str(knobs["temporal"])),
         knobs,
         cut,
         (*pre_trials, *trials),
@@ -92,24 +93,24 @@ class _Passes:
 
     def __init__(
         self,
-        subjects: Sequence[Subject],
+        targets: Sequence[CalibrationTarget],
         knobs: Values,
         observer: CalibrationObserver,
         combine: str,
         side_by_side: bool,
-        candidates: Sequence[Action],
+        candidates: Sequence[SkipAction],
     ) -> None:
-        self.layers, self.steps = subjects[0].backbone.layers, subjects[0].steps
+        self.layers, self.steps = targets[0].backbone.layers, targets[0].steps
         self.threshold = float(knobs["threshold"])
         self.marked_share = float(knobs["marked"])
-        branches = subjects[0].branches
-        self.candidates = tuple(one for one in candidates if one is not Action.BS or branches > 1)
+        branches = targets[0].branches
+        self.candidates = tuple(one for one in candidates if one is not SkipAction.BS or branches > 1)
         self.combine = combine
         self.observer = observer
         # In layer evaluations; a generous estimate, for what is accepted is not known beforehand.
         total = 3 * self.steps * self.layers + (self.steps - 1) * self.layers * (self.layers + 1)
-        self.work = Work(observer, total * len(subjects))
-        self.trajectories = [Trajectory(subject, knobs, self.work, side_by_side) for subject in subjects]
+        self.work = Work(observer, total * len(targets))
+        self.trajectories = [Trajectory(target, knobs, self.work, side_by_side) for target in targets]
 
     def check(self) -> tuple[np.ndarray, float]:
         """Pass 1: similarities (layers, steps) and the value from which a cell is marked."""
@@ -123,23 +124,23 @@ class _Passes:
 
     def pre_calibrate(self, marked: np.ndarray) -> tuple[Rows, list[Trial]]:
         """Pass 2: marked cells try temporal skipping. Ends with the last marked step: nothing after it is asked for."""
-        table = [[Action.NONE] * self.steps for _ in range(self.layers)]
+        table = [[SkipAction.NONE] * self.steps for _ in range(self.layers)]
         trials: list[Trial] = []
         asked = [bool(marked[:, step].any()) for step in range(self.steps)]
         last = max((step for step in range(1, self.steps) if asked[step]), default=0)
         if last:
             self.observer.status("Pre-calibration: may the most diagonal layers repeat themselves?")
             self._restart()
-        nothing = [Action.NONE] * self.layers
+        nothing = [SkipAction.NONE] * self.layers
         diverged = False
         for step in range(1, last + 1):
             if not diverged and not asked[step]:
                 for trajectory in self.trajectories:
                     trajectory.pass_by(step, any(asked[step + 1 : step + 1 + trajectory.reaches_back]))
                 continue
-            candidates = [(Action.TS,) if marked[layer, step] else () for layer in range(self.layers)]
+            candidates = [(SkipAction.TS,) if marked[layer, step] else () for layer in range(self.layers)]
             decided = self._try_step(step, nothing, candidates, PRE_CALIBRATION, trials)
-            diverged = diverged or Action.TS in decided
+            diverged = diverged or SkipAction.TS in decided
             for layer, action in enumerate(decided):
                 table[layer][step] = action
         self.work.reached(2 * self.steps * self.layers * len(self.trajectories))
@@ -148,12 +149,12 @@ class _Passes:
     def calibrate(self, pre_table: Rows) -> tuple[Rows, list[Trial]]:
         """Pass 3: all cells that the second pass did not decide try every candidate."""
         self.observer.status("Calibration: what may the other layers skip?")
-        table = [[Action.NONE] * self.steps for _ in range(self.layers)]
+        table = [[SkipAction.NONE] * self.steps for _ in range(self.layers)]
         trials: list[Trial] = []
         self._restart()
         for step in range(1, self.steps):
             given = [row[step] for row in pre_table]
-            candidates = [self.candidates if action is Action.NONE else () for action in given]
+            candidates = [self.candidates if action is SkipAction.NONE else () for action in given]
             for layer, action in enumerate(self._try_step(step, given, candidates, CALIBRATION, trials)):
                 table[layer][step] = action
         return tuple(map(tuple, table)), trials
@@ -165,11 +166,11 @@ class _Passes:
     def _try_step(
         self,
         step: int,
-        given: Sequence[Action],
-        candidates: Sequence[Sequence[Action]],
+        given: Sequence[SkipAction],
+        candidates: Sequence[Sequence[SkipAction]],
         phase: str,
         trials: list[Trial],
-    ) -> list[Action]:
+    ) -> list[SkipAction]:
         """Decide every layer at one step and take it.
 
         ``given`` is in force from the start; a layer with ``candidates`` keeps the first that passes.

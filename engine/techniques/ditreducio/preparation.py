@@ -13,8 +13,8 @@ from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.record import CalibrationRecord, Sentence
-from engine.techniques.ditreducio.subject import Subject
 
 
 def calibrate_model(
@@ -30,9 +30,9 @@ def calibrate_model(
     ``setting`` rules DiTReducio out, and :class:`engine.errors.Cancelled`.
     """
     knobs = knobs_of(setting)
-    subjects, sentences = prepared(model, utterances, setting)
+    targets, sentences = prepared(model, utterances, setting)
     with torch.inference_mode():
-        record = calibrate(subjects, knobs, observer, combine)
+        record = calibrate(targets, knobs, observer, combine)
     return replace(record, sentences=sentences, seed=setting.seed)
 
 
@@ -47,12 +47,12 @@ def knobs_of(setting: Setting) -> Values:
 
 def prepared(
     model: SpeechModel, utterances: Sequence[Utterance], setting: Setting
-) -> tuple[list[Subject], tuple[Sentence, ...]]:
+) -> tuple[list[CalibrationTarget], tuple[Sentence, ...]]:
     """The first passage of every utterance: ready to be worked on, and for the record."""
-    subjects, sentences = [], []
+    targets, sentences = [], []
     for one in utterances:
-        subject, spoken = model.subject(one.text, one.voice, setting)
-        frames = subject.noise.shape[1] - subject.prompt_frames
-        subjects.append(subject)
-        sentences.append(Sentence(spoken, one.voice.id, frames, subject.prompt_frames))
-    return subjects, tuple(sentences)
+        target, spoken = model.calibration_target(one.text, one.voice, setting)
+        frames = target.noise.shape[1] - target.prompt_frames
+        targets.append(target)
+        sentences.append(Sentence(spoken, one.voice.id, frames, target.prompt_frames))
+    return targets, tuple(sentences)

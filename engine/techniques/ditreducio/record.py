@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 PRE_CALIBRATION = "pre-calibration"
 CALIBRATION = "calibration"
@@ -29,7 +30,7 @@ class Trial:
     phase: str
     step: int
     layer: int
-    action: Action
+    action: SkipAction
     error: float
     accepted: bool
     errors: tuple[float, ...] = ()
@@ -88,7 +89,7 @@ class CalibrationRecord:
         """(layers, steps) bool: the cells marked in the check phase."""
         return self.similarities >= self.cut
 
-    def normalised_errors(self, action: Action) -> np.ndarray:
+    def normalised_errors(self, action: SkipAction) -> np.ndarray:
         """(layers, steps) errors of ``action`` divided by ``(layer + 1) / layers``, so that one threshold cuts them
         all; NaN where not measured. The later phase wins where both tried."""
         errors = np.full((self.table.layers, self.table.steps), np.nan)
@@ -106,10 +107,10 @@ class CalibrationRecord:
         skips.)
         """
         layers, steps = self.table.layers, self.table.steps
-        rows = [[Action.NONE] * steps for _ in range(layers)]
+        rows = [[SkipAction.NONE] * steps for _ in range(layers)]
         differs_at = None
         decided: set[tuple[int, int]] = set()
-        tried_last: dict[tuple[int, int], Action] = {}
+        tried_last: dict[tuple[int, int], SkipAction] = {}
         pass_over_step = None
         recorded = predicted = 0.0
         for trial in self.trials:
@@ -130,7 +131,7 @@ class CalibrationRecord:
                 rows[trial.layer][trial.step] = trial.action
                 decided.add(cell)
                 predicted = error
-        unmeasured = sum(cell not in decided and action is Action.TS for cell, action in tried_last.items())
+        unmeasured = sum(cell not in decided and action is SkipAction.TS for cell, action in tried_last.items())
         how = "calibrated" if differs_at is None else "predicted"
         words = origin(how, threshold, len(self.sentences), self.combine)
         table = replace(self.table, actions=tuple(map(tuple, rows)), origin=words)

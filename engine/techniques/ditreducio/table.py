@@ -9,32 +9,20 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from enum import IntEnum
 
 from engine.errors import ProfileError
 from engine.models.base import OperationCounts
+from engine.sampling.actions import SkipAction
 from engine.sampling.schedules import time_grid
 from engine.setting.knobs import Knob, Values
 from engine.techniques.forecast import TEMPORAL_VARIANTS
-
-
-class Action(IntEnum):
-    """What a layer does at a step. The official files write the names."""
-
-    NONE = 0
-    """Compute both modules for all branches."""
-    TS = 1
-    """Temporal skipping: both modules return what they returned at the last step that computed them."""
-    BS = 2
-    """Branch skipping: compute branch 0; the others follow by their last residual."""
-
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
 """Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
 
 
 @dataclass(frozen=True)
-class Belonging:
+class Compatibility:
     """What a table was calibrated for. A table is only valid where all of this is equal."""
 
     model: str
@@ -47,7 +35,7 @@ class Belonging:
     @classmethod
     def of(
         cls, model: str, fingerprint: str, variant: str, knobs: Iterable[Knob], options: Mapping[str, object]
-    ) -> Belonging:
+    ) -> Compatibility:
         """What runs under ``options``, which are those of ``knobs``."""
         sampling = Values({knob.name: options[knob.name] for knob in knobs if knob.trajectory})
         return cls(model, fingerprint, variant, sampling)
@@ -57,7 +45,7 @@ class Belonging:
         """Number of steps of the grid."""
         return self.sampling["steps"]
 
-    def mismatch(self, other: Belonging) -> str | None:
+    def mismatch(self, other: Compatibility) -> str | None:
         """The first respect in which ``other`` differs, as a sentence, or ``None``."""
         pairs = {
             "model": (self.model, other.model),
@@ -86,8 +74,8 @@ _WORDS = {
 class StrategyTable:
     """One action per layer and step, ``actions[layer][step]``; step 0 always computes."""
 
-    belonging: Belonging
-    actions: tuple[tuple[Action, ...], ...]
+    compatibility: Compatibility
+    actions: tuple[tuple[SkipAction, ...], ...]
     branch_skip: str = "both"
     origin: str = ""
     """How the table came about, in words: calibrated at which threshold, edited by hand, imported from a file."""
@@ -95,7 +83,7 @@ class StrategyTable:
     """What a temporal skip takes a module's output to be; see :data:`engine.techniques.forecast.TEMPORAL_VARIANTS`."""
 
     def __post_init__(self) -> None:
-        steps = self.belonging.steps
+        steps = self.compatibility.steps
         if self.branch_skip not in BRANCH_SKIP_VARIANTS:
             raise ProfileError(
                 f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, "
@@ -112,19 +100,19 @@ class StrategyTable:
                 raise ProfileError(
                     f"The strategy table has {len(row)} steps in layer {layer + 1}, but its grid has {steps}."
                 )
-            if row[0] is not Action.NONE:
+            if row[0] is not SkipAction.NONE:
                 raise ProfileError(
                     f"The strategy table skips layer {layer + 1} at step 1, where nothing is cached yet."
                 )
 
     @classmethod
     def computing(
-        cls, belonging: Belonging, layers: int, branch_skip: str = "both", temporal: str = TEMPORAL_VARIANTS[0]
+        cls, compatibility: Compatibility, layers: int, branch_skip: str = "both", temporal: str = TEMPORAL_VARIANTS[0]
     ) -> StrategyTable:
         """The table that skips nothing."""
         return cls(
-            belonging,
-            ((Action.NONE,) * belonging.steps,) * layers,
+            compatibility,
+            ((SkipAction.NONE,) * compatibility.steps,) * layers,
             branch_skip,
             "nothing skipped",
             temporal,
@@ -138,23 +126,27 @@ class StrategyTable:
     @property
     def steps(self) -> int:
         """Number of steps."""
-        return self.belonging.steps
+        return self.compatibility.steps
 
     @property
     def times(self) -> tuple[float, ...]:
         """The grid, ``steps + 1`` values."""
-        shape = {name: self.belonging.sampling[name] for name in ("spacing", "sway") if name in self.belonging.sampling}
+        shape = {
+            name: self.compatibility.sampling[name]
+            for name in ("spacing", "sway")
+            if name in self.compatibility.sampling
+        }
         return tuple(time_grid(self.steps, **shape).tolist())
 
-    def at(self, step: int) -> tuple[Action, ...]:
+    def at(self, step: int) -> tuple[SkipAction, ...]:
         """The actions of all layers at ``step``."""
         return tuple(row[step] for row in self.actions)
 
-    def changed(self, layer: int, step: int, action: Action) -> StrategyTable:
+    def changed(self, layer: int, step: int, action: SkipAction) -> StrategyTable:
         """A copy with one cell changed by hand."""
         row = (
             *self.actions[layer][:step],
-            Action(action),
+            SkipAction(action),
             *self.actions[layer][step + 1 :],
         )
         rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
@@ -163,14 +155,14 @@ class StrategyTable:
         )
         return replace(self, actions=rows, origin=origin)
 
-    def count(self, action: Action) -> int:
+    def count(self, action: SkipAction) -> int:
         """In how many cells ``action`` is taken."""
         return sum(row.count(action) for row in self.actions)
 
     @property
     def skipped_share(self) -> float:
         """Share of cells that do not compute everything, 0 to 1."""
-        return 1 - self.count(Action.NONE) / (self.layers * self.steps)
+        return 1 - self.count(SkipAction.NONE) / (self.layers * self.steps)
 
     def ops_ratio(self, operations: OperationCounts) -> float:
         """Backbone operations under this table over those without it; what is counted: see ``OperationCounts``."""
@@ -178,7 +170,7 @@ class StrategyTable:
         both = operations.attention + operations.feed_forward
         one_branch = both if self.branch_skip == "both" else operations.attention + branches * operations.feed_forward
         total = self.steps * branches * operations.fixed
-        total += self.count(Action.NONE) * branches * both + self.count(Action.BS) * one_branch
+        total += self.count(SkipAction.NONE) * branches * both + self.count(SkipAction.BS) * one_branch
         return total / (self.steps * operations.evaluation)
 
     @property
@@ -189,7 +181,7 @@ class StrategyTable:
         # JSON writers differ in how they write whole numbers; equal values shall be equal here.
         data["belonging"]["sampling"] = {
             name: value if isinstance(value, str | bool) else float(value)
-            for name, value in self.belonging.sampling.items()
+            for name, value in self.compatibility.sampling.items()
         }
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -198,10 +190,10 @@ class StrategyTable:
         it is in use, so that all other tables keep their fingerprints."""
         return {
             "belonging": {
-                "model": self.belonging.model,
-                "fingerprint": self.belonging.fingerprint,
-                "variant": self.belonging.variant,
-                "sampling": dict(self.belonging.sampling),
+                "model": self.compatibility.model,
+                "fingerprint": self.compatibility.fingerprint,
+                "variant": self.compatibility.variant,
+                "sampling": dict(self.compatibility.sampling),
             },
             "branch_skip": self.branch_skip,
             **({"temporal": self.temporal} if self.temporal != TEMPORAL_VARIANTS[0] else {}),
@@ -221,7 +213,7 @@ class StrategyTable:
             if name not in data:
                 raise ProfileError(f"{where} lacks the field {name!r}.")
         return cls(
-            _belonging(data["belonging"], f"{where}.belonging"),
+            _compatibility(data["belonging"], f"{where}.belonging"),
             read_actions(data["actions"], f"{where}.actions"),
             str(data["branch_skip"]),
             str(data.get("origin", "")),
@@ -242,7 +234,7 @@ class StrategyTable:
         }
 
     @classmethod
-    def from_official(cls, data: object, belonging: Belonging, branch_skip: str, where: str) -> StrategyTable:
+    def from_official(cls, data: object, compatibility: Compatibility, branch_skip: str, where: str) -> StrategyTable:
         """Read an official ``{steps}_{threshold}.json``. The file says nothing about what it belongs to, so the
         caller must.
 
@@ -251,40 +243,40 @@ class StrategyTable:
         if not isinstance(data, dict) or "methods" not in data:
             raise ProfileError(f"{where} is not an official strategy table: it has no field 'methods'.")
         return cls(
-            belonging,
+            compatibility,
             read_actions(data["methods"], f"{where}: methods"),
             branch_skip,
             f"imported from {where}",
         )
 
 
-def read_actions(data: object, where: str) -> tuple[tuple[Action, ...], ...]:
+def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]:
     """Action names, layer-major, as they stand in JSON files."""
     if not isinstance(data, list) or not all(isinstance(row, list) for row in data):
         raise ProfileError(f"{where} must be a list (layers) of lists (steps).")
     for layer, row in enumerate(data):
         for step, name in enumerate(row):
-            if not isinstance(name, str) or name not in Action.__members__:
+            if not isinstance(name, str) or name not in SkipAction.__members__:
                 raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {name!r}.")
-    return tuple(tuple(Action[name] for name in row) for row in data)
+    return tuple(tuple(SkipAction[name] for name in row) for row in data)
 
 
-def _needed_outputs(row: Sequence[Action]) -> list[bool]:
+def _needed_outputs(row: Sequence[SkipAction]) -> list[bool]:
     """Steps whose output a later skip uses: each last step before a skip that is not itself a temporal skip."""
     needed = [False] * len(row)
     last = 0
     for step, action in enumerate(row):
-        if action is not Action.NONE:
+        if action is not SkipAction.NONE:
             needed[last] = True
-        if action is not Action.TS:
+        if action is not SkipAction.TS:
             last = step
     return needed
 
 
-def _belonging(data: object, where: str) -> Belonging:
+def _compatibility(data: object, where: str) -> Compatibility:
     if not isinstance(data, dict):
         raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
-    names = [one.name for one in fields(Belonging)]
+    names = [one.name for one in fields(Compatibility)]
     for name in names:
         if name not in data:
             raise ProfileError(f"{where} lacks the field {name!r}.")
@@ -305,4 +297,4 @@ def _belonging(data: object, where: str) -> Belonging:
         raise ProfileError(f"{where}.sampling.steps must be of type int, not {steps!r}.")
     if steps < 1:
         raise ProfileError(f"{where}.sampling.steps must be at least 1, not {steps}.")
-    return Belonging(**{**data, "sampling": Values(sampling)})
+    return Compatibility(**{**data, "sampling": Values(sampling)})

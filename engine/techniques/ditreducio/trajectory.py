@@ -20,16 +20,16 @@ from torch import Tensor
 
 from engine.errors import PlainError
 from engine.models.base import ProgressObserver
-from engine.sampling.forecasting import reach
-from engine.sampling.skipping import COMPUTE, Duty, LayerDuty, LayerMemory, ModuleMemory, residual
+from engine.sampling.actions import SkipAction
+from engine.sampling.forecasting import extrapolation_factor
+from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
 from engine.setting.knobs import Values
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Action
 
-COMPUTING = LayerDuty(Duty(keep_output=True), Duty(keep_output=True))
-REUSING = LayerDuty(Duty(Action.TS), Duty(Action.TS))
-SPARING_ATTENTION = LayerDuty(Duty(Action.TS), Duty(keep_output=True))
+COMPUTING = LayerPlan(ModulePlan(keep_output=True), ModulePlan(keep_output=True))
+REUSING = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(SkipAction.TS))
+SPARING_ATTENTION = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(keep_output=True))
 """The attention's output is known, the feed-forward is computed."""
 
 
@@ -69,7 +69,7 @@ class Path:
 class Outcome:
     """A candidate at one layer: what the layer then remembers, and the path above it."""
 
-    action: Action
+    action: SkipAction
     memory: LayerMemory
     above: Path
 
@@ -81,28 +81,28 @@ class Trajectory:
     With ``side_by_side`` all candidates of a cell pass the remaining layers in one batch.
     """
 
-    def __init__(self, subject: Subject, knobs: Values, work: Work, side_by_side: bool = False) -> None:
-        self.subject = subject
-        self._backbone = subject.backbone
-        self._layers = subject.backbone.layers
-        self._items = len(subject.noise)
+    def __init__(self, target: CalibrationTarget, knobs: Values, work: Work, side_by_side: bool = False) -> None:
+        self.calibration_target = target
+        self._backbone = target.backbone
+        self._layers = target.backbone.layers
+        self._items = len(target.noise)
         self._error = ERRORS[str(knobs["metric"])]
         self._guided = knobs["compare"] == "guided"
         self._branch_skip = str(knobs["branch_skip"])
         self._forecasts = knobs["temporal"] == "forecast"
         self._work = work
         self._side_by_side = side_by_side
-        self._states = [subject.noise]
+        self._states = [target.noise]
         """Along the trajectory that skips nothing: the state before each step, and after the last."""
         self._first_memories: list[LayerMemory] = []
         """What the layers remember after step 0, at which nothing is ever skipped."""
-        self.state = subject.noise
+        self.state = target.noise
         self._memories: list[LayerMemory] = [LayerMemory() for _ in range(self._layers)]
         self._kept_at: list[tuple[int | None, int | None]] = [(None, None)] * self._layers
         """The steps at which each layer's memory was kept, and the one kept before it."""
         self._recalled = self._memories
         """The memories as skips at the present step take them to be."""
-        self._nothing = (Action.NONE,) * self._layers
+        self._nothing = (SkipAction.NONE,) * self._layers
 
     # --- Without skips ------------------------------------------------------------------------------------------------
     def explore(self, step: int) -> np.ndarray:
@@ -110,20 +110,20 @@ class Trajectory:
         the diagonal similarity of every layer."""
         similarities = np.full(self._layers, np.nan)
 
-        def look(layer: int, name: str, value: Tensor) -> None:
+        def probe(layer: int, name: str, value: Tensor) -> None:
             if name == "attention_input":
                 inputs = self._backbone.attention_map_inputs(layer, value[: self._items])
                 similarities[layer] = diagonal_similarity(*inputs)
 
-        entered = hidden = self._backbone.enter(self._states[-1], self.subject.run)
+        entered = hidden = self._backbone.enter(self._states[-1], self.calibration_target.run)
         for layer in range(self._layers):
             memory = LayerMemory()
-            duty = COMPUTE if step else COMPUTING
-            hidden = self._backbone.layer(layer, hidden, step, self.subject.run, duty, memory, look)
+            plan = COMPUTE if step else COMPUTING
+            hidden = self._backbone.layer(layer, hidden, step, self.calibration_target.run, plan, memory, probe)
             if step == 0:
                 self._first_memories.append(self._settled(memory, LayerMemory()))
             self._work.done(1)
-        output = self._backbone.leave(hidden, entered, step, self.subject.run)
+        output = self._backbone.leave(hidden, entered, step, self.calibration_target.run)
         self._states.append(self._stepped(self._states[-1], step, output))
         return similarities
 
@@ -144,15 +144,15 @@ class Trajectory:
         if remember:
             self.begin(step, self._nothing)
             for layer in range(self._layers):
-                self.settle(layer, Action.NONE)
+                self.settle(layer, SkipAction.NONE)
         self.state = self._states[step + 1]
 
     # --- With skips ---------------------------------------------------------------------------------------------------
-    def begin(self, step: int, given: Sequence[Action]) -> None:
+    def begin(self, step: int, given: Sequence[SkipAction]) -> None:
         """Compute ``step`` with the ``given`` actions in force."""
         self._step, self._given = step, given
         self._recalled = [self._recall(layer) for layer in range(self._layers)]
-        self._entered = self._backbone.enter(self.state, self.subject.run)
+        self._entered = self._backbone.enter(self.state, self.calibration_target.run)
         self._path = self._walk(0, self._entered, self._entered)
         self._baseline = self._compared(self._path.output)
         self._work.done(self._layers)
@@ -160,9 +160,9 @@ class Trajectory:
     @property
     def velocity(self) -> Tensor:
         """The velocity that the sampler follows under all that is accepted at the present step."""
-        return self.subject.guide(self._path.output)
+        return self.calibration_target.guide(self._path.output)
 
-    def outcomes(self, layer: int, candidates: Sequence[Action]) -> Iterator[Outcome]:
+    def outcomes(self, layer: int, candidates: Sequence[SkipAction]) -> Iterator[Outcome]:
         """What each candidate of one layer comes to, with all that is accepted at the layers below. The layers must be
         gone through from the lowest up."""
         hidden = self._path.inputs[layer]
@@ -201,13 +201,13 @@ class Trajectory:
             memories.append(_merged(path.memories[later], memory))
         self._path = Path(inputs, memories, outcome.above.output)
 
-    def settle(self, layer: int, action: Action) -> None:
+    def settle(self, layer: int, action: SkipAction) -> None:
         """``layer`` does ``action`` at this step: from now on it remembers what that leaves."""
-        if action is Action.TS:
+        if action is SkipAction.TS:
             return
         memory = self._path.memories[layer]
-        if action is Action.NONE or self._forecasts:
-            residuals = None if action is Action.NONE else memory
+        if action is SkipAction.NONE or self._forecasts:
+            residuals = None if action is SkipAction.NONE else memory
             memory = self._settled(memory, self._memories[layer], residuals)
         self._memories[layer] = memory
         self._kept_at[layer] = self._step, self._kept_at[layer][0]
@@ -217,11 +217,11 @@ class Trajectory:
         self.state = self._stepped(self.state, self._step, self._path.output)
 
     # --- Parts --------------------------------------------------------------------------------------------------------
-    def _start(self, layer: int, hidden: Tensor, action: Action) -> tuple[Tensor, LayerMemory]:
+    def _start(self, layer: int, hidden: Tensor, action: SkipAction) -> tuple[Tensor, LayerMemory]:
         """The tried layer itself: its output, for branch skipping without the first branch, and what it remembers."""
         before = self._recalled[layer]
-        if action is Action.TS:
-            return self._backbone.layer(layer, hidden, self._step, self.subject.run, REUSING, before), before
+        if action is SkipAction.TS:
+            return self._backbone.layer(layer, hidden, self._step, self.calibration_target.run, REUSING, before), before
         # The first branch does what it does anyway; the others follow it at the distance that was remembered.
         plain, items = self._path.memories[layer], self._items
         attention, feed_forward = (
@@ -232,14 +232,14 @@ class Trajectory:
             )
         )
         others = LayerMemory(ModuleMemory(attention.output[items:]), ModuleMemory())
-        duty = SPARING_ATTENTION
+        plan = SPARING_ATTENTION
         if self._branch_skip == "both":
             others.feed_forward.output = feed_forward.output[items:]
-            duty = REUSING
-        after = self._backbone.layer(layer, hidden[items:], self._step, self.subject.run, duty, others)
+            plan = REUSING
+        after = self._backbone.layer(layer, hidden[items:], self._step, self.calibration_target.run, plan, others)
         if self._branch_skip == "attention":
             output = torch.cat([plain.feed_forward.output[:items], others.feed_forward.output])
-            feed_forward = ModuleMemory(output, residual(output, self.subject.branches))
+            feed_forward = ModuleMemory(output, residual(output, self.calibration_target.branches))
         return after, LayerMemory(attention, feed_forward)
 
     def _walk(self, first: int, hidden: Tensor, entered: Tensor, rows: slice | Tensor = slice(None)) -> Path:
@@ -248,15 +248,15 @@ class Trajectory:
         inputs, kept = [], []
         for layer in range(first, self._layers):
             inputs.append(hidden)
-            if self._given[layer] is Action.TS:
+            if self._given[layer] is SkipAction.TS:
                 memory = self._recalled[layer]
                 kept.append(memory)
-                duty, memory = REUSING, _chosen(memory, rows)
+                plan, memory = REUSING, _chosen(memory, rows)
             else:
-                duty, memory = COMPUTING, LayerMemory()
+                plan, memory = COMPUTING, LayerMemory()
                 kept.append(memory)
-            hidden = self._backbone.layer(layer, hidden, self._step, self.subject.run, duty, memory)
-        return Path(inputs, kept, self._backbone.leave(hidden, entered, self._step, self.subject.run))
+            hidden = self._backbone.layer(layer, hidden, self._step, self.calibration_target.run, plan, memory)
+        return Path(inputs, kept, self._backbone.leave(hidden, entered, self._step, self.calibration_target.run))
 
     def _completed(self, outcome: Outcome) -> Outcome:
         """The outcome with the first branch's output, which branch skipping does not change."""
@@ -267,7 +267,10 @@ class Trajectory:
 
     def _recall(self, layer: int) -> LayerMemory:
         """A layer's memory as a skip at the present step takes it to be."""
-        memory, further = self._memories[layer], reach(self.subject.times, self._step, *self._kept_at[layer])
+        memory, further = (
+            self._memories[layer],
+            extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer]),
+        )
         if not self._forecasts or not further:
             return memory
         return LayerMemory(
@@ -283,16 +286,18 @@ class Trajectory:
             if skipped is not None:
                 distance = getattr(skipped, name).residual
             else:
-                distance = residual(output, self.subject.branches) if self.subject.branches > 1 else None
+                distance = (
+                    residual(output, self.calibration_target.branches) if self.calibration_target.branches > 1 else None
+                )
             change = output - earlier if self._forecasts and earlier is not None else None
             modules.append(ModuleMemory(output, distance, change))
         return LayerMemory(*modules)
 
     def _stepped(self, state: Tensor, step: int, velocities: Tensor) -> Tensor:
-        return self.subject.follow(state, self.subject.guide(velocities), step)
+        return self.calibration_target.follow(state, self.calibration_target.guide(velocities), step)
 
     def _compared(self, output: Tensor) -> Tensor:
-        return self.subject.guide(output) if self._guided else output
+        return self.calibration_target.guide(output) if self._guided else output
 
 
 def _following(first: Tensor, distances: Tensor) -> Tensor:

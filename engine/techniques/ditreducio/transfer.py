@@ -14,13 +14,14 @@ import torch
 from engine.errors import ProfileError
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.preparation import knobs_of, prepared
 from engine.techniques.ditreducio.record import Sentence
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.trajectory import Trajectory, Work
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
 
@@ -39,11 +40,14 @@ def measure_transfer(
     :class:`ProfileError` for a table of another model or sampling, and :class:`engine.errors.Cancelled`.
     """
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
-    mismatch = table.belonging.mismatch(model.belonging(setting))
+    mismatch = table.compatibility.mismatch(model.compatibility(setting))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
     skips = sum(
-        table.layers - layer for layer, row in enumerate(table.actions) for action in row if action is not Action.NONE
+        table.layers - layer
+        for layer, row in enumerate(table.actions)
+        for action in row
+        if action is not SkipAction.NONE
     )
     number = len(calibrated) + len(unseen)
     work = Work(observer, number * (2 * table.layers * table.steps + skips))
@@ -51,9 +55,9 @@ def measure_transfer(
     # One after the other: a long list shall not fill the memory.
     for utterance in (*calibrated, *unseen):
         observer.status(f"Sentence {len(measured) + 1} of {number}: {utterance.text}")
-        (subject,), (sentence,) = prepared(model, [utterance], setting)
+        (target,), (sentence,) = prepared(model, [utterance], setting)
         with torch.inference_mode():
-            measured.append(transfer(subject, sentence, table, knobs, work))
+            measured.append(transfer(target, sentence, table, knobs, work))
     return TransferReport(
         table.fingerprint,
         float(knobs["threshold"]),
@@ -63,19 +67,21 @@ def measure_transfer(
     )
 
 
-def transfer(subject: Subject, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work) -> SentenceTransfer:
-    """How ``table`` serves one sentence: ``subject`` is what runs, ``sentence`` what is said of it."""
-    full, skipping = (Trajectory(subject, knobs, work) for _ in range(2))
-    nothing = (Action.NONE,) * table.layers
+def transfer(
+    target: CalibrationTarget, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work
+) -> SentenceTransfer:
+    """How ``table`` serves one sentence: ``target`` is what runs, ``sentence`` what is said of it."""
+    full, skipping = (Trajectory(target, knobs, work) for _ in range(2))
+    nothing = (SkipAction.NONE,) * table.layers
     velocity_errors: list[float] = []
     skips = exceeding = 0
     for step in range(table.steps):
         full.begin(step, nothing)
         skipping.begin(step, nothing)
         for layer, action in enumerate(table.at(step)):
-            if action is Action.BS and subject.branches == 1:
-                action = Action.NONE
-            if action is not Action.NONE:
+            if action is SkipAction.BS and target.branches == 1:
+                action = SkipAction.NONE
+            if action is not SkipAction.NONE:
                 outcome = next(skipping.outcomes(layer, (action,)))
                 skips += 1
                 exceeding += skipping.error(outcome) >= (layer + 1) / table.layers * float(knobs["threshold"])
@@ -85,6 +91,6 @@ def transfer(subject: Subject, sentence: Sentence, table: StrategyTable, knobs: 
         velocity_errors.append(mean_absolute_error(full.velocity, skipping.velocity))
         full.finish()
         skipping.finish()
-    whole, under_table = (one.state[0, subject.prompt_frames :].float().cpu().numpy() for one in (full, skipping))
+    whole, under_table = (one.state[0, target.prompt_frames :].float().cpu().numpy() for one in (full, skipping))
     distance = log_mel_distance(whole, under_table)
     return SentenceTransfer(sentence, tuple(velocity_errors), distance, exceeding / skips if skips else 0.0)

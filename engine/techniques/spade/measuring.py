@@ -21,7 +21,7 @@ from torch import Tensor
 from engine.errors import SettingError
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.machine import describe
-from engine.models.base import ProgressObserver, Synthesis, Utterance, whole
+from engine.models.base import ProgressObserver, Synthesis, Utterance, run_to_completion
 from engine.models.families.language import LanguageSpeech
 from engine.sampling.autoregressive import places
 from engine.setting.knobs import Values
@@ -167,7 +167,7 @@ def word_errors_without(
         spoken: list[Synthesis] = []
         for one in utterances:
             observer.progress(done, (layers + 1) * len(utterances))
-            spoken.append(whole(model.synthesise(one.text, one.voice, way, (), observer)))
+            spoken.append(run_to_completion(model.synthesise(one.text, one.voice, way, (), observer)))
             done += 1
         errors = judge.word_errors(sentences, [(one.samples, one.sample_rate) for one in spoken])
         return errors, sum(any(one.trace.decoding.run_away) for one in spoken if one.trace.decoding is not None)

@@ -148,15 +148,15 @@ def kneser_ney(sequences: Sequence[Sequence[int]], order: int) -> tuple[np.ndarr
     for length, (keys, counts) in enumerate(_counts(sequences, order), 1):
         once, twice = int((counts == 1).sum()), int((counts == 2).sum())
         discount = once / (once + 2 * twice) if once and twice else 0.5
-        contexts, belonging = np.unique(keys >> np.uint64(BITS), return_inverse=True)
-        totals = np.bincount(belonging, weights=counts)
+        contexts, compatibility = np.unique(keys >> np.uint64(BITS), return_inverse=True)
+        totals = np.bincount(compatibility, weights=counts)
         kept = counts >= SMALLEST_COUNTS[length]
-        keys, belonging = keys[kept], belonging[kept]
-        direct = (counts[kept] - discount) / totals[belonging]
-        back_offs = 1.0 - np.bincount(belonging, weights=direct, minlength=len(contexts))
+        keys, compatibility = keys[kept], compatibility[kept]
+        direct = (counts[kept] - discount) / totals[compatibility]
+        back_offs = 1.0 - np.bincount(compatibility, weights=direct, minlength=len(contexts))
         lower = _lower_order(keys, orders) if orders else np.full(len(keys), 1.0 / len(keys))
-        probabilities = direct + back_offs[belonging] * lower
-        used = np.bincount(belonging, minlength=len(contexts)) > 0
+        probabilities = direct + back_offs[compatibility] * lower
+        used = np.bincount(compatibility, minlength=len(contexts)) > 0
         orders.append(_Order(keys, probabilities, contexts[used], back_offs[used]))
     ngrams = np.concatenate([one.keys for one in orders])
     contexts = np.concatenate([one.contexts for one in orders])

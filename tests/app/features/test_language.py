@@ -93,8 +93,8 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
 
 
 def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot) -> None:
-    state, desk = window.state, window.layers
-    panel, choice = desk.layers, desk.choice
+    state, presenter = window.state, window.layers
+    panel, choice = presenter.layers, presenter.choice
     assert choice.record.order == (0, 2, 1)
     choice.set_depth(2)
     assert (choice.retained, panel.depth.value()) == ((0, 2), 2)
@@ -155,13 +155,13 @@ def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
 
 
 def test_layers_are_measured_and_the_record_is_taken_up(window: MainWindow, qtbot: QtBot) -> None:
-    desk = window.layers
-    desk.layers.sentences.setValue(1)
-    kind, outcome, sentence = ended(window, qtbot, desk.layers.measure_button.click)
+    presenter = window.layers
+    presenter.layers.sentences.setValue(1)
+    kind, outcome, sentence = ended(window, qtbot, presenter.layers.measure_button.click)
     assert (kind, outcome) == (Kind.LAYERS, Outcome.FINISHED), sentence
-    qtbot.waitUntil(lambda: desk.choice.record.measure(DIVERGENCE) is not None, timeout=PATIENCE)
-    assert {one.measure for one in desk.layers.bars.measures} >= {DIVERGENCE, COSINE}
-    assert all(value >= 0 for value in desk.choice.record.measure(DIVERGENCE).values)
+    qtbot.waitUntil(lambda: presenter.choice.record.measure(DIVERGENCE) is not None, timeout=PATIENCE)
+    assert {one.measure for one in presenter.layers.bars.measures} >= {DIVERGENCE, COSINE}
+    assert all(value >= 0 for value in presenter.choice.record.measure(DIVERGENCE).values)
 
 
 def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
@@ -187,14 +187,14 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
-    desk, studies = window.layers, window.studies
-    (earlier,) = desk.choice.record.measures
+    presenter, studies = window.layers, window.studies
+    (earlier,) = presenter.choice.record.measures
     window.docks.go_to("layers")
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    desk.layers.sentences.setValue(1)
-    desk.layers.study_button.setFocus()
-    qtbot.keyClick(desk.layers.study_button, Qt.Key.Key_Space)
+    presenter.layers.sentences.setValue(1)
+    presenter.layers.study_button.setFocus()
+    qtbot.keyClick(presenter.layers.study_button, Qt.Key.Key_Space)
     maker = studies.maker
     assert maker.kind.currentText() == "Leave out each layer once"
     qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
@@ -204,10 +204,10 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     given = tomllib.loads(file.read_text(encoding="utf-8"))
     assert given["leave_one_layer_out"] and (given["layers"], given["judges"]) == (3, ["words"])
     assert given["options"]["speed"] == 2.0
-    measured = desk.choice.record.measure(WORD_ERROR)
+    measured = presenter.choice.record.measure(WORD_ERROR)
     assert measured != earlier and measured.utterances == 1
-    assert [one.measure for one in desk.layers.bars.measures] == [WORD_ERROR]
-    assert window.state.info.layer_order == desk.choice.record.order
+    assert [one.measure for one in presenter.layers.bars.measures] == [WORD_ERROR]
+    assert window.state.info.layer_order == presenter.choice.record.order
     place = tmp_path / "own" / "models" / "lm-mini" / FILE
     assert f"they are in {place}" in studies.studies.state
 

@@ -11,9 +11,9 @@ from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
 from app.shell.bridge import Bridge
+from engine.sampling.actions import SkipAction
 from engine.session.messages import Event, JobFinished, Progress, Telemetry, TrialDone
 from engine.techniques.ditreducio.record import CALIBRATION, Trial
-from engine.techniques.ditreducio.table import Action
 
 
 def telemetry(step: int) -> Telemetry:
@@ -21,7 +21,7 @@ def telemetry(step: int) -> Telemetry:
 
 
 def trial(layer: int) -> TrialDone:
-    return TrialDone(1, Trial(CALIBRATION, 1, layer, Action.TS, 0.1, True))
+    return TrialDone(1, Trial(CALIBRATION, 1, layer, SkipAction.TS, 0.1, True))
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["before the window looks", "while it looks"])

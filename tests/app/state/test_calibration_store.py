@@ -9,7 +9,7 @@ import pytest
 
 from app.state.calibration_store import CalibrationStore, read_record, write_record
 from engine.errors import ProfileError
-from tests.app.records import belonging, record
+from tests.app.records import compatibility, record
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -30,9 +30,9 @@ def test_the_store_finds_the_newest_that_fits(tmp_path: Path) -> None:
         store.add(one)
     again = CalibrationStore(tmp_path)
     assert len(again) == 3
-    assert again.newest(belonging(), older.knobs) == newer
-    assert again.newest(belonging(steps=8), older.knobs) is None
-    assert again.newest(belonging(), older.knobs.replace(metric="relative")) is None
+    assert again.newest(compatibility(), older.knobs) == newer
+    assert again.newest(compatibility(steps=8), older.knobs) is None
+    assert again.newest(compatibility(), older.knobs.replace(metric="relative")) is None
     assert again.get(other.fingerprint) == other
 
 
@@ -55,4 +55,4 @@ def test_what_cannot_be_written_is_kept_in_memory(tmp_path: Path) -> None:
     store = CalibrationStore(blocked)
     with pytest.raises(ProfileError, match="could not be written"):
         store.add(record())
-    assert store.newest(belonging(), record().knobs) == record()
+    assert store.newest(compatibility(), record().knobs) == record()

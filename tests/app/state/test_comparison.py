@@ -8,14 +8,16 @@ from pathlib import Path
 from app.state.comparison import differences, measured_against, technique_text
 from engine.setting.setting import Engaged
 from engine.techniques import wording
-from tests.app.presenters import Desk
+from tests.app.presenters import Presenter
 
 
 def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp) -> None:
-    desk = Desk(tmp_path)
-    one = desk.take(desk.state.baseline_setting)
+    presenter = Presenter(tmp_path)
+    one = presenter.take(presenter.state.baseline_setting)
     other = replace(
-        desk.take(one.setting.with_technique(Engaged("ditreducio", desk.state.knobs("ditreducio"))), text="Another."),
+        presenter.take(
+            one.setting.with_technique(Engaged("ditreducio", presenter.state.knobs("ditreducio"))), text="Another."
+        ),
         voice="rms",
     )
     found = differences(one, other)
@@ -30,7 +32,7 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
 
 
 def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> None:
-    state = Desk(tmp_path).state
+    state = Presenter(tmp_path).state
     plain = state.baseline_setting
     spade, ssd = state.knobs("spade"), state.knobs("speculative")
     heard = [
@@ -45,12 +47,12 @@ def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> N
 
 
 def test_techniques_are_named_with_their_value(tmp_path: Path, qapp) -> None:
-    desk = Desk(tmp_path)
-    state = desk.state
+    presenter = Presenter(tmp_path)
+    state = presenter.state
     for name in ("steps", "precision"):
         state.engage(name, True)
     state.engage("ditreducio", False)
-    pair = desk.take(state.baseline_setting), desk.take(state.setting, "two")
+    pair = presenter.take(state.baseline_setting), presenter.take(state.setting, "two")
     assert technique_text(state.setting) == "Precision: bfloat16 + Step pruning: 7 steps"
     said = {wording(one): (one.left, one.right) for one in differences(*pair)}
     assert said == {"Precision": ("off", "bfloat16"), "Step pruning": ("off", "7 steps")}

@@ -19,8 +19,8 @@ def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
     setting = Setting(name, entry(name).options_with(steps=2), seed=5)
     voice = voices(name)[0]
     with torch.inference_mode():
-        subject, text = model.subject("A short sentence.", voice, setting)
-        timed = sample(subject, None)
+        target, text = model.calibration_target("A short sentence.", voice, setting)
+        timed = sample(target, None)
     torch.testing.assert_close(timed, model.sampling(text, voice, setting)(), atol=1e-5, rtol=0)
 
 

@@ -57,7 +57,7 @@ def test_the_error_curve_cache_can_be_on_top_instead(model: F5Speech, given: tup
 def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
     *_, below, top = stacked._ladder(model, options("--threshold", "0.5", "--pruned", "5"))
     (table,) = top.artefacts
-    assert table.belonging == model.belonging(below.setting)
+    assert table.compatibility == model.compatibility(below.setting)
     assert table.steps == 5
     assert model.sampling("One.", VOICE, top.setting, top.artefacts)().shape[0] == 1
 

@@ -13,8 +13,8 @@ import pytest
 from engine.commands.terminal import Terminal, cancelling
 from engine.errors import Cancelled, PlainError
 from engine.models.base import StepReport
+from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.record import CALIBRATION, Trial
-from engine.techniques.ditreducio.table import Action
 
 
 class Screen(io.StringIO):
@@ -25,7 +25,7 @@ class Screen(io.StringIO):
 
 
 def trial(error: float = 0.1, accepted: bool = True) -> Trial:
-    return Trial(CALIBRATION, 1, 2, Action.TS, error, accepted)
+    return Trial(CALIBRATION, 1, 2, SkipAction.TS, error, accepted)
 
 
 def test_a_pipe_gets_few_lines() -> None:

@@ -28,6 +28,7 @@ from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.files.checkpoints import fingerprint
+from engine.sampling.actions import SkipAction
 from engine.sampling.flow import integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.schedules import evaluation_times
@@ -36,7 +37,7 @@ from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
 SMALL = {"dim": 64, "depth": 3, "heads": 2, "ff_mult": 2, "text_dim": 32, "conv_layers": 2}
 VERSIONS = {"v1": {"text_mask_padding": True}, "v0": {"text_mask_padding": False, "pe_attn_head": 1}}
@@ -84,9 +85,9 @@ def profile_of(path: Path, table: str = "", branch_skip: str = "both", **options
     variant = read_f5_checkpoint(path).variant
     if not table:
         return Profile(setting, fingerprint(path), variant)
-    belonging = Belonging.of(model.id, fingerprint(path), variant, model.options, setting.options)
-    actions = tuple(tuple(Action[name] for name in row.split()) for row in ROWS)
-    made = StrategyTable(belonging, actions, branch_skip)
+    compatibility = Compatibility.of(model.id, fingerprint(path), variant, model.options, setting.options)
+    actions = tuple(tuple(SkipAction[name] for name in row.split()) for row in ROWS)
+    made = StrategyTable(compatibility, actions, branch_skip)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs} | {"branch_skip": branch_skip})
     engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, made.fingerprint)
     return Profile(setting.with_technique(engaged), fingerprint(path), variant, made)
@@ -208,8 +209,8 @@ def bundled(place: Path, results: dict) -> None:
     model = entry("f5-mini")
     options = model.options_with(steps=7, guidance=2.0)
     setting = Setting(model.id, options, seed=SEED)
-    row = tuple(Action[name] for name in ROWS[0].split())
-    table = StrategyTable(speech.belonging(setting), (row,) * speech.info.layers)
+    row = tuple(SkipAction[name] for name in ROWS[0].split())
+    table = StrategyTable(speech.compatibility(setting), (row,) * speech.info.layers)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
     engaged = setting.with_technique(Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
     prompt, prepared = speech._prepare("The juice of lemons makes fine punch.", voice("slt"), options)

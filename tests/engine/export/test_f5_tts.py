@@ -14,12 +14,13 @@ from engine.export.exporting import export
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
+from engine.sampling.actions import SkipAction
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, precision, steps
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
 
@@ -34,9 +35,9 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
     checkpoint, variant = checkpoint or fingerprint(WEIGHTS), "f5-mini"
     if not skips:
         return Profile(setting, checkpoint, variant)
-    belonging = Belonging.of(MODEL.id, checkpoint, variant, MODEL.options, setting.options)
-    row = (Action.NONE, Action.NONE, Action.TS, *(Action.NONE,) * 5)
-    table = StrategyTable(belonging, (row,) * 8)
+    compatibility = Compatibility.of(MODEL.id, checkpoint, variant, MODEL.options, setting.options)
+    row = (SkipAction.NONE, SkipAction.NONE, SkipAction.TS, *(SkipAction.NONE,) * 5)
+    table = StrategyTable(compatibility, (row,) * 8)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
     engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
     return Profile(setting.with_technique(engaged), checkpoint, variant, table)

@@ -14,7 +14,7 @@ from engine.errors import CheckpointError
 from engine.export.delivery import deliver
 from engine.export.weights import GuidanceFreeWeights, metadata_of
 from engine.models import load_model
-from engine.models.base import whole
+from engine.models.base import run_to_completion
 from engine.models.catalogue import voices
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.session.observers import SilentObserver
@@ -57,7 +57,7 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
     loaded = load_model("f5-mini", folder=str(out))
     assert loaded.info.cfg_free_weight == 0.5, "what is exported is a model of its own"
     guided = Setting("f5-mini", MODEL.options_with(steps=2, guidance=2.0))
-    spoken = whole(loaded.synthesise("Rice.", voices()[0], guided, (), SilentObserver()))
+    spoken = run_to_completion(loaded.synthesise("Rice.", voices()[0], guided, (), SilentObserver()))
     assert any("more on top would be too much" in note for note in spoken.notes)
 
 

@@ -11,11 +11,11 @@ from engine.audio.spectrogram import log_mel
 from engine.commands import compare
 from engine.commands.figures import OF_ITS_OWN, figures
 from engine.errors import SettingError
-from engine.measure.baseline_metrics import against
+from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.metrics import METRICS
-from engine.models.base import whole
-from engine.session.engine_thread import Engine
+from engine.models.base import run_to_completion
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import JobFinished, LoadModel, ShutDown, Synthesise, TakeReady
 from engine.session.observers import SilentObserver
 from engine.setting.setting import Engaged
@@ -41,21 +41,23 @@ def sounding(number: int, seconds: float = 1.0, shift: float = 0.0) -> Take:
 
 def test_models_without_a_spectrogram_are_compared_by_that_of_their_sound() -> None:
     baseline, take = sounding(0), sounding(1, shift=4.0)
-    found = against(baseline, take)
+    found = with_baseline_metrics(baseline, take)
     expected = log_mel_distance(log_mel(baseline.samples, 24000), log_mel(take.samples, 24000))
     assert found.log_mel_distance == expected > 0
     assert found.metrics.mel_cepstral_distortion > 0
     assert found.metrics.pitch_error == pytest.approx(12 * np.log2(124 / 120), rel=0.02)
     assert found.fidelity_to == baseline.id
     drawn = replace(baseline, trace=Trace(mel=np.zeros((94, 100), np.float32)))
-    assert against(drawn, take).log_mel_distance == expected, "what one drew is not held against what the other sounds"
+    assert with_baseline_metrics(drawn, take).log_mel_distance == expected, (
+        "what one drew is not held against what the other sounds"
+    )
     with pytest.raises(SettingError, match="frames"):
-        against(baseline, sounding(1, seconds=1.5))
+        with_baseline_metrics(baseline, sounding(1, seconds=1.5))
 
 
 def test_the_application_and_paretone_compare_say_the_same() -> None:
     recorder = Recorder()
-    engine = Engine(recorder.post, small_speech.load)
+    engine = EngineThread(recorder.post, small_speech.load)
     engine.start()
     engine.submit(LoadModel(1, "small"))
     for job, chosen in ((2, PLAIN), (3, FAST)):
@@ -65,14 +67,14 @@ def test_the_application_and_paretone_compare_say_the_same() -> None:
     engine.submit(ShutDown(0))
     assert engine.join(PATIENCE_SECONDS)
     model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
-    spoken = [whole(model.synthesise(TEXT, VOICE, one, (), SilentObserver())) for one in (PLAIN, FAST)]
+    spoken = [run_to_completion(model.synthesise(TEXT, VOICE, one, (), SilentObserver())) for one in (PLAIN, FAST)]
     for take, synthesis in zip(takes, spoken, strict=True):
         row = figures(synthesis)
         assert {name: row[name] for name in OF_ITS_OWN} == {name: asdict(take.metrics)[name] for name in OF_ITS_OWN}
         assert row["ops_ratio"] == take.measurements.ops_ratio
         assert row["audio_seconds"] == take.measurements.audio_seconds
     distance, metrics, why_not = compare._distance(*spoken)
-    beside = against(*takes)
+    beside = with_baseline_metrics(*takes)
     assert (beside.log_mel_distance, why_not) == (distance, "")
     assert {name: getattr(beside.metrics, name) for name in compare.BESIDE} == {
         name: getattr(metrics, name) for name in compare.BESIDE

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.sampling.actions import SkipAction
 from engine.sampling.caching import ChangeMeter, FirstBlockCache, Planned, Whole, relative_change
 from engine.sampling.flow import sampling_grid
 from engine.sampling.skipping import SkipPlan
-from engine.techniques.ditreducio.table import Action
 from tests.engine.models.f5.plain_dit import small_dit
 
 STEPS, FRAMES, LAYERS = 4, 11, 4
@@ -93,7 +93,7 @@ def test_the_meter_measures_what_modules_return() -> None:
     for step, state in enumerate(states()):
         seen: dict[tuple[str, int], Tensor] = {}
         plain = DIT.velocity(
-            state, step, run, look=lambda layer, name, value, to=seen: to.update({(name, layer): value})
+            state, step, run, probe=lambda layer, name, value, to=seen: to.update({(name, layer): value})
         )
         assert torch.equal(meter.velocities(state, step, run), plain)
         outputs.append(seen)
@@ -108,7 +108,7 @@ def test_the_meter_measures_what_modules_return() -> None:
 
 def test_a_schedule_by_module_skips_that_module_everywhere() -> None:
     run, counts = begun(), DIT.operations(FRAMES, True)
-    none, reuse = Action.NONE, Action.TS
+    none, reuse = SkipAction.NONE, SkipAction.TS
     planned = Planned(DIT, SkipPlan.by_module((none, reuse), (none, none), LAYERS), LAYERS)
     whole = Whole(DIT)
     for step in range(2):

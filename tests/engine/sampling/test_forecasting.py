@@ -5,23 +5,26 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.sampling.forecasting import reaches
-from engine.sampling.skipping import LayerMemory, SkipPlan, advance
+from engine.sampling.actions import SkipAction
+from engine.sampling.forecasting import extrapolation_factors
+from engine.sampling.skipping import LayerMemory, SkipPlan, apply_module
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
-N, T, B = Action.NONE, Action.TS, Action.BS
+N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 TIMES = (0.0, 0.1, 0.3, 0.4, 0.8, 1.0)
 
 
-def table(*row: Action, temporal: str = "forecast", branch_skip: str = "both") -> StrategyTable:
+def table(*row: SkipAction, temporal: str = "forecast", branch_skip: str = "both") -> StrategyTable:
     sampling = Values(steps=len(row), spacing="uniform", sway=-1.0)
-    return StrategyTable(Belonging("m", "f", "v", sampling), (row,), branch_skip, temporal=temporal)
+    return StrategyTable(Compatibility("m", "f", "v", sampling), (row,), branch_skip, temporal=temporal)
 
 
 def test_reach_is_counted_in_time_not_in_steps() -> None:
-    assert reaches((N, T, N, T, T), TIMES) == pytest.approx([0, 0, 0, (0.4 - 0.3) / 0.3, (0.8 - 0.3) / 0.3])
-    assert reaches((N, B, T, N, T), TIMES) == pytest.approx([0, 0, 2.0, 0, 0.4 / 0.3])
+    assert extrapolation_factors((N, T, N, T, T), TIMES) == pytest.approx(
+        [0, 0, 0, (0.4 - 0.3) / 0.3, (0.8 - 0.3) / 0.3]
+    )
+    assert extrapolation_factors((N, B, T, N, T), TIMES) == pytest.approx([0, 0, 2.0, 0, 0.4 / 0.3])
 
 
 @pytest.mark.parametrize("row", [(N, N, T, T, N, T), (N, T, N, T, B, T), (N, B, T, N, N, T)])
@@ -37,9 +40,9 @@ def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int
     early = row.index(T) < 2
     for step in range(len(row)):
         full = (start + slope * times[step]).flatten(0, 1)
-        duty = plan.at(step)[0]
-        for one, kept in ((duty.attention, memory.attention), (duty.feed_forward, memory.feed_forward)):
-            hidden = advance(
+        layer_plan = plan.at(step)[0]
+        for one, kept in ((layer_plan.attention, memory.attention), (layer_plan.feed_forward, memory.feed_forward)):
+            hidden = apply_module(
                 torch.zeros_like(full), torch.ones(3), lambda rows, of=full: of[: len(rows)], one, kept, branches
             )
             if not (early and step == 1):
@@ -47,8 +50,8 @@ def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int
 
 
 def test_reuse_keeps_no_more_than_before() -> None:
-    for duty in (layers[0] for layers in map(SkipPlan(table(N, N, T, N, T, temporal="reuse")).at, range(5))):
-        assert not duty.attention.keep_change and duty.attention.reach == 0
+    for plan in (layers[0] for layers in map(SkipPlan(table(N, N, T, N, T, temporal="reuse")).at, range(5))):
+        assert not plan.attention.keep_change and plan.attention.extrapolation_factor == 0
 
 
 def test_what_a_change_is_counted_from_is_kept() -> None:

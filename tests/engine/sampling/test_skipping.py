@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.bench.calibration import layer_duty
-from engine.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, advance
+from engine.bench.calibration import layer_plan
+from engine.sampling.actions import SkipAction
+from engine.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, apply_module
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
 STEPS = 7
 
@@ -19,8 +20,8 @@ STEPS = 7
 def random_table(seed: int, layers: int, branch_skip: str) -> StrategyTable:
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randint(0, 3, (layers, STEPS), generator=generator).tolist()
-    rows = tuple((Action.NONE, *map(Action, row[1:])) for row in drawn)
-    return StrategyTable(Belonging("m", "f", "v", Values(steps=STEPS)), rows, branch_skip)
+    rows = tuple((SkipAction.NONE, *map(SkipAction, row[1:])) for row in drawn)
+    return StrategyTable(Compatibility("m", "f", "v", Values(steps=STEPS)), rows, branch_skip)
 
 
 class Defined:
@@ -32,11 +33,11 @@ class Defined:
     def __init__(self, weight: Tensor, branches: int) -> None:
         self.weight, self.branches, self.cache = weight, branches, None
 
-    def __call__(self, hidden: Tensor, action: Action) -> Tensor:
+    def __call__(self, hidden: Tensor, action: SkipAction) -> Tensor:
         rows = list(hidden.chunk(self.branches))
-        if action is Action.NONE:
+        if action is SkipAction.NONE:
             self.cache = [torch.tanh(row @ self.weight) for row in rows]
-        elif action is Action.BS:
+        elif action is SkipAction.BS:
             first = torch.tanh(rows[0] @ self.weight)
             self.cache = [first + (other - self.cache[0]) for other in self.cache]
         return torch.cat(self.cache)
@@ -54,8 +55,8 @@ def test_actions_do_what_the_paper_defines(
     table = random_table(seed, 2, branch_skip)
     if branches == 1:
         table = StrategyTable(
-            table.belonging,
-            tuple(tuple(Action.NONE if one is Action.BS else one for one in row) for row in table.actions),
+            table.compatibility,
+            tuple(tuple(SkipAction.NONE if one is SkipAction.BS else one for one in row) for row in table.actions),
             branch_skip,
         )
     weights = torch.randn(2, 2, 6, 6, generator=generator)
@@ -67,18 +68,18 @@ def test_actions_do_what_the_paper_defines(
         expected, hidden = start.clone(), start.clone()
         for layer in range(2):
             action = table.actions[layer][step]
-            forward_action = Action.NONE if action is Action.BS and branch_skip == "attention" else action
+            forward_action = SkipAction.NONE if action is SkipAction.BS and branch_skip == "attention" else action
             for module, what in enumerate((action, forward_action)):
                 expected = expected + gates[step, layer, module] * defined[layer][module](expected, what)
-            duty = plan.at(step)[layer] if kept == "planned" else layer_duty(action, branch_skip, keep=True)
-            duties = duty.attention, duty.feed_forward
+            planned = plan.at(step)[layer] if kept == "planned" else layer_plan(action, branch_skip, keep=True)
+            plans = planned.attention, planned.feed_forward
             parts = memories[layer].attention, memories[layer].feed_forward
-            for module, (one, memory) in enumerate(zip(duties, parts, strict=True)):
+            for module, (one, memory) in enumerate(zip(plans, parts, strict=True)):
 
                 def run(rows: Tensor, weight: Tensor = weights[layer, module]) -> Tensor:
                     return torch.tanh(rows @ weight)
 
-                hidden = advance(hidden, gates[step, layer, module], run, one, memory, branches, in_place)
+                hidden = apply_module(hidden, gates[step, layer, module], run, one, memory, branches, in_place)
         assert torch.allclose(hidden, expected, atol=1e-5), f"step {step}"
 
 
@@ -90,21 +91,21 @@ def test_a_skipped_module_is_not_called() -> None:
         return rows * 2
 
     memory, hidden, gate = ModuleMemory(), torch.ones(4, 3, 2), torch.ones(2)
-    for action in (Action.NONE, Action.TS, Action.BS, Action.TS):
-        advance(hidden, gate, module, layer_duty(action, "both", keep=True).attention, memory, branches=2)
+    for action in (SkipAction.NONE, SkipAction.TS, SkipAction.BS, SkipAction.TS):
+        apply_module(hidden, gate, module, layer_plan(action, "both", keep=True).attention, memory, branches=2)
     assert calls == [4, 2], "all rows once, then the conditional rows only"
 
 
 def test_a_plan_keeps_only_what_a_later_step_needs() -> None:
-    none, ts, bs = Action.NONE, Action.TS, Action.BS
+    none, ts, bs = SkipAction.NONE, SkipAction.TS, SkipAction.BS
     for row in itertools.product((none, ts, bs), repeat=4):
         actions = (none, *row)
-        table = StrategyTable(Belonging("m", "f", "v", Values(steps=5)), (actions,))
+        table = StrategyTable(Compatibility("m", "f", "v", Values(steps=5)), (actions,))
         plan = SkipPlan(table)
         for step, action in enumerate(actions):
-            duty = plan.at(step)[0].attention
-            assert duty.action is action
+            kept = plan.at(step)[0].attention
+            assert kept.action is action
             followed_by_reuse = step < 4 and actions[step + 1] is ts
-            assert duty.keep_output == (followed_by_reuse and action is not ts)
+            assert kept.keep_output == (followed_by_reuse and action is not ts)
             until = next((later for later in range(step + 1, 5) if actions[later] is none), 5)
-            assert duty.keep_residual == (action is none and bs in actions[step + 1 : until])
+            assert kept.keep_residual == (action is none and bs in actions[step + 1 : until])

@@ -16,7 +16,8 @@ import pytest
 
 from engine.models.base import Utterance
 from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.session.engine_thread import Engine
+from engine.sampling.actions import SkipAction
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AttentionCaptured,
     AudioReady,
@@ -47,7 +48,6 @@ from engine.session.messages import (
 )
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.ditreducio.table import Action
 from tests.engine import small_speech
 from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
 from tests.engine.small_speech import VOICE, setting
@@ -70,9 +70,9 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def engine(recorder: Recorder) -> Iterator[Engine]:
+def engine(recorder: Recorder) -> Iterator[EngineThread]:
     """A started engine with the small model; what it posted is checked when the test is over."""
-    engine = Engine(recorder.post, small_speech.load)
+    engine = EngineThread(recorder.post, small_speech.load)
     engine.start()
     yield engine
     recorder.react = lambda event: None
@@ -98,13 +98,13 @@ def assert_equal(left: object, right: object) -> None:
         assert left == right
 
 
-def loaded(engine: Engine, recorder: Recorder) -> None:
+def loaded(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(LOAD)
     assert isinstance(recorder.end_of(1), JobFinished)
 
 
 # --- What jobs post --------------------------------------------------------------------------------------------------
-def test_engine_announces_itself(engine: Engine, recorder: Recorder) -> None:
+def test_engine_announces_itself(engine: EngineThread, recorder: Recorder) -> None:
     ready = recorder.wait_for_kind(EngineReady)
     assert recorder.events[0] == EngineStatus(0, "Loading PyTorch…")
     assert ready.device in ready.devices
@@ -113,7 +113,7 @@ def test_engine_announces_itself(engine: Engine, recorder: Recorder) -> None:
     assert "Python 3" in ready.machine
 
 
-def test_loading(engine: Engine, recorder: Recorder) -> None:
+def test_loading(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     kinds = [type(event) for event in recorder.of(1)]
     assert kinds == [EngineStatus, ModelLoaded, JobFinished]
@@ -123,7 +123,7 @@ def test_loading(engine: Engine, recorder: Recorder) -> None:
     assert model.seconds > 0
 
 
-def test_synthesis_streams_and_ends_with_a_take(engine: Engine, recorder: Recorder) -> None:
+def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(Synthesise(2, "One. Two. Three.", VOICE, setting(steps=5), label="mine"))
     assert isinstance(recorder.end_of(2), JobFinished)
@@ -169,7 +169,7 @@ def test_synthesis_streams_and_ends_with_a_take(engine: Engine, recorder: Record
     assert ready.operations.layers == small_speech.LAYERS
 
 
-def test_equal_settings_give_equal_samples(engine: Engine, recorder: Recorder) -> None:
+def test_equal_settings_give_equal_samples(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(synthesis(2))
     engine.submit(synthesis(3))
@@ -179,7 +179,7 @@ def test_equal_settings_give_equal_samples(engine: Engine, recorder: Recorder) -
     assert left.id != right.id
 
 
-def test_calibration_shows_every_trial(engine: Engine, recorder: Recorder) -> None:
+def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(calibration(2))
     assert isinstance(recorder.end_of(2), JobFinished)
@@ -195,13 +195,13 @@ def test_calibration_shows_every_trial(engine: Engine, recorder: Recorder) -> No
     assert ready.seconds > 0
 
 
-def test_calibrated_table_is_used_by_the_next_synthesis(engine: Engine, recorder: Recorder) -> None:
+def test_calibrated_table_is_used_by_the_next_synthesis(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engaged = Engaged("ditreducio", Values(threshold=2.0))
     engine.submit(Calibrate(2, (ONE,), setting().with_technique(engaged)))
     recorder.end_of(2)
     table = recorder.of(2, CalibrationReady)[0].record.table
-    assert table.count(Action.TS) > 0
+    assert table.count(SkipAction.TS) > 0
     chosen = setting().with_technique(Engaged("ditreducio", engaged.knobs, table.fingerprint))
     engine.submit(Synthesise(3, "One sentence.", VOICE, chosen, (table,)))
     recorder.end_of(3)
@@ -211,7 +211,7 @@ def test_calibrated_table_is_used_by_the_next_synthesis(engine: Engine, recorder
 
 
 def test_several_sentences_calibrate_together_and_their_table_is_measured_on_others(
-    engine: Engine, recorder: Recorder
+    engine: EngineThread, recorder: Recorder
 ) -> None:
     loaded(engine, recorder)
     engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.5)))
@@ -230,7 +230,7 @@ def test_several_sentences_calibrate_together_and_their_table_is_measured_on_oth
     assert recorder.of(3, Progress)[-1].done == recorder.of(3, Progress)[-1].total
 
 
-def test_cancel_while_measuring_a_transfer(engine: Engine, recorder: Recorder) -> None:
+def test_cancel_while_measuring_a_transfer(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(calibration(2))
     recorder.end_of(2)
@@ -243,7 +243,7 @@ def test_cancel_while_measuring_a_transfer(engine: Engine, recorder: Recorder) -
     assert not recorder.of(3, TransferMeasured)
 
 
-def test_attention_is_captured(engine: Engine, recorder: Recorder) -> None:
+def test_attention_is_captured(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(CaptureAttention(2, "One sentence.", VOICE, setting(), layer=1, step=2))
     assert isinstance(recorder.end_of(2), JobFinished)
@@ -252,7 +252,7 @@ def test_attention_is_captured(engine: Engine, recorder: Recorder) -> None:
     np.testing.assert_allclose(captured.maps.sum(axis=-1), 1, rtol=1e-5)
 
 
-def test_jobs_run_in_order_on_one_thread(engine: Engine, recorder: Recorder) -> None:
+def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorder) -> None:
     jobs = [LOAD, synthesis(2), calibration(3), synthesis(4), UnloadModel(5), synthesis(6)]
     for command in jobs:
         engine.submit(command)
@@ -275,7 +275,7 @@ def test_jobs_run_in_order_on_one_thread(engine: Engine, recorder: Recorder) -> 
     ids=["step", "chunk", "trial", "check phase", "attention"],
 )
 def test_cancel_takes_effect_within_one_step(
-    engine: Engine, recorder: Recorder, command: Command, kind: type[Event]
+    engine: EngineThread, recorder: Recorder, command: Command, kind: type[Event]
 ) -> None:
     loaded(engine, recorder)
     gate = Gate(recorder, kind)
@@ -289,7 +289,7 @@ def test_cancel_takes_effect_within_one_step(
     assert not recorder.of(2, CalibrationReady)
 
 
-def test_cancel_from_another_thread_while_steps_go_on(engine: Engine, recorder: Recorder) -> None:
+def test_cancel_from_another_thread_while_steps_go_on(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(synthesis(2, text="A. " * 500, chosen=setting(steps=128)))
     recorder.wait_for(lambda event: isinstance(event, Progress) and event.done >= 20)
@@ -299,7 +299,7 @@ def test_cancel_from_another_thread_while_steps_go_on(engine: Engine, recorder: 
     assert len(recorder.of(2, Progress)) - seen <= 1
 
 
-def test_cancel_while_loading(engine: Engine, recorder: Recorder) -> None:
+def test_cancel_while_loading(engine: EngineThread, recorder: Recorder) -> None:
     recorder.wait_for_kind(EngineReady)
     gate = Gate(recorder, EngineStatus)
     engine.submit(LOAD)
@@ -311,7 +311,7 @@ def test_cancel_while_loading(engine: Engine, recorder: Recorder) -> None:
     assert "No model is loaded" in recorder.end_of(2).sentence
 
 
-def test_cancel_while_waiting(engine: Engine, recorder: Recorder) -> None:
+def test_cancel_while_waiting(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     gate = Gate(recorder, Progress)
     for job in (2, 3, 4):
@@ -325,7 +325,7 @@ def test_cancel_while_waiting(engine: Engine, recorder: Recorder) -> None:
     assert isinstance(recorder.end_of(2), JobFinished)
 
 
-def test_cancel_after_the_end_is_harmless(engine: Engine, recorder: Recorder) -> None:
+def test_cancel_after_the_end_is_harmless(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engine.submit(synthesis(2))
     recorder.end_of(2)
@@ -335,7 +335,7 @@ def test_cancel_after_the_end_is_harmless(engine: Engine, recorder: Recorder) ->
     assert isinstance(recorder.end_of(3), JobFinished)
 
 
-def test_cancel_twice_ends_once(engine: Engine, recorder: Recorder) -> None:
+def test_cancel_twice_ends_once(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     gate = Gate(recorder, Progress)
     engine.submit(synthesis(2))
@@ -368,7 +368,7 @@ def test_cancel_twice_ends_once(engine: Engine, recorder: Recorder) -> None:
     ids=lambda value: type(value).__name__ if isinstance(value, Command) else "",
 )
 def test_failure_says_what_to_do_and_the_engine_goes_on(
-    engine: Engine, recorder: Recorder, command: Command, words: tuple[str, ...]
+    engine: EngineThread, recorder: Recorder, command: Command, words: tuple[str, ...]
 ) -> None:
     loaded(engine, recorder)
     engine.submit(command)
@@ -382,20 +382,20 @@ def test_failure_says_what_to_do_and_the_engine_goes_on(
     assert isinstance(recorder.end_of(3), JobFinished), "the model loaded before is still there"
 
 
-def test_unforeseen_error_leaves_its_traceback(engine: Engine, recorder: Recorder) -> None:
+def test_unforeseen_error_leaves_its_traceback(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(LoadModel(1, "small", variant="strange"))
     failed = recorder.end_of(1)
     assert "Traceback" in failed.details
     assert "an error that nobody foresaw" in failed.details
 
 
-def test_foreseen_error_has_no_traceback(engine: Engine, recorder: Recorder) -> None:
+def test_foreseen_error_has_no_traceback(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(synthesis(1))
     assert recorder.end_of(1).details == ""
 
 
 @pytest.mark.parametrize("command", [synthesis(2), calibration(2)], ids=["synthesis", "calibration"])
-def test_weights_that_are_not_numbers(engine: Engine, recorder: Recorder, command: Command) -> None:
+def test_weights_that_are_not_numbers(engine: EngineThread, recorder: Recorder, command: Command) -> None:
     engine.submit(LoadModel(1, "small", variant="damaged"))
     engine.submit(command)
     failed = recorder.end_of(2)
@@ -405,7 +405,7 @@ def test_weights_that_are_not_numbers(engine: Engine, recorder: Recorder, comman
     assert not recorder.of(2, AudioReady), "noise must not be played"
 
 
-def test_every_piece_is_checked_whatever_the_adapter_does(engine: Engine, recorder: Recorder) -> None:
+def test_every_piece_is_checked_whatever_the_adapter_does(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(LoadModel(1, "small", variant="careless"))
     engine.submit(synthesis(2))
     assert recorder.end_of(2).sentence == (
@@ -415,7 +415,7 @@ def test_every_piece_is_checked_whatever_the_adapter_does(engine: Engine, record
     assert not recorder.of(2, AudioReady)
 
 
-def test_front_end_that_fails_does_not_stop_the_engine(engine: Engine, recorder: Recorder) -> None:
+def test_front_end_that_fails_does_not_stop_the_engine(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
 
     def fail(event: Event) -> None:
@@ -426,7 +426,7 @@ def test_front_end_that_fails_does_not_stop_the_engine(engine: Engine, recorder:
     assert isinstance(recorder.end_of(2), JobFinished)
 
 
-def test_commands_that_cannot_be_taken(engine: Engine, recorder: Recorder) -> None:
+def test_commands_that_cannot_be_taken(engine: EngineThread, recorder: Recorder) -> None:
     with pytest.raises(TypeError, match="Command is not a command"):
         engine.submit(Command(7))
     with pytest.raises(ValueError, match="numbered from 1"):
@@ -455,7 +455,7 @@ def test_commands_that_cannot_be_taken(engine: Engine, recorder: Recorder) -> No
     ids=lambda value: type(value).__name__ if isinstance(value, Command) else "",
 )
 def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind: type[Event]) -> None:
-    engine = Engine(recorder.post, small_speech.load)
+    engine = EngineThread(recorder.post, small_speech.load)
     engine.start()
     loaded(engine, recorder)
     gate = Gate(recorder, kind)
@@ -472,7 +472,7 @@ def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind
 
 
 def test_shut_down_before_anything_else(recorder: Recorder) -> None:
-    engine = Engine(recorder.post, small_speech.load)
+    engine = EngineThread(recorder.post, small_speech.load)
     engine.submit(synthesis(1))
     engine.submit(ShutDown(2))
     assert engine.join(), "a thread that never started is not waited for"
@@ -486,7 +486,7 @@ def test_fifty_engines_leave_no_thread_behind() -> None:
     before = set(threading.enumerate())
     for number in range(50):
         recorder = Recorder()
-        engine = Engine(recorder.post, small_speech.load)
+        engine = EngineThread(recorder.post, small_speech.load)
         engine.start()
         engine.submit(LOAD)
         engine.submit(calibration(2))

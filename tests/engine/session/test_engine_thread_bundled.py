@@ -9,7 +9,7 @@ import pytest
 
 from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AttentionCaptured,
     AudioReady,
@@ -38,7 +38,7 @@ TEXT = "Rice is often served in round bowls."
 @pytest.mark.slow
 def test_first_session() -> None:
     recorder = Recorder()
-    engine = Engine(recorder.post)
+    engine = EngineThread(recorder.post)
     engine.start()
     speaker, setting = voice("slt"), Setting(MODEL, entry(MODEL).options_with(steps=5))
 
@@ -95,7 +95,7 @@ def test_first_session() -> None:
 @pytest.mark.slow
 def test_a_text_of_twenty_thousand_characters_is_heard_at_once_and_can_be_cancelled() -> None:
     recorder = Recorder()
-    engine = Engine(recorder.post)
+    engine = EngineThread(recorder.post)
     engine.start()
     text = ("The swan dive was far short of perfect. " * 600)[:20_000]
     setting = Setting(MODEL, entry(MODEL).options_with(steps=1))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import DownloadModel, Event, JobCancelled, JobFailed, JobFinished, Progress, ShutDown
 from tests.engine import small_speech
 from tests.engine.models.hub import Hub, assert_complete
@@ -25,18 +25,18 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def engine(recorder: Recorder, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def engine(recorder: Recorder, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineThread]:
     """An engine for which the Hub is the server on this machine, as ``HF_ENDPOINT`` would say."""
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    engine = Engine(recorder.post, small_speech.load)
+    engine = EngineThread(recorder.post, small_speech.load)
     engine.start()
     yield engine
     engine.submit(ShutDown(99))
     assert engine.join(PATIENCE_SECONDS)
 
 
-def test_cancelled_download_is_resumed(engine: Engine, recorder: Recorder, tmp_path: Path) -> None:
+def test_cancelled_download_is_resumed(engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
     def cancel_halfway(event: Event) -> None:
         if isinstance(event, Progress) and event.job == 1 and event.done > event.total / 2:
             engine.cancel(1)
@@ -61,7 +61,7 @@ def test_cancelled_download_is_resumed(engine: Engine, recorder: Recorder, tmp_p
         (DownloadModel(1, "F6", "m", LICENCE), "nothing to download for 'F6'"),
     ],
 )
-def test_refused_download(engine: Engine, recorder: Recorder, command: DownloadModel, words: str) -> None:
+def test_refused_download(engine: EngineThread, recorder: Recorder, command: DownloadModel, words: str) -> None:
     engine.submit(command)
     failed = recorder.end_of(1)
     assert isinstance(failed, JobFailed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.session import messages
-from engine.session.engine_thread import ACTIVITIES, Engine
+from engine.session.engine_thread import ACTIVITIES, EngineThread
 from engine.session.messages import (
     EngineStatus,
     ExportProfile,
@@ -30,7 +30,7 @@ def recorder() -> Recorder:
 
 
 def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:
-    engine, made = Engine(recorder.post), profile()
+    engine, made = EngineThread(recorder.post), profile()
     engine.start()
     command = ExportProfile(1, made, "f5-tts", str(tmp_path / "out"))
     assert pickle.loads(pickle.dumps(command)) == command
@@ -62,7 +62,7 @@ def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:
 
 
 def test_a_cancelled_export_leaves_nothing_behind(recorder: Recorder, tmp_path: Path) -> None:
-    engine, writing = Engine(recorder.post), Gate(recorder, Progress)
+    engine, writing = EngineThread(recorder.post), Gate(recorder, Progress)
     engine.start()
     engine.submit(ExportProfile(1, profile(), "f5-tts", str(tmp_path / "out")))
     writing.reached()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.models.base import Utterance
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     Calibrate,
     Cancel,
@@ -41,9 +41,9 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def engine(recorder: Recorder) -> Iterator[Engine]:
+def engine(recorder: Recorder) -> Iterator[EngineThread]:
     """An engine with the small model loaded."""
-    engine = Engine(recorder.post, small_speech.load)
+    engine = EngineThread(recorder.post, small_speech.load)
     engine.start()
     engine.submit(LoadModel(1, "small"))
     assert isinstance(recorder.end_of(1), JobFinished)
@@ -53,7 +53,7 @@ def engine(recorder: Recorder) -> Iterator[Engine]:
     assert engine.join(PATIENCE_SECONDS)
 
 
-def held_in_the_middle(engine: Engine, recorder: Recorder) -> None:
+def held_in_the_middle(engine: EngineThread, recorder: Recorder) -> None:
     """Hold the engine while it calibrates, and wait until it rests."""
     gate = Gate(recorder, TrialDone)
     engine.submit(CALIBRATION)
@@ -64,7 +64,7 @@ def held_in_the_middle(engine: Engine, recorder: Recorder) -> None:
     recorder.wait_for_kind(EngineRests)
 
 
-def test_a_running_job_waits_and_goes_on(engine: Engine, recorder: Recorder) -> None:
+def test_a_running_job_waits_and_goes_on(engine: EngineThread, recorder: Recorder) -> None:
     held_in_the_middle(engine, recorder)
     before = len(recorder.events)
     time.sleep(0.3)
@@ -76,20 +76,22 @@ def test_a_running_job_waits_and_goes_on(engine: Engine, recorder: Recorder) -> 
     assert sum(isinstance(one, EngineRests) for one in recorder.events) == 1
 
 
-def test_a_job_that_rests_can_be_cancelled(engine: Engine, recorder: Recorder) -> None:
+def test_a_job_that_rests_can_be_cancelled(engine: EngineThread, recorder: Recorder) -> None:
     held_in_the_middle(engine, recorder)
     engine.submit(Cancel(0, 2))
     assert isinstance(recorder.end_of(2), JobCancelled)
 
 
-def test_an_engine_that_rests_can_be_shut_down(engine: Engine, recorder: Recorder) -> None:
+def test_an_engine_that_rests_can_be_shut_down(engine: EngineThread, recorder: Recorder) -> None:
     held_in_the_middle(engine, recorder)
     engine.submit(ShutDown(0))
     assert engine.join(PATIENCE_SECONDS)
     assert isinstance(recorder.end_of(2), JobCancelled)
 
 
-def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(engine: Engine, recorder: Recorder) -> None:
+def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(
+    engine: EngineThread, recorder: Recorder
+) -> None:
     gate = Gate(recorder, Telemetry)
     engine.submit(SYNTHESIS)
     gate.reached()
@@ -101,7 +103,7 @@ def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(engine:
     assert kinds.index(JobFinished) < kinds.index(EngineRests)
 
 
-def test_nothing_begins_while_the_engine_is_held(engine: Engine, recorder: Recorder) -> None:
+def test_nothing_begins_while_the_engine_is_held(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(Hold(0))
     engine.submit(Hold(0))
     recorder.wait_for_kind(EngineRests)
@@ -117,7 +119,7 @@ def test_nothing_begins_while_the_engine_is_held(engine: Engine, recorder: Recor
 
 
 def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> None:
-    engine = Engine(recorder.post, small_speech.load)
+    engine = EngineThread(recorder.post, small_speech.load)
     engine.submit(Hold(0))
     engine.start()
     recorder.wait_for_kind(EngineRests)
@@ -127,7 +129,7 @@ def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> Non
     assert engine.join(PATIENCE_SECONDS)
 
 
-def test_a_study_rests_between_takes(engine: Engine, recorder: Recorder, tmp_path: Path) -> None:
+def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
     """Where it asks whether it is to pause, it waits; and goes on as if nothing had been."""
     from engine.session.observers import StudyObserver
 
@@ -142,7 +144,7 @@ def test_a_study_rests_between_takes(engine: Engine, recorder: Recorder, tmp_pat
 
     from engine.session.messages import RunStudy
 
-    engine._workshop.carry_out = carry_out
+    engine._executor.carry_out = carry_out
     engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))
     recorder.wait_for_kind(EngineRests)
     assert seen == []

@@ -11,7 +11,7 @@ import pytest
 
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AudioReady,
     Calibrate,
@@ -42,10 +42,10 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture(scope="module")
-def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineThread]:
     """An engine in which the small language model is loaded by the job 1."""
     root = write_all(tmp_path_factory.mktemp("worker") / "model")
-    running = Engine(recorder.post)
+    running = EngineThread(recorder.post)
     running.start()
     running.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))
     assert isinstance(recorder.end_of(1), JobFinished)
@@ -54,7 +54,7 @@ def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iter
     assert running.join(PATIENCE_SECONDS)
 
 
-def test_a_loaded_model_says_what_was_trained_of_it(engine: Engine, recorder: Recorder) -> None:
+def test_a_loaded_model_says_what_was_trained_of_it(engine: EngineThread, recorder: Recorder) -> None:
     info = pickle.loads(pickle.dumps(recorder.of(1, ModelLoaded)[0].info))
     assert (info.family, info.layers, info.token_rate) == ("language", 3, 46.875)
     assert len(info.drafts) == 1
@@ -63,7 +63,7 @@ def test_a_loaded_model_says_what_was_trained_of_it(engine: Engine, recorder: Re
 
 
 def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
-    engine: Engine, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A fast machine is done before progress is told a second time.
     monkeypatch.setattr("engine.models.families.token_progress.REPORT_SECONDS", 0.0)
@@ -96,7 +96,7 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
         assert mine.target_seconds == pytest.approx(theirs.target_seconds, abs=1e-6)
 
 
-def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: Engine, recorder: Recorder) -> None:
+def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
     one = Utterance(TEXT, voice("slt"))
     engaged = setting().with_technique(Engaged(ditreducio.TECHNIQUE.name))
     engine.submit(Calibrate(3, (one,), engaged))
@@ -110,7 +110,7 @@ def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: Engine, rec
         assert "LM mini" in failed.sentence
 
 
-def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: Engine, recorder: Recorder) -> None:
+def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: EngineThread, recorder: Recorder) -> None:
     seen: list[int] = []
 
     def cancel(event: object) -> None:

@@ -11,7 +11,7 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.files.checkpoints import fingerprint
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     JobCancelled,
     JobFailed,
@@ -47,8 +47,8 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def engine(recorder: Recorder, root: Path) -> Iterator[Engine]:
-    running = Engine(recorder.post)
+def engine(recorder: Recorder, root: Path) -> Iterator[EngineThread]:
+    running = EngineThread(recorder.post)
     running.start()
     running.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))
     assert isinstance(recorder.end_of(1), JobFinished)
@@ -64,7 +64,7 @@ def work_folder(root: Path, folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_layers_are_measured_and_the_model_knows_their_order(engine: Engine, recorder: Recorder) -> None:
+def test_layers_are_measured_and_the_model_knows_their_order(engine: EngineThread, recorder: Recorder) -> None:
     spoken = (Utterance("Rice is good.", voice("slt")),)
     engine.submit(MeasureImportance(2, setting(), spoken, (DIVERGENCE, COSINE)))
     assert isinstance(recorder.end_of(2), JobFinished)
@@ -80,7 +80,7 @@ def test_layers_are_measured_and_the_model_knows_their_order(engine: Engine, rec
 
 
 @pytest.mark.slow
-def test_a_draft_is_trained_as_a_job(engine: Engine, recorder: Recorder, root: Path, tmp_path: Path) -> None:
+def test_a_draft_is_trained_as_a_job(engine: EngineThread, recorder: Recorder, root: Path, tmp_path: Path) -> None:
     work = work_folder(root, tmp_path / "work")
     common = {"sentences": SENTENCES, "folder": str(root), "device": "cpu"}
     engine.submit(TrainDraft(2, "lm-mini", work, lower=1, upper=1, steps=2, **common))
@@ -94,7 +94,7 @@ def test_a_draft_is_trained_as_a_job(engine: Engine, recorder: Recorder, root: P
 
 @pytest.mark.slow
 def test_a_student_can_be_cancelled_and_gone_on_with(
-    engine: Engine, recorder: Recorder, root: Path, tmp_path: Path
+    engine: EngineThread, recorder: Recorder, root: Path, tmp_path: Path
 ) -> None:
     work = work_folder(root, tmp_path / "work")
     common = {"sentences": SENTENCES, "folder": str(root), "device": "cpu", "retained": (0, 2)}

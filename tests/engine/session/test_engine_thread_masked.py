@@ -12,7 +12,7 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.kernels.fused_masked import MaskedRun
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AudioReady,
     Calibrate,
@@ -46,10 +46,10 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture(scope="module")
-def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineThread]:
     """An engine in which the small release is loaded by the job 1."""
     root = write_release(tmp_path_factory.mktemp("worker") / "model")
-    running = Engine(recorder.post)
+    running = EngineThread(recorder.post)
     running.start()
     running.submit(LoadModel(1, "OmniVoice", str(root), device="cpu"))
     assert isinstance(recorder.end_of(1), JobFinished)
@@ -58,7 +58,7 @@ def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iter
     assert running.join(PATIENCE_SECONDS)
 
 
-def test_a_loaded_model_says_what_it_is(engine: Engine, recorder: Recorder) -> None:
+def test_a_loaded_model_says_what_it_is(engine: EngineThread, recorder: Recorder) -> None:
     info = pickle.loads(pickle.dumps(recorder.of(1, ModelLoaded)[0].info))
     assert (info.family, info.layers, info.branches, info.sample_rate) == ("masked", 2, 2, 24000)
     assert info.precisions[0] == "float32"
@@ -66,7 +66,7 @@ def test_a_loaded_model_says_what_it_is(engine: Engine, recorder: Recorder) -> N
 
 
 def test_audio_comes_in_blocks_and_the_take_tells_how_it_was_filled_in(
-    engine: Engine, recorder: Recorder, tmp_path: Path
+    engine: EngineThread, recorder: Recorder, tmp_path: Path
 ) -> None:
     engine.submit(Synthesise(2, LONG, voice("slt"), setting(BLOCKS)))
     assert isinstance(recorder.end_of(2), JobFinished)
@@ -97,7 +97,7 @@ def test_audio_comes_in_blocks_and_the_take_tells_how_it_was_filled_in(
     assert np.abs(mine.probability - theirs.probability).max() <= 1e-4
 
 
-def test_a_part_of_the_grid_is_heard(engine: Engine, recorder: Recorder) -> None:
+def test_a_part_of_the_grid_is_heard(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(Synthesise(3, TEXT, voice("slt"), setting()))
     assert isinstance(recorder.end_of(3), JobFinished)
     take = recorder.of(3, TakeReady)[0].take
@@ -113,7 +113,7 @@ def test_a_part_of_the_grid_is_heard(engine: Engine, recorder: Recorder) -> None
     assert "There is no step 7" in recorder.end_of(6).sentence
 
 
-def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: Engine, recorder: Recorder) -> None:
+def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
     one = Utterance(TEXT, voice("slt"))
     calibrated = setting(engaged(ditreducio.TECHNIQUE.name))
     engine.submit(Calibrate(10, (one,), calibrated))
@@ -127,7 +127,7 @@ def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: Engine, rec
         assert "OmniVoice" in failed.sentence
 
 
-def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: Engine, recorder: Recorder) -> None:
+def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: EngineThread, recorder: Recorder) -> None:
     seen: list[int] = []
 
     def cancel(event: object) -> None:
@@ -145,7 +145,7 @@ def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: Engine, recorder:
 
 
 def test_after_a_device_was_lost_the_model_is_there_again(
-    engine: Engine, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+    engine: EngineThread, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
     scores = MaskedRun.scores

@@ -14,7 +14,7 @@ import torch
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import voice
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import JobFailed, JobFinished, LoadModel, ShutDown, Synthesise, TakeReady
 from engine.setting.setting import Setting
 from engine.setting.take import Take
@@ -36,7 +36,7 @@ class Asked:
 
     def __init__(self, root: Path) -> None:
         self.recorder = Recorder()
-        self.engine = Engine(self.recorder.post, load)
+        self.engine = EngineThread(self.recorder.post, load)
         self._job = 1
         self.engine.start()
         self.engine.submit(LoadModel(1, "OmniVoice", str(root), device="cpu"))

@@ -13,7 +13,7 @@ import pytest
 from engine.measure.intelligibility import Judge
 from engine.models.catalogue import entry, harvard_sentences, voice
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     JobCancelled,
     JobFinished,
@@ -41,8 +41,8 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def engine(recorder: Recorder) -> Iterator[Engine]:
-    running = Engine(recorder.post)
+def engine(recorder: Recorder) -> Iterator[EngineThread]:
+    running = EngineThread(recorder.post)
     running.start()
     yield running
     running.submit(ShutDown(99))
@@ -50,7 +50,7 @@ def engine(recorder: Recorder) -> Iterator[Engine]:
 
 
 @pytest.mark.slow
-def test_what_it_says_is_understood_in_both_voices(engine: Engine, recorder: Recorder) -> None:
+def test_what_it_says_is_understood_in_both_voices(engine: EngineThread, recorder: Recorder) -> None:
     pytest.importorskip("pocketsphinx")
     sentences = harvard_sentences()[:2]
     judge = Judge(harvard_sentences())
@@ -73,7 +73,7 @@ def test_what_it_says_is_understood_in_both_voices(engine: Engine, recorder: Rec
 @needs_flite
 @pytest.mark.slow
 def test_it_is_made_as_a_job_that_can_be_stopped_and_resumed(
-    engine: Engine, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpora, "HELD_OUT", 4)
     command = {"recipe": MODEL, "work": str(tmp_path / "run"), "sentences": 6, "device": "cpu"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     Cancel,
     JobCancelled,
@@ -43,8 +43,8 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def engine(recorder: Recorder) -> Iterator[Engine]:
-    engine = Engine(recorder.post, small.load)
+def engine(recorder: Recorder) -> Iterator[EngineThread]:
+    engine = EngineThread(recorder.post, small.load)
     engine.start()
     yield engine
     recorder.react = lambda event: None
@@ -60,7 +60,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_study_tells_of_every_take_and_is_kept_beside_its_file(
-    engine: Engine, recorder: Recorder, file: Path
+    engine: EngineThread, recorder: Recorder, file: Path
 ) -> None:
     engine.submit(RunStudy(1, str(file), ""))
     assert isinstance(recorder.end_of(1), JobFinished)
@@ -78,7 +78,7 @@ def test_a_study_tells_of_every_take_and_is_kept_beside_its_file(
     assert recorder.of(2, StudyEnded) == [StudyEnded(2, folder, False, 0)]
 
 
-def test_pausing_lets_the_take_under_way_finish(engine: Engine, recorder: Recorder, file: Path) -> None:
+def test_pausing_lets_the_take_under_way_finish(engine: EngineThread, recorder: Recorder, file: Path) -> None:
     gate = Gate(recorder, StudyTakeDone)
     engine.submit(RunStudy(1, str(file), ""))
     gate.reached()
@@ -93,7 +93,7 @@ def test_pausing_lets_the_take_under_way_finish(engine: Engine, recorder: Record
     assert (ended.paused, ended.made) == (False, 5)
 
 
-def test_cancelling_ends_at_once(engine: Engine, recorder: Recorder, file: Path) -> None:
+def test_cancelling_ends_at_once(engine: EngineThread, recorder: Recorder, file: Path) -> None:
     gate = Gate(recorder, StudyTakeDone)
     engine.submit(RunStudy(1, str(file), ""))
     engine.submit(RunStudy(2, str(file), ""))
@@ -107,7 +107,9 @@ def test_cancelling_ends_at_once(engine: Engine, recorder: Recorder, file: Path)
     assert sum(one.finished for one in read(file.with_suffix(".study")).settings) == 1
 
 
-def test_a_study_that_makes_no_sense_fails_with_a_sentence(engine: Engine, recorder: Recorder, file: Path) -> None:
+def test_a_study_that_makes_no_sense_fails_with_a_sentence(
+    engine: EngineThread, recorder: Recorder, file: Path
+) -> None:
     file.write_text(STUDY.replace("steps.steps", "stepz.steps"), encoding="utf-8")
     engine.submit(RunStudy(1, str(file), ""))
     failure = recorder.end_of(1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     JobCancelled,
     JobFailed,
@@ -30,7 +30,7 @@ pytest.importorskip("accelerate")
 @pytest.mark.slow
 def test_training_is_a_job(tmp_path: Path) -> None:
     recorder = Recorder()
-    engine = Engine(recorder.post)
+    engine = EngineThread(recorder.post)
     engine.start()
     manifest, model, work = toy_manifest(tmp_path), toy_model(tmp_path / "model"), tmp_path / "work"
 

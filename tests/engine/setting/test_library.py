@@ -198,7 +198,7 @@ def test_killed_while_adding(library: Library, tmp_path: Path) -> None:
     library.add(take(0))
     code = (
         "import os, sys\n"
-        "from engine import library\n"
+        "from engine.setting import library\n"
         "from tests.engine.setting.test_library import take\n"
         "write = library.files.write_atomically\n"
         "def die(path, content):\n"

@@ -16,12 +16,13 @@ import pytest
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.models.base import ModelInfo, WeightSet
 from engine.models.catalogue import entry
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, Values, defaults
 from engine.setting.profile import SCHEMA, Evidence, Profile
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Measurements, Take
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 from engine.techniques.flow_engagement import before_calibration
 
 STEPS, LAYERS = 4, 2
@@ -49,15 +50,15 @@ def info(**changes: object) -> ModelInfo:
     return ModelInfo(**(values | changes))
 
 
-def belonging(**changes: object) -> Belonging:
+def compatibility(**changes: object) -> Compatibility:
     values = {"model": "f5-mini", "fingerprint": CHECKPOINT, "variant": "f5-mini"}
     sampling = {"solver": "euler", "steps": STEPS, "spacing": "epss", "sway": -1.0, "guidance": 2.0}
     values |= {name: changes.pop(name) for name in values if name in changes}
-    return Belonging(**values, sampling=Values(sampling | changes))
+    return Compatibility(**values, sampling=Values(sampling | changes))
 
 
 def table() -> StrategyTable:
-    return StrategyTable.computing(belonging(), LAYERS).changed(1, 2, Action.BS).changed(0, 3, Action.TS)
+    return StrategyTable.computing(compatibility(), LAYERS).changed(1, 2, SkipAction.BS).changed(0, 3, SkipAction.TS)
 
 
 def setting(**changes: object) -> Setting:
@@ -256,9 +257,9 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     ],
 )
 def test_other_weights_are_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
-    profile.check(info(), belonging())
+    profile.check(info(), compatibility())
     with pytest.raises(ProfileError, match=words):
-        profile.check(info(**changes), belonging())
+        profile.check(info(**changes), compatibility())
 
 
 @pytest.mark.parametrize(
@@ -271,7 +272,7 @@ def test_other_weights_are_refused_with_the_reason(profile: Profile, changes: di
 )
 def test_another_grid_is_refused_with_the_reason(profile: Profile, changes: dict, words: str) -> None:
     with pytest.raises(ProfileError, match=words):
-        profile.check(info(), belonging(**changes))
+        profile.check(info(), compatibility(**changes))
 
 
 def test_parts_that_do_not_belong_together() -> None:
@@ -280,7 +281,7 @@ def test_parts_that_do_not_belong_together() -> None:
     with pytest.raises(ProfileError, match="table is there"):
         Profile.of(setting().baseline, info(), table())
     with pytest.raises(ProfileError, match="table is another one"):
-        Profile.of(setting(), info(), table().changed(0, 1, Action.TS))
+        Profile.of(setting(), info(), table().changed(0, 1, SkipAction.TS))
     with pytest.raises(ProfileError, match=r"table\.belonging\.fingerprint"):
         Profile.of(setting(), info(fingerprint="f" * 64), table())
     with pytest.raises(ProfileError, match="but 'other' is loaded"):
@@ -343,7 +344,7 @@ def test_only_released_architectures_are_named_when_loading(profile: Profile) ->
 
 
 def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
-    attention = StrategyTable.computing(belonging(), LAYERS, "attention").changed(1, 2, Action.BS)
+    attention = StrategyTable.computing(compatibility(), LAYERS, "attention").changed(1, 2, SkipAction.BS)
     engaged = Engaged("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
     whole = Profile.of(setting().with_technique(engaged), info(), attention)
     path = tmp_path / "p.json"
@@ -383,7 +384,7 @@ def composed() -> tuple[Setting, StrategyTable]:
     narrow = Engaged("precision", Values(precision="bfloat16"))
     of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32, guidance=1.0))
     of = of.with_technique(free).with_technique(narrow).with_technique(Engaged("steps", Values(steps=7)))
-    made = StrategyTable.computing(before_calibration(capable(), of).belonging, LAYERS).changed(1, 3, Action.TS)
+    made = StrategyTable.computing(before_calibration(capable(), of).compatibility, LAYERS).changed(1, 3, SkipAction.TS)
     return of.with_technique(Engaged("ditreducio", NO_VALUES, made.fingerprint)), made
 
 
@@ -395,12 +396,12 @@ def test_techniques_together_survive_the_round_trip(tmp_path: Path) -> None:
     of, made = composed()
     profile = Profile.of(of, capable(), made)
     assert profile.weights == WEIGHTS.fingerprint
-    assert profile.belonging == made.belonging
-    assert profile.belonging.sampling["steps"] == 7 and profile.belonging.sampling["guidance"] == 0.0
+    assert profile.compatibility == made.compatibility
+    assert profile.compatibility.sampling["steps"] == 7 and profile.compatibility.sampling["guidance"] == 0.0
     profile.save(tmp_path / "profile.json")
     again = Profile.load(tmp_path / "profile.json")
     assert again == profile
-    again.check(capable(), before_calibration(capable(), again.setting).belonging)
+    again.check(capable(), before_calibration(capable(), again.setting).compatibility)
 
 
 def test_a_profile_serves_a_device_that_lacks_its_precision(tmp_path: Path) -> None:

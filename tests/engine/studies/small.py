@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.errors import Cancelled
 from engine.models.f5.adapter import F5Speech
 from engine.studies.definition import parse
-from engine.studies.running import Alone, run
+from engine.studies.running import LocalExecutor, run
 from engine.studies.store import Store, StoredTake
 from engine.studies.study import Study
 from tests.engine import small_speech
@@ -79,4 +79,4 @@ def finished(folder: Path, chosen: Study | None = None, follower: Follower | Non
     chosen = chosen or study()
     with Store(folder) as store:
         store.begin(chosen)
-        return run(chosen, store, Alone(load), follower or Follower())
+        return run(chosen, store, LocalExecutor(load), follower or Follower())

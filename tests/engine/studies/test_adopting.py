@@ -14,12 +14,12 @@ import pytest
 from engine import cli
 from engine.measure.evaluation import judges
 from engine.models.files.language_weights import own_place
-from engine.session.engine_thread import Engine
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import JobFinished, LayersMeasured, LoadModel, RunStudy, ShutDown, StudyEnded
 from engine.studies.adopting import adopt
 from engine.studies.definition import parse, read
 from engine.studies.layers import importance
-from engine.studies.running import FINISHED, PAUSED, Alone, run
+from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from engine.studies.store import Store
 from engine.studies.study import Study
 from engine.studies.writing import to_toml
@@ -87,7 +87,9 @@ def performed(
     """How a study ended, what became of its word error rates, and what is in it."""
     with Store(folder) as store:
         store.begin(chosen)
-        state = run(chosen, store, Alone(speaking.load, speaking.load(Path(chosen.folder))), follower or Follower())
+        state = run(
+            chosen, store, LocalExecutor(speaking.load, speaking.load(Path(chosen.folder))), follower or Follower()
+        )
         between(store)
         adopted = adopt(chosen, store)
         return state, adopted, importance(store, chosen) if adopted is not None and adopted.record else None
@@ -173,7 +175,7 @@ def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> Non
     file = tmp_path / "layers.toml"
     file.write_text(to_toml(definition(root)), encoding="utf-8")
     recorder = Recorder()
-    engine = Engine(recorder.post)
+    engine = EngineThread(recorder.post)
     engine.start()
     try:
         engine.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))

@@ -138,18 +138,18 @@ def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
     second = started(lambda: nodes.add_node(num_cpus=1, object_store_memory=STORE))
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
     chosen = many()
-    crew, killer = Both(nodes.address, load=small.load), Killer(nodes, second, after=40)
+    executor, killer = Both(nodes.address, load=small.load), Killer(nodes, second, after=40)
     with Store(tmp_path / "cluster") as store:
         store.begin(chosen)
-        assert run(chosen, store, crew, killer) == FINISHED
-        log = crew.log()
+        assert run(chosen, store, executor, killer) == FINISHED
+        log = executor.log()
         there = {one.cell: one for one in store.takes()}
     with capsys.disabled():
         print("", *log, sep="\n  ")
     assert any("died" in line for line in log)
-    assert len(crew._made) == 2, "only one node ever worked"
+    assert len(executor._made) == 2, "only one node ever worked"
     assert len(killer.takes) == len(there) == chosen.takes
-    assert sum(crew._made.values()) >= chosen.takes
+    assert sum(executor._made.values()) >= chosen.takes
     # The same as on one machine, take for take and sample for sample.
     assert finished(tmp_path / "here", chosen) == FINISHED
     with Store(tmp_path / "here") as store:

@@ -14,7 +14,7 @@ from engine.studies.definition import parse
 from engine.studies.layers import importance
 from engine.studies.report import write_report
 from engine.studies.results import read
-from engine.studies.running import FINISHED, Alone, run
+from engine.studies.running import FINISHED, LocalExecutor, run
 from engine.studies.store import Store
 from engine.techniques.spade.record import FILE, WORD_ERROR, ImportanceRecord
 from tests.engine import speaking
@@ -48,7 +48,7 @@ def test_importance_is_what_the_takes_say(tmp_path: Path, monkeypatch: pytest.Mo
         store.begin(chosen)
         with pytest.raises(StudyError, match=f"without each of the {layers} layers"):
             importance(store)
-        assert run(chosen, store, Alone(speaking.load, model), Follower()) == FINISHED
+        assert run(chosen, store, LocalExecutor(speaking.load, model), Follower()) == FINISHED
         record = importance(store)
         takes = {(one.cell.setting, one.text): one.verdicts[0].figures for one in store.takes()}
     keys = [one.key for one in chosen.candidates]

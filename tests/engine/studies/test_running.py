@@ -20,10 +20,10 @@ from engine.errors import Cancelled, PlainError, StudyError
 from engine.measure.evaluation import judges
 from engine.measure.evaluation.judges import JudgeKind, Verdict
 from engine.measure.fidelity import log_mel_distance
-from engine.models.base import Voice, whole
+from engine.models.base import Voice, run_to_completion
 from engine.session.observers import SilentObserver
 from engine.studies.results import read
-from engine.studies.running import FINISHED, PAUSED, Alone, alone_with, run
+from engine.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
 from engine.studies.store import DATABASE, Store
 from engine.studies.study import Study, seeded
 from tests.disk import tiny_disk  # noqa: F401
@@ -51,7 +51,7 @@ def test_every_cell_is_made_and_measured_beside_its_baseline(tmp_path: Path) -> 
     model = load("f5-mini", status=lambda text: None, check=lambda: None)
     candidate, spoken = chosen.candidates[1], chosen.utterances[2]
     alone = [
-        whole(model.synthesise(spoken.text, spoken.voice, setting, (), SilentObserver()))
+        run_to_completion(model.synthesise(spoken.text, spoken.voice, setting, (), SilentObserver()))
         for setting in (seeded(candidate, 2), seeded(candidate, 2).baseline)
     ]
     (cell,) = [one for one in chosen.cells(candidate) if (one.utterance, one.seed, one.round) == (spoken.key, 2, 0)]
@@ -208,8 +208,8 @@ def test_two_processes_do_not_run_the_same_study(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         store.begin(study())
         with alone_with(store.folder), pytest.raises(StudyError, match="is being run by another process"):
-            run(study(), store, Alone(load), Follower())
-        assert run(study(), store, Alone(load), Follower()) == FINISHED
+            run(study(), store, LocalExecutor(load), Follower())
+        assert run(study(), store, LocalExecutor(load), Follower()) == FINISHED
 
 
 def test_a_full_disk_ends_the_study_and_loses_nothing(tiny_disk: Path) -> None:  # noqa: F811

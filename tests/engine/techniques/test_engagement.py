@@ -9,9 +9,10 @@ import pytest
 from engine.errors import PlainError, ProfileError, SettingError
 from engine.models.base import ModelInfo, OperationCounts, WeightSet
 from engine.models.f5.config import OPTIONS
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.engagement import problem
 from engine.techniques.flow_engagement import NO_GUIDANCE, before_calibration, engage
 
@@ -55,11 +56,11 @@ def pruned(steps: int = 7, **knobs: object) -> Engaged:
     return Engaged("steps", Values(knobs, steps=steps))
 
 
-def with_table(of: Setting, *actions: Action, model: ModelInfo | None = None) -> tuple[Setting, StrategyTable]:
+def with_table(of: Setting, *actions: SkipAction, model: ModelInfo | None = None) -> tuple[Setting, StrategyTable]:
     """``of`` with a table whose layers all take ``actions`` after the first step, and then compute."""
-    belonging = before_calibration(model or info(), of).belonging
-    row = (Action.NONE, *actions, *[Action.NONE] * (belonging.steps - 1 - len(actions)))
-    table = StrategyTable(belonging, (row,) * LAYERS)
+    compatibility = before_calibration(model or info(), of).compatibility
+    row = (SkipAction.NONE, *actions, *[SkipAction.NONE] * (compatibility.steps - 1 - len(actions)))
+    table = StrategyTable(compatibility, (row,) * LAYERS)
     return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
@@ -73,14 +74,14 @@ def test_without_techniques_the_options_are_in_force() -> None:
 
 def test_techniques_compose() -> None:
     of, table = with_table(
-        setting(free(), pruned(), Engaged("precision", Values(precision="bfloat16")), steps=32), Action.TS
+        setting(free(), pruned(), Engaged("precision", Values(precision="bfloat16")), steps=32), SkipAction.TS
     )
     found = engage(info(), of, (table,))
     in_force = {name: found.options[name] for name in ("steps", "spacing", "sway", "guidance")}
     assert in_force == {"steps": 7, "spacing": "epss", "sway": -1.0, "guidance": 0.0}
     assert (found.reference["steps"], found.reference["guidance"]) == (32, 2.0)
     assert (found.weights, found.precision, found.table) == (HALF, "bfloat16", table)
-    assert found.belonging.fingerprint == HALF.fingerprint
+    assert found.compatibility.fingerprint == HALF.fingerprint
     one_branch = replace(OPERATIONS, branches=1)
     assert found.ops_ratio(OPERATIONS) == pytest.approx(7 / 64 * table.ops_ratio(one_branch))
     assert found.ops_ratio(one_branch) == found.ops_ratio(OPERATIONS)
@@ -134,23 +135,23 @@ def test_what_cannot_be_engaged_is_refused(of: Setting, changes: dict, words: st
     ],
 )
 def test_a_table_of_another_trajectory_is_refused(more: Engaged, words: str) -> None:
-    of, table = with_table(setting(), Action.TS)
+    of, table = with_table(setting(), SkipAction.TS)
     assert engage(info(), of, (table,)).table == table
     with pytest.raises(ProfileError, match=words):
         engage(info(), of.with_technique(more), (table,))
 
 
 def test_a_table_of_another_depth_is_refused() -> None:
-    of, table = with_table(setting(), Action.TS)
+    of, table = with_table(setting(), SkipAction.TS)
     with pytest.raises(ProfileError, match="has 3 layers, but Small has 5"):
         engage(info(layers=5), of, (table,))
 
 
 def test_on_one_branch_only_temporal_skipping_remains() -> None:
-    of, table = with_table(setting(free()), Action.TS, Action.BS)
+    of, table = with_table(setting(free()), SkipAction.TS, SkipAction.BS)
     found = engage(info(), of, (table,))
     assert any("3 cells of the strategy table skip branches" in note for note in found.notes)
-    without = replace(table, actions=tuple((*row[:2], Action.NONE, *row[3:]) for row in table.actions))
+    without = replace(table, actions=tuple((*row[:2], SkipAction.NONE, *row[3:]) for row in table.actions))
     one_branch = replace(OPERATIONS, branches=1)
     assert table.ops_ratio(one_branch) == without.ops_ratio(one_branch) < 1
 

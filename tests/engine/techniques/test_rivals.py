@@ -9,10 +9,10 @@ import pytest
 from engine.errors import SettingError
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged
 from engine.techniques import error_curve, first_block, guidance_interval
-from engine.techniques.ditreducio.table import Action
 from engine.techniques.error_curve import ErrorCurve
 from engine.techniques.flow_engagement import engage
 from tests.engine.techniques.test_engagement import OPERATIONS, free, info, setting
@@ -27,7 +27,7 @@ def guided(steps: int) -> Engaged:
 
 def test_a_schedule_reuses_until_changes_have_added_up() -> None:
     curve = ErrorCurve((INF, 0.1, 0.1, 0.1, 0.1), (INF, 0.3, 0.1, 0.1, 0.5))
-    none, reuse = Action.NONE, Action.TS
+    none, reuse = SkipAction.NONE, SkipAction.TS
     assert curve.schedule(0.25) == ((none, reuse, reuse, none, reuse), (none, none, reuse, reuse, none))
     assert curve.schedule(0.0) == ((none,) * 5,) * 2
 

@@ -225,9 +225,9 @@ def test_validation_compares_with_the_guided_model_that_was_started_from(checkpo
         torch.testing.assert_close(one.conditional, conditional)
         torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
     halfway = replace(one, conditional=2 * conditional - one.target)
-    look = recipe._looked_at(halfway)
-    assert look.progress == pytest.approx(look.goal / 2, rel=1e-4)
-    assert look.error == pytest.approx(look.goal / 4, rel=1e-4)
+    probe = recipe._looked_at(halfway)
+    assert probe.progress == pytest.approx(probe.goal / 2, rel=1e-4)
+    assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
 
 
 def test_all_weights_learn_and_those_started_from_stay(checkpoint: F5Checkpoint, examples: Examples):

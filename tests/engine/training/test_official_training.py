@@ -16,7 +16,7 @@ from torch.nn import functional
 from engine.errors import TrainingError
 from engine.files import wav
 from engine.models import catalogue, load_model
-from engine.models.base import Voice, whole
+from engine.models.base import Voice, run_to_completion
 from engine.models.files.checkpoints import read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS
 from engine.models.llasa import adapter
@@ -200,7 +200,7 @@ def test_a_draft_is_trained_from_recordings_and_drafts(
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
     speculative = setting.with_technique(Engaged("speculative", Values(tolerance=0.0)))
-    said = whole(speech.synthesise("Go on.", release.voice, speculative, (), SilentObserver()))
+    said = run_to_completion(speech.synthesise("Go on.", release.voice, speculative, (), SilentObserver()))
     assert any(cycle.drafted for cycle in said.trace.decoding.cycles) and said.measurements.tokens > 0
 
 
@@ -225,7 +225,7 @@ def test_a_student_is_trained_from_recordings_and_speaks(
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
     shallow = setting.with_technique(Engaged("spade", Values(depth=2)))
-    said = whole(speech.synthesise("Go on.", release.voice, shallow, (), SilentObserver()))
+    said = run_to_completion(speech.synthesise("Go on.", release.voice, shallow, (), SilentObserver()))
     assert said.measurements.tokens > 0 and said.measurements.ops_ratio < 1
 
 

@@ -13,16 +13,16 @@ from torch import Tensor
 from engine.errors import Cancelled, SettingError
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.proportions import wilson_interval
-from engine.models.base import Utterance, whole
+from engine.models.base import Utterance, run_to_completion
 from engine.models.f5.adapter import F5Speech
+from engine.sampling.actions import SkipAction
 from engine.sampling.flow import integrate
-from engine.sampling.skipping import Duty, LayerDuty, LayerMemory, ModuleMemory
+from engine.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values, checked, defaults
 from engine.setting.setting import Engaged
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.table import Action
 from engine.views import VIEWS, ablation, attention_similarity, guidance_weight, view
 from engine.views.computing import compute_view
 from engine.views.figure import Bars, Figure, HeatMap
@@ -72,20 +72,20 @@ class Direct:
 
     @torch.inference_mode()
     def __init__(self, model: F5Speech) -> None:
-        self.subject, _ = model.subject(SAID.text, SAID.voice, setting(STEPS))
+        self.calibration_target, _ = model.calibration_target(SAID.text, SAID.voice, setting(STEPS))
         self.states: list[Tensor] = []
         self.outputs: dict[tuple[int, int, str], Tensor] = {}
-        subject, backbone = self.subject, self.subject.backbone
+        target, backbone = self.calibration_target, self.calibration_target.backbone
 
         def velocity(state: Tensor, step: int) -> Tensor:
             self.states.append(state)
 
-            def look(layer: int, name: str, value: Tensor) -> None:
+            def probe(layer: int, name: str, value: Tensor) -> None:
                 self.outputs[step, layer, name] = value.clone()
 
-            return subject.guide(backbone.velocity(state, step, subject.run, look=look))
+            return target.guide(backbone.velocity(state, step, target.run, probe=probe))
 
-        self.end = integrate(velocity, subject.noise, subject.times)
+        self.end = integrate(velocity, target.noise, target.times)
 
     def cosine(self, one: Tensor, other: Tensor) -> float:
         return torch.nn.functional.cosine_similarity(one.flatten()[None], other.flatten()[None]).item()
@@ -135,10 +135,10 @@ def test_one_branch_has_none_to_compare_with(model: F5Speech) -> None:
 def test_redundancy_by_attention(model: F5Speech) -> None:
     figure = computed(model, "attention-similarity", redundant_from=0.995)
     direct = Direct(model)
-    subject, backbone = direct.subject, direct.subject.backbone
+    target, backbone = direct.calibration_target, direct.calibration_target.backbone
     bars, similarities, redundancies = figure.panels
     pairs = []
-    reuse = LayerDuty(Duty(Action.TS), Duty(Action.TS))
+    reuse = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(SkipAction.TS))
     for step in range(STEPS):
         for layer in range(LAYERS):
             query, key = backbone.attention_map_inputs(layer, direct.outputs[step, layer, "attention_input"][:1])
@@ -151,11 +151,11 @@ def test_redundancy_by_attention(model: F5Speech) -> None:
             cached = LayerMemory(*(ModuleMemory(direct.outputs[step - 1, layer, name]) for name in MODULES))
             outputs = []
             for repeats in (False, True):
-                hidden = entered = backbone.enter(direct.states[step], subject.run)
+                hidden = entered = backbone.enter(direct.states[step], target.run)
                 for index in range(LAYERS):
                     more = (reuse, cached) if repeats and index == layer else ()
-                    hidden = backbone.layer(index, hidden, step, subject.run, *more)
-                outputs.append(backbone.leave(hidden, entered, step, subject.run))
+                    hidden = backbone.layer(index, hidden, step, target.run, *more)
+                outputs.append(backbone.leave(hidden, entered, step, target.run))
             redundancy = 1 - (outputs[0] - outputs[1]).abs().mean().item()
             assert redundancies.values[layer][step] == pytest.approx(redundancy, abs=1e-5)
             pairs.append((similarity.item(), redundancy))
@@ -228,13 +228,13 @@ def test_what_is_timed_is_the_run_under_the_table(model: F5Speech) -> None:
     table = calibrated(model, 0.02).table
     assert table.skipped_share > 0
     direct = Direct(model)
-    plain = run_through(direct.subject, Stages(SilentObserver(), 1))
+    plain = run_through(direct.calibration_target, Stages(SilentObserver(), 1))
     torch.testing.assert_close(plain, direct.end)
-    skipped = run_through(direct.subject, Stages(SilentObserver(), 1), table=table)
+    skipped = run_through(direct.calibration_target, Stages(SilentObserver(), 1), table=table)
     engaged = setting(STEPS).with_technique(Engaged("ditreducio", NO_KNOBS, table.fingerprint))
-    spoken = whole(model.synthesise(SAID.text, SAID.voice, engaged, (table,), SilentObserver()))
+    spoken = run_to_completion(model.synthesise(SAID.text, SAID.voice, engaged, (table,), SilentObserver()))
     expected = torch.from_numpy(spoken.trace.mel)
-    torch.testing.assert_close(skipped[0, direct.subject.prompt_frames :][: len(expected)], expected)
+    torch.testing.assert_close(skipped[0, direct.calibration_target.prompt_frames :][: len(expected)], expected)
 
 
 NO_KNOBS = defaults(ditreducio.TECHNIQUE.knobs)
@@ -242,10 +242,10 @@ NO_KNOBS = defaults(ditreducio.TECHNIQUE.knobs)
 
 @torch.inference_mode()
 def test_the_clock_hears_every_module_once_and_lets_go(model: F5Speech) -> None:
-    subject = Direct(model).subject
-    block = subject.backbone.block(0)
-    with ModuleClock(subject.backbone, subject.noise.device) as clock:
-        run_through(subject, Stages(SilentObserver(), 1))
+    target = Direct(model).calibration_target
+    block = target.backbone.block(0)
+    with ModuleClock(target.backbone, target.noise.device) as clock:
+        run_through(target, Stages(SilentObserver(), 1))
         first = clock.read()
         assert set(first) == set(MODULES)
         assert all(seconds > 0 for seconds in first.values())
@@ -274,7 +274,10 @@ def test_ablation(model: F5Speech) -> None:
     titles = [one.title for one in ablation.VARIANTS]
     assert [curve.name for curve in trade_off.curves] == titles
     sentences = judged_utterances(SAID, 2)
-    plain = [whole(model.synthesise(one.text, one.voice, setting(STEPS), (), SilentObserver())) for one in sentences]
+    plain = [
+        run_to_completion(model.synthesise(one.text, one.voice, setting(STEPS), (), SilentObserver()))
+        for one in sentences
+    ]
     # The full method is what everybody calibrates.
     for index, threshold in enumerate((0.01, 0.02)):
         table = calibrated(model, threshold).table
@@ -282,7 +285,8 @@ def test_ablation(model: F5Speech) -> None:
             Engaged("ditreducio", NO_KNOBS.replace(threshold=threshold), table.fingerprint)
         )
         spoken = [
-            whole(model.synthesise(one.text, one.voice, engaged, (table,), SilentObserver())) for one in sentences
+            run_to_completion(model.synthesise(one.text, one.voice, engaged, (table,), SilentObserver()))
+            for one in sentences
         ]
         pairs = [(one.trace.mel, other.trace.mel) for one, other in zip(plain, spoken, strict=True)]
         distance = sum(log_mel_distance(*pair) for pair in pairs) / 2
@@ -298,7 +302,7 @@ def test_variants_leave_out_what_they_say(model: F5Speech, variant: ablation.Var
     assert {trial.action for trial in record.trials} <= set(variant.candidates)
     phases = {trial.phase for trial in record.trials}
     assert phases == ({"pre-calibration", "calibration"} if variant.pre_calibrates else {"calibration"})
-    assert record.table.count(Action.NONE) < LAYERS * STEPS
+    assert record.table.count(SkipAction.NONE) < LAYERS * STEPS
 
 
 # --- The effect of w -------------------------------------------------------------------------------------------------
@@ -309,10 +313,16 @@ def test_the_effect_of_w(model: F5Speech) -> None:
 
     def spoken(**options: object) -> list:
         of = setting(STEPS, **options)
-        return [whole(model.synthesise(one.text, one.voice, of, (), SilentObserver())).trace.mel for one in sentences]
+        return [
+            run_to_completion(model.synthesise(one.text, one.voice, of, (), SilentObserver())).trace.mel
+            for one in sentences
+        ]
 
     engaged = setting(STEPS).with_technique(Engaged("guidance_free", Values(weight=0.5)))
-    free = [whole(model.synthesise(one.text, one.voice, engaged, (), SilentObserver())).trace.mel for one in sentences]
+    free = [
+        run_to_completion(model.synthesise(one.text, one.voice, engaged, (), SilentObserver())).trace.mel
+        for one in sentences
+    ]
     guided, alone = spoken(guidance=1.0), spoken(guidance=0.0)
     for name, mels in ((guidance_weight.CFG_FREE, free), (guidance_weight.ALONE, alone)):
         expected = sum(log_mel_distance(one, two) for one, two in zip(guided, mels, strict=True)) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.errors import CheckpointError
 from engine.models.families.masked_networks import offered
 from engine.models.files.checkpoints import fingerprint
-from engine.models.load_request import Order
+from engine.models.load_request import LoadRequest
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.minis.omni_mini.config import SAMPLE_RATE
@@ -15,27 +15,27 @@ PHONES = "phones"
 """Name of its text front end."""
 
 
-def load_omni_mini(order: Order) -> OmniMiniSpeech:
+def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
     """Load all parts. Raises :class:`CheckpointError`."""
-    chosen, device = order.entry, order.device
-    order.require_folder(f"{chosen.title} is a folder with a codec in it; choose the folder.")
-    folder = OmniMiniFolder(order.place, order.check)
+    chosen, device = request.entry, request.device
+    request.require_folder(f"{chosen.title} is a folder with a codec in it; choose the folder.")
+    folder = OmniMiniFolder(request.place, request.check)
     layout, network = folder.layout(), folder.network().to(device)
     codec, _ = folder.codec.read(device)
     config, sizes = network.config, codec.config
     if (config.codebooks, config.mask) != (sizes.codebooks, sizes.codes):
         raise CheckpointError(
-            f"The codec in {order.place} has {sizes.codebooks} codebooks of {sizes.codes} codes, but the model speaks "
-            f"{config.codebooks} of {config.mask}: they do not belong together. Restore the model folder."
+            f"The codec in {request.place} has {sizes.codebooks} codebooks of {sizes.codes} codes, but the model "
+            f"speaks {config.codebooks} of {config.mask}: they do not belong together. Restore the model folder."
         )
     if config.text_vocabulary != layout.tokens:
         raise CheckpointError(
-            f"The model in {order.place} knows {config.text_vocabulary} text tokens, but its layout.json names "
+            f"The model in {request.place} knows {config.text_vocabulary} text tokens, but its layout.json names "
             f"{layout.tokens}; restore the model folder."
         )
-    info = order.info(
+    info = request.info(
         checkpoint=str(folder.weights_path),
-        fingerprint=fingerprint(folder.weights_path, order.check),
+        fingerprint=fingerprint(folder.weights_path, request.check),
         sample_rate=SAMPLE_RATE,
         layers=config.transformer.layers,
         branches=2,
@@ -44,4 +44,4 @@ def load_omni_mini(order: Order) -> OmniMiniSpeech:
         precisions=offered(device),
     )
     front_end = OmniMiniFrontEnd(codec, folder.durations(), layout)
-    return OmniMiniSpeech(info, network, codec, order.vocoder(), front_end)
+    return OmniMiniSpeech(info, network, codec, request.vocoder(), front_end)

@@ -13,18 +13,18 @@ from app.features.export.profile_dialog import ProfileDialog
 from engine.export.targets import F5_TTS, SAFETENSORS
 from engine.session.messages import ExportProfile, TakeReady
 from engine.setting.profile import Profile
-from tests.app.presenters import OPERATIONS, Desk, calibrated
+from tests.app.presenters import OPERATIONS, Presenter, calibrated
 
 
 @pytest.fixture
-def desk(tmp_path: Path, qtbot: QtBot) -> Desk:
-    made = Desk(tmp_path / "calibrations")
+def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
+    made = Presenter(tmp_path / "calibrations")
     calibrated(made)
     return made
 
 
-def opened(desk: Desk, qtbot: QtBot) -> ProfileDialog:
-    dialog = ProfileDialog(desk.state)
+def opened(presenter: Presenter, qtbot: QtBot) -> ProfileDialog:
+    dialog = ProfileDialog(presenter.state)
     qtbot.addWidget(dialog)
     dialog.open()
     return dialog
@@ -40,28 +40,30 @@ def type_path(dialog: ProfileDialog, path: Path | str, qtbot: QtBot) -> None:
     qtbot.keyClicks(dialog.path, str(path))
 
 
-def test_it_says_what_the_profile_will_hold(desk: Desk, qtbot: QtBot) -> None:
-    text = contents(opened(desk, qtbot))
+def test_it_says_what_the_profile_will_hold(presenter: Presenter, qtbot: QtBot) -> None:
+    text = contents(opened(presenter, qtbot))
     assert "Small, small, SHA-256 0000000000000000…" in text
-    assert f"{desk.state.table.layers} × {desk.state.table.steps}" in text
+    assert f"{presenter.state.table.layers} × {presenter.state.table.steps}" in text
     assert "this setting has not been synthesised yet" in text
-    desk.state.handle(TakeReady(3, desk.take(desk.state.setting, "fast"), OPERATIONS))
-    assert "RTF 0.500 on cpu" in contents(opened(desk, qtbot))
+    presenter.state.handle(TakeReady(3, presenter.take(presenter.state.setting, "fast"), OPERATIONS))
+    assert "RTF 0.500 on cpu" in contents(opened(presenter, qtbot))
 
 
-def test_return_writes_it_and_tells_where(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(desk, qtbot)
+def test_return_writes_it_and_tells_where(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
     path = tmp_path / "profile.json"
     type_path(dialog, path, qtbot)
     with qtbot.waitSignal(dialog.written) as blocker:
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     assert blocker.args == [str(path)]
     assert not dialog.isVisible()
-    assert Profile.load(path).setting == desk.state.setting
+    assert Profile.load(path).setting == presenter.state.setting
 
 
-def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(desk, qtbot)
+def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
+    presenter: Presenter, qtbot: QtBot, tmp_path: Path
+) -> None:
+    dialog = opened(presenter, qtbot)
     for path, words in (
         ("", "Type a file name."),
         (tmp_path, "is a folder"),
@@ -77,15 +79,15 @@ def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(desk: Desk
     assert dialog.export_button.isEnabled()
 
 
-def test_a_path_that_cannot_even_be_looked_at_is_told(desk: Desk, qtbot: QtBot) -> None:
-    dialog = opened(desk, qtbot)
+def test_a_path_that_cannot_even_be_looked_at_is_told(presenter: Presenter, qtbot: QtBot) -> None:
+    dialog = opened(presenter, qtbot)
     dialog.path.setText(f"/{'x' * 300}/profile.json")
     assert "cannot be looked at" in dialog.note.text()
     assert not dialog.export_button.isEnabled()
 
 
-def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(desk, qtbot)
+def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
     type_path(dialog, tmp_path / "mine.json", qtbot)
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
     assert dialog.path.text().endswith("f5-mini-ditreducio-for-f5-tts")
@@ -95,36 +97,36 @@ def test_keys_choose_whom_it_is_for_and_each_keeps_its_path(desk: Desk, qtbot: Q
     assert dialog.path.text() == str(tmp_path / "mine.json")
 
 
-def test_return_hands_the_export_to_the_engine(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(desk, qtbot)
+def test_return_hands_the_export_to_the_engine(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
     type_path(dialog, tmp_path / "out", qtbot)
     assert dialog.note.text() == f"The folder {tmp_path / 'out'} will be made."
     with qtbot.assertNotEmitted(dialog.written):
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     assert not dialog.isVisible()
-    command = desk.sent[-1]
+    command = presenter.sent[-1]
     assert isinstance(command, ExportProfile)
     assert (command.target, command.folder) == (F5_TTS.name, str(tmp_path / "out"))
-    assert command.profile == desk.state.profile()
+    assert command.profile == presenter.state.profile()
 
 
-def test_what_a_target_cannot_carry_forbids_it(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(desk, qtbot)
+def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
     dialog.target.setCurrentIndex(dialog.target.findData(SAFETENSORS.name))
     assert "there are no CFG-free weights to write" in dialog.note.text()
     assert not dialog.export_button.isEnabled()
     dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
     assert dialog.export_button.isEnabled()
-    desk.state.engage("first_block", True)
-    desk.state.engage("ditreducio", False)
-    again = opened(desk, qtbot)
+    presenter.state.engage("first_block", True)
+    presenter.state.engage("ditreducio", False)
+    again = opened(presenter, qtbot)
     again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
     assert "cannot be carried into the official package" in again.note.text()
 
 
-def test_a_folder_is_looked_at_before(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(desk, qtbot)
+def test_a_folder_is_looked_at_before(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
     dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
     (tmp_path / "file").write_text("mine")
     for path, words, possible in (
@@ -137,10 +139,10 @@ def test_a_folder_is_looked_at_before(desk: Desk, qtbot: QtBot, tmp_path: Path) 
         assert dialog.export_button.isEnabled() is possible
 
 
-def test_what_fails_while_writing_stays_in_the_dialog(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    dialog = opened(desk, qtbot)
+def test_what_fails_while_writing_stays_in_the_dialog(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog = opened(presenter, qtbot)
     type_path(dialog, tmp_path / "profile.json", qtbot)
-    desk.state.set_option("steps", 7)  # Its table no longer fits.
+    presenter.state.set_option("steps", 7)  # Its table no longer fits.
     qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
     assert "Calibrate again" in dialog.note.text()
     assert dialog.isVisible()

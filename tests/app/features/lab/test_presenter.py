@@ -1,4 +1,4 @@
-"""The lab's desk in the real window: what can be compared, what is kept, and that the engine rests meanwhile."""
+"""The lab's presenter in the real window: what can be compared, what is kept, and that the engine rests meanwhile."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    desk, panel = window.roofline, window.roofline.roofline
+    presenter, panel = window.roofline, window.roofline.roofline
     assert panel.measure_buttons["A"].isEnabled()
     assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is engaged and has no table yet"
     window.state.set_text("One. Two.")
@@ -47,11 +47,11 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     window.state.set_knob("steps", "steps", 3)
     trace = tmp_path / "trace.json"
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
-        desk.measure("B", trace=trace)
+        presenter.measure("B", trace=trace)
     assert panel.side == "B" and panel.reports["B"].phases[1].forwards == 3
     assert panel.state == f"Wrote {trace}."
     assert json.loads(trace.read_bytes())["traceEvents"]
-    desk._write(tmp_path / "roofline.csv")
+    presenter._write(tmp_path / "roofline.csv")
     assert "# side: B" in (tmp_path / "roofline.csv").read_text()
 
 

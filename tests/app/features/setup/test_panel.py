@@ -13,18 +13,18 @@ from app.features.setup.panel import SetupPanel
 from app.shell.theme import LIGHT
 from app.state.selection import DITREDUCIO
 from engine.models import catalogue
-from tests.app.presenters import Desk, calibrated
+from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 
 
 @pytest.fixture
-def desk(tmp_path: Path, qtbot: QtBot) -> Desk:
-    return Desk(tmp_path / "calibrations")
+def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
+    return Presenter(tmp_path / "calibrations")
 
 
 @pytest.fixture
-def panel(desk: Desk, qtbot: QtBot) -> SetupPanel:
-    made = SetupPanel(desk.state, LIGHT)
+def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
+    made = SetupPanel(presenter.state, LIGHT)
     qtbot.addWidget(made)
     made.show()
     return made
@@ -44,10 +44,10 @@ def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
     qtbot.keyClicks(edit, text)
 
 
-def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk: Desk) -> None:
-    assert panel.sampler.knobs == desk.state.sampler_knobs
+def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, presenter: Presenter) -> None:
+    assert panel.sampler.knobs == presenter.state.sampler_knobs
     assert panel.sampler.editor("steps").value() == STEPS
-    for one in desk.state.techniques:
+    for one in presenter.state.techniques:
         group = panel.techniques.groups[one.name]
         controls = group.controls
         assert one.title.startswith(group.title())
@@ -58,23 +58,23 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, desk:
 
 
 def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
-    panel: SetupPanel, desk: Desk, qtbot: QtBot
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
     controls = panel.techniques.groups[DITREDUCIO].controls
     editor, reset = controls.editor("marked"), controls.reset_button("marked")
     assert not reset.isEnabled()
     qtbot.keyClick(editor, Qt.Key.Key_Up)
-    assert desk.state.knobs(DITREDUCIO)["marked"] == 11.0
+    assert presenter.state.knobs(DITREDUCIO)["marked"] == 11.0
     assert reset.isEnabled()
     qtbot.mouseClick(reset, Qt.MouseButton.LeftButton)
-    assert desk.state.knobs(DITREDUCIO)["marked"] == 10.0
+    assert presenter.state.knobs(DITREDUCIO)["marked"] == 10.0
     assert editor.value() == 10.0
 
 
 def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
-    panel: SetupPanel, desk: Desk, qtbot: QtBot
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
-    state = calibrated(desk)
+    state = calibrated(presenter)
     reason = panel.techniques.groups[DITREDUCIO].reason
     assert not reason.isVisibleTo(panel)
     solver = panel.sampler.editor("solver")
@@ -89,16 +89,16 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
     assert not reason.isVisibleTo(panel)
 
 
-def test_the_cost_follows_table_and_techniques(panel: SetupPanel, desk: Desk) -> None:
+def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Presenter) -> None:
     assert "known after calibration" in panel._cost.text()
-    state = calibrated(desk)
+    state = calibrated(presenter)
     assert f"{state.predicted_ops_ratio:.1%}" in panel._cost.text()
     panel.techniques.groups[DITREDUCIO].setChecked(False)
     assert "no technique engaged" in panel._cost.text()
 
 
 def test_an_own_recording_needs_a_file_and_its_words(
-    panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot, tmp_path: Path
 ) -> None:
     problems: list[str] = []
     panel.problem.connect(problems.append)
@@ -114,53 +114,57 @@ def test_an_own_recording_needs_a_file_and_its_words(
     type_into(qtbot, panel.transcript, "These are my words.")
     qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
     assert len(problems) == 2
-    voice = desk.state.voice
+    voice = presenter.state.voice
     assert (voice.id, voice.title, voice.audio) == (f"{catalogue.OWN_VOICE}{recording}", "me", str(recording))
     assert voice.transcript == "These are my words."
     assert panel.voice.currentData() == voice.id
     assert not panel.recording.isVisibleTo(panel)
 
 
-def test_megatts3_has_its_own_knobs_voices_and_techniques(panel: SetupPanel, desk: Desk, tmp_path: Path) -> None:
+def test_megatts3_has_its_own_knobs_voices_and_techniques(
+    panel: SetupPanel, presenter: Presenter, tmp_path: Path
+) -> None:
     for name in ("anna.wav", "anna.npy", "without_latents.wav"):
         (tmp_path / "voices").mkdir(exist_ok=True)
         (tmp_path / "voices" / name).write_bytes(b"0")
-    desk.state.load_model("MegaTTS3", str(tmp_path))
+    presenter.state.load_model("MegaTTS3", str(tmp_path))
     assert [panel.voice.itemData(index) for index in range(panel.voice.count())] == ["anna"]
-    assert desk.state.voice.id == "anna"
+    assert presenter.state.voice.id == "anna"
     assert panel._voice_note.text() == "The model hears by itself what is said in it."
     assert panel.sampler.editor("intelligibility").value() == 1.6
     assert panel.sampler.editor("similarity").value() == 2.5
-    assert {one.name for one in desk.state.techniques} >= {DITREDUCIO, "steps", "precision"}
+    assert {one.name for one in presenter.state.techniques} >= {DITREDUCIO, "steps", "precision"}
     assert not panel.techniques.groups["guidance_free"].isVisibleTo(panel)
     assert panel.techniques.groups[DITREDUCIO].isVisibleTo(panel)
     # Where there is no voice, what to do is said.
-    desk.state.load_model("MegaTTS3", str(tmp_path / "voices"))
-    assert desk.state.voice is None
+    presenter.state.load_model("MegaTTS3", str(tmp_path / "voices"))
+    assert presenter.state.voice is None
     assert "Put a recording and its latents (name.wav and name.npy) into" in panel._voice_note.text()
     # Back at the bundled model all is as it was.
-    desk.state.load_model("f5-mini")
-    assert desk.state.voice.id == "slt"
+    presenter.state.load_model("f5-mini")
+    assert presenter.state.voice.id == "slt"
     assert panel.techniques.groups["guidance_free"].isVisibleTo(panel)
 
 
-def test_an_instruction_is_typed_in_its_mode_only(panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
-    desk.state.load_model("CosyVoice2-0.5B", str(tmp_path))
+def test_an_instruction_is_typed_in_its_mode_only(
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot, tmp_path: Path
+) -> None:
+    presenter.state.load_model("CosyVoice2-0.5B", str(tmp_path))
     line = panel.sampler.editor("instruction")
     assert not line.isEnabled() and "“With an instruction”" in line.toolTip()
     mode = panel.sampler.editor("mode")
     qtbot.keyClick(mode, Qt.Key.Key_End)
-    assert desk.state.options["mode"] == "instruct"
+    assert presenter.state.options["mode"] == "instruct"
     assert line.isEnabled()
     qtbot.keyClicks(line, "Speak softly, please.")
     qtbot.keyClick(line, Qt.Key.Key_Return)
-    assert desk.state.options["instruction"] == "Speak softly, please."
+    assert presenter.state.options["instruction"] == "Speak softly, please."
 
 
 def test_a_recording_for_megatts3_needs_latents_and_no_words(
-    panel: SetupPanel, desk: Desk, qtbot: QtBot, tmp_path: Path
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    desk.state.load_model("MegaTTS3", str(tmp_path / "model"))
+    presenter.state.load_model("MegaTTS3", str(tmp_path / "model"))
     recording = tmp_path / "mine.wav"
     recording.write_bytes(b"0")
     panel._add_voice.setChecked(True)
@@ -171,40 +175,42 @@ def test_a_recording_for_megatts3_needs_latents_and_no_words(
     assert "has no encoder for new recordings, and mine.wav has no latents" in blocker.args[0]
     recording.with_suffix(".npy").write_bytes(b"0")
     qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
-    assert (desk.state.voice.audio, desk.state.voice.transcript) == (str(recording), "")
+    assert (presenter.state.voice.audio, presenter.state.voice.transcript) == (str(recording), "")
 
 
-def test_the_seed_and_its_lock(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
+def test_the_seed_and_its_lock(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     panel.seed.selectAll()
     qtbot.keyClicks(panel.seed, "123")
     qtbot.keyClick(panel.seed, Qt.Key.Key_Return)
-    assert desk.state.seed == 123
+    assert presenter.state.seed == 123
     assert panel.seed_lock.isChecked()
-    desk.state.synthesise_baseline()
+    presenter.state.synthesise_baseline()
     assert panel.seed.value() == 123
     qtbot.keyClick(panel.seed_lock, Qt.Key.Key_Space)
-    assert not desk.state.seed_locked
-    desk.state.synthesise_baseline()
-    assert panel.seed.value() == desk.state.seed != 123
+    assert not presenter.state.seed_locked
+    presenter.state.synthesise_baseline()
+    assert panel.seed.value() == presenter.state.seed != 123
 
 
-def test_what_is_still_being_typed_counts_when_a_job_starts(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
+def test_what_is_still_being_typed_counts_when_a_job_starts(
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
+) -> None:
     panel.text.selectAll()
     qtbot.keyClicks(panel.text, "Half a sentence")
     panel.commit()
-    assert desk.state.text == "Half a sentence"
+    assert presenter.state.text == "Half a sentence"
 
 
-def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, desk: Desk) -> None:
+def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) -> None:
     """Knobs follow the technique that they are of, also those that are made when it is engaged; the sampler is last."""
-    desk.state.engage("steps", True)
+    presenter.state.engage("steps", True)
     found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
     groups, expected = panel.techniques.groups, [panel.sentences.accessibleName()]
-    for one in desk.state.techniques:
+    for one in presenter.state.techniques:
         expected.append(groups[one.name].accessibleName())
-        if desk.state.is_engaged(one.name):
+        if presenter.state.is_engaged(one.name):
             expected += [f"{one.title}: {knob.label}" for knob in one.knobs]
-    expected += [f"Sampler: {knob.label}" for knob in desk.state.sampler_knobs]
+    expected += [f"Sampler: {knob.label}" for knob in presenter.state.sampler_knobs]
     expected += [panel.seed.accessibleName(), panel.seed_lock.text()]
     start = found.index(expected[0])
     assert [name for name in found[start:] if not name.startswith("Reset ")] == expected

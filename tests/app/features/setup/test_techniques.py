@@ -18,46 +18,46 @@ from engine.session.messages import TrainingDone
 from engine.setting.knobs import NO_VALUES
 from engine.techniques import technique
 from engine.techniques.flow_engagement import NO_GUIDANCE
-from tests.app.presenters import Desk, calibrated
+from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 
 TWO_THIRDS = WeightSet("there", "1" * 64, 2 / 3, "model-guidance")
 
 
 @pytest.fixture
-def desk(tmp_path: Path, qtbot: QtBot) -> Desk:
-    return Desk(tmp_path / "calibrations")
+def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
+    return Presenter(tmp_path / "calibrations")
 
 
 @pytest.fixture
-def panel(desk: Desk, qtbot: QtBot) -> SetupPanel:
-    made = SetupPanel(desk.state, LIGHT)
+def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
+    made = SetupPanel(presenter.state, LIGHT)
     qtbot.addWidget(made)
     made.show()
     return made
 
 
-def give_weights(desk: Desk) -> None:
+def give_weights(presenter: Presenter) -> None:
     """As an engine does once a training has ended."""
-    info = replace(desk.state.info, weight_sets=(TWO_THIRDS,))
-    desk.state.handle(TrainingDone(9, "there", "guidance_free", "It learnt.", NO_VALUES, 10, 1.0, {}, info))
+    info = replace(presenter.state.info, weight_sets=(TWO_THIRDS,))
+    presenter.state.handle(TrainingDone(9, "there", "guidance_free", "It learnt.", NO_VALUES, 10, 1.0, {}, info))
 
 
-def test_a_technique_takes_one_line_until_it_is_engaged(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
-    for one in desk.state.techniques:
+def test_a_technique_takes_one_line_until_it_is_engaged(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+    for one in presenter.state.techniques:
         group = panel.techniques.groups[one.name]
-        engaged = desk.state.is_engaged(one.name)
+        engaged = presenter.state.is_engaged(one.name)
         assert group.isChecked() is engaged
         assert group.controls.isVisibleTo(panel) is engaged
     group = panel.techniques.groups["steps"]
     group.setFocus()
     qtbot.keyClick(group, Qt.Key.Key_Space)
-    assert desk.state.is_engaged("steps")
+    assert presenter.state.is_engaged("steps")
     assert group.controls.isVisibleTo(panel)
 
 
-def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
-    desk.state.engage("steps", True)
+def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+    presenter.state.engage("steps", True)
     group = panel.techniques.groups["steps"]
     assert group.meaning.text().startswith("7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS)")
     assert len(group.grid.times) == 8
@@ -66,11 +66,11 @@ def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, desk: 
     assert group.meaning.text().startswith("8 steps evenly spaced")
     assert len(group.grid.times) == 9
     assert "EPSS has tables for" in group.remarks.text()
-    assert desk.state.options["steps"] == STEPS, "the baseline keeps its own"
+    assert presenter.state.options["steps"] == STEPS, "the baseline keeps its own"
 
 
-def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, desk: Desk) -> None:
-    state = calibrated(desk)
+def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, presenter: Presenter) -> None:
+    state = calibrated(presenter)
     reason = panel.techniques.groups[DITREDUCIO].reason
     assert state.why_not_accelerate() == ""
     state.engage("steps", True)
@@ -82,21 +82,21 @@ def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, d
     assert not reason.isVisibleTo(panel)
 
 
-def test_steps_alone_are_foreseen_in_the_cost(panel: SetupPanel, desk: Desk) -> None:
-    state = calibrated(desk)
+def test_steps_alone_are_foreseen_in_the_cost(panel: SetupPanel, presenter: Presenter) -> None:
+    state = calibrated(presenter)
     state.engage(DITREDUCIO, False)
     state.engage("steps", True)
     state.set_knob("steps", "steps", 2)
     assert state.predicted_ops_ratio == pytest.approx(2 / STEPS)
     assert "<b>50.0%</b>" in panel._cost.text()
-    give_weights(desk)
+    give_weights(presenter)
     state.engage("guidance_free", True)
     assert state.predicted_ops_ratio == pytest.approx(1 / STEPS)
     assert "<b>25.0%</b>" in panel._cost.text()
 
 
-def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, desk: Desk) -> None:
-    state = calibrated(desk)
+def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, presenter: Presenter) -> None:
+    state = calibrated(presenter)
     for name in ("error_curve", "first_block", "guidance_interval"):
         state.engage(name, True)
         assert "do without one" in panel.techniques.groups[name].reason.text()
@@ -105,8 +105,8 @@ def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, desk: Desk
         assert state.why_not_accelerate() == ""
 
 
-def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, desk: Desk) -> None:
-    state = calibrated(desk)
+def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, presenter: Presenter) -> None:
+    state = calibrated(presenter)
     state.engage("precision", True)
     assert any("does not compute in bfloat16 to advantage" in note for note in state.notes)
     assert not panel.techniques.groups["precision"].reason.isVisibleTo(panel)
@@ -115,8 +115,8 @@ def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, desk: De
     assert not any("to advantage" in note for note in state.notes)
 
 
-def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
-    state, group = desk.state, panel.techniques.groups["guidance_free"]
+def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+    state, group = presenter.state, panel.techniques.groups["guidance_free"]
     state.engage("guidance_free", True)
     assert group.meaning.text().startswith("w = 0.67 stands for guidance g = 2.03")
     assert "no CFG-free weights for w = 0.67" in group.reason.text()
@@ -124,47 +124,47 @@ def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, desk: 
     with qtbot.waitSignal(panel.training_wanted) as wanted:
         qtbot.mouseClick(group.train, Qt.MouseButton.LeftButton)
     assert wanted.args == [0.67]
-    give_weights(desk)
+    give_weights(presenter)
     assert state.info.weight_sets == (TWO_THIRDS,)
     assert not group.train.isVisibleTo(panel)
     assert not group.reason.isVisibleTo(panel)
 
 
-def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel, desk: Desk) -> None:
+def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel, presenter: Presenter) -> None:
     guidance = panel.sampler.editor("guidance")
     assert guidance.isEnabled()
-    desk.state.engage("guidance_free", True)
+    presenter.state.engage("guidance_free", True)
     assert not guidance.isEnabled()
     assert "guidance in its weights" in guidance.toolTip()
     assert "guidance in its weights" in panel._notes.text()
-    desk.state.engage("guidance_free", False)
+    presenter.state.engage("guidance_free", False)
     assert guidance.isEnabled()
     assert not panel._notes.isVisibleTo(panel)
 
 
-def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPanel, desk: Desk) -> None:
-    desk.state.info = replace(desk.state.info, cfg_free_weight=0.5)
-    desk.state.model_changed.emit()
+def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPanel, presenter: Presenter) -> None:
+    presenter.state.info = replace(presenter.state.info, cfg_free_weight=0.5)
+    presenter.state.model_changed.emit()
     assert not panel.sampler.editor("guidance").isEnabled()
     assert "w = 0.50" in panel._notes.text()
-    desk.state.engage("guidance_free", True)
+    presenter.state.engage("guidance_free", True)
     assert "CFG-free already" in panel.techniques.groups["guidance_free"].reason.text()
     assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)
 
 
-def test_no_guidance_is_called_what_it_is(panel: SetupPanel, desk: Desk) -> None:
-    desk.state.set_option("guidance", 0.0)
+def test_no_guidance_is_called_what_it_is(panel: SetupPanel, presenter: Presenter) -> None:
+    presenter.state.set_option("guidance", 0.0)
     assert panel._notes.text() == NO_GUIDANCE
     assert panel._notes.isVisibleTo(panel)
 
 
-def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, desk: Desk, qtbot: QtBot) -> None:
-    state, group = desk.state, panel.techniques.groups["guidance_free"]
+def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+    state, group = presenter.state, panel.techniques.groups["guidance_free"]
     state.engage("guidance_free", True)
-    give_weights(desk)
+    give_weights(presenter)
     assert not group.weights.isVisibleTo(panel), "there is nothing to choose from"
     own = WeightSet("own/w-0.67.safetensors", "2" * 64, 0.67, "distillation")
-    desk.state.handle(
+    presenter.state.handle(
         TrainingDone(
             9,
             own.path,

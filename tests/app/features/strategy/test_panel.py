@@ -16,10 +16,11 @@ from app.features.strategy.grid import FIRST_STEP_REASON, UNTRIED, action_colour
 from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
 from app.shell.theme import DARK, LIGHT, Colours, contrast, luminance
 from engine.models.base import OperationCounts
-from engine.techniques.ditreducio.table import Action, StrategyTable
-from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, belonging, calibrate
+from engine.sampling.actions import SkipAction
+from engine.techniques.ditreducio.table import StrategyTable
+from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
 
-N, T, B = Action.NONE, Action.TS, Action.BS
+N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
 KEY = Qt.Key
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -44,7 +45,7 @@ def empty(qtbot) -> Iterator[StrategyPanel]:
 
 @pytest.fixture
 def panel(empty: StrategyPanel) -> StrategyPanel:
-    empty.set_table(StrategyTable.computing(belonging(), LAYERS))
+    empty.set_table(StrategyTable.computing(compatibility(), LAYERS))
     return empty
 
 
@@ -111,7 +112,7 @@ def test_a_range_is_one_edit_and_leaves_the_first_step_alone(panel: StrategyPane
     press(panel.grid, KEY.Key_Down)
     press(panel.grid, KEY.Key_End, KEY.Key_Down, modifier=SHIFT)
     press(panel.grid, KEY.Key_T)
-    assert [panel.table.count(one) for one in Action] == [LAYERS * STEPS - 2 * (STEPS - 1), 2 * (STEPS - 1), 0]
+    assert [panel.table.count(one) for one in SkipAction] == [LAYERS * STEPS - 2 * (STEPS - 1), 2 * (STEPS - 1), 0]
     assert panel.table.actions[0] == (N,) * STEPS
     assert panel.table.actions[1] == panel.table.actions[2] == (N, *[T] * (STEPS - 1))
     assert len(edits) == panel.undo_stack.count() == 1
@@ -171,7 +172,7 @@ def test_a_table_from_elsewhere_ends_what_can_be_taken_back(panel: StrategyPanel
 def test_with_a_shared_stack_its_owner_keeps_the_edits(qtbot) -> None:
     stack = QUndoStack()
     panel = open_panel(qtbot, stack=stack)
-    panel.set_table(StrategyTable.computing(belonging(), LAYERS))
+    panel.set_table(StrategyTable.computing(compatibility(), LAYERS))
     click(panel, 1, 1)
     panel.set_table(calibrate(0.1).table)
     assert stack.count() == 1
@@ -181,7 +182,7 @@ def test_with_a_shared_stack_its_owner_keeps_the_edits(qtbot) -> None:
 
 
 def test_without_guidance_there_is_no_branch_to_skip(empty: StrategyPanel) -> None:
-    empty.set_table(StrategyTable.computing(belonging(guidance=0.0), LAYERS))
+    empty.set_table(StrategyTable.computing(compatibility(guidance=0.0), LAYERS))
     click(empty, 1, 1)
     assert empty.table.actions[1][1] is T
     click(empty, 1, 1)
@@ -316,7 +317,7 @@ def test_trials_at_once_and_one_by_one_show_the_same(qtbot, panel: StrategyPanel
         for layer in range(LAYERS)
         for step in range(STEPS)
     )
-    assert panel._figures.texts(0)[1:4] == [str(record.table.count(action)) for action in Action]
+    assert panel._figures.texts(0)[1:4] == [str(record.table.count(action)) for action in SkipAction]
 
 
 def test_a_cancelled_calibration_leaves_the_table_as_it_was(panel: StrategyPanel) -> None:
@@ -340,7 +341,7 @@ def test_late_trials_after_the_end_are_ignored(panel: StrategyPanel) -> None:
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
 def test_cells_are_painted_in_the_colours_of_their_actions(qtbot, colours: Colours) -> None:
     panel = open_panel(qtbot, DARK if colours is LIGHT else LIGHT)
-    panel.set_table(StrategyTable(belonging(), tuple((N, T, B, N, N, N) for _ in range(LAYERS))))
+    panel.set_table(StrategyTable(compatibility(), tuple((N, T, B, N, N, N) for _ in range(LAYERS))))
     panel.set_colours(colours)
     picture = panel.grid.grab().toImage()
     ratio = picture.devicePixelRatio()
@@ -360,7 +361,7 @@ def test_actions_can_be_told_apart_in_grey_and_their_letters_read(colours: Colou
 
 def test_cells_too_small_for_letters_are_hatched(qtbot) -> None:
     panel = open_panel(qtbot)
-    panel.set_table(StrategyTable(belonging(64), tuple((N, *[T] * 63) for _ in range(40))))
+    panel.set_table(StrategyTable(compatibility(64), tuple((N, *[T] * 63) for _ in range(40))))
     panel.grid.setParent(None)
     qtbot.addWidget(panel.grid)
     panel.grid.resize(420, 300)
@@ -383,7 +384,7 @@ def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel)
     lines = [line.split("\t") for line in copied.split("\n")]
     assert lines[0] == ["layer", *(f"step {one + 1}" for one in range(STEPS))]
     assert lines[1] == ["t", "0", "0.1", "0.25", "0.5", "0.75", "0.9"]
-    assert [[Action[name] for name in line[1:]] for line in lines[2:]] == [list(row) for row in panel.table.actions]
+    assert [[SkipAction[name] for name in line[1:]] for line in lines[2:]] == [list(row) for row in panel.table.actions]
     press(panel.text_box, KEY.Key_Space)
     assert panel.text_view.isVisible()
     model = panel.text_view.model()

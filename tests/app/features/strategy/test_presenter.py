@@ -1,4 +1,4 @@
-"""The strategy desk in the real window: what it shows follows the model."""
+"""The strategy presenter in the real window: what it shows follows the model."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from app.features.studies.axes import AxesEditor
 from app.features.studies.forms import Bound, Varied
 from app.features.studies.maker import StudyMaker
 from app.features.studies.panel import CLUSTER, StudiesPanel
-from app.features.studies.study_summary import FailedTake, Look, look
+from app.features.studies.study_summary import FailedTake, StudySummary, summary
 from app.shell.theme import LIGHT
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
@@ -38,22 +38,22 @@ def panel(qtbot: QtBot) -> StudiesPanel:
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Look:
+def seen(tmp_path: Path) -> StudySummary:
     """A study that was paused after four takes of nine."""
     folder = tmp_path / "small.study"
     small.finished(folder, small.study(), small.Follower(pause_after=4))
     file = tmp_path / "small.toml"
     file.write_text(FILE + "[options]\nsteps = 4\nspacing = 'uniform'\ncross_fade = 0.0\n", encoding="utf-8")
-    return look(folder, file)
+    return summary(folder, file)
 
 
-def show(panel: StudiesPanel, seen: Look) -> None:
+def show(panel: StudiesPanel, seen: StudySummary) -> None:
     panel.show_studies([(seen.folder, seen.title)], seen.folder)
-    panel.show_look(seen)
+    panel.show_summary(seen)
     panel.set_reasons("", "", "")
 
 
-def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: Look) -> None:
+def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: StudySummary) -> None:
     assert (seen.made, seen.left) == (4, 5)
     show(panel, seen)
     assert panel.state.startswith("4 takes finished, 5 to be made, about ")
@@ -63,7 +63,7 @@ def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: Look) -> None:
     assert "Wait for the running job" in panel.state
 
 
-def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: Look, qtbot: QtBot) -> None:
+def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: StudySummary, qtbot: QtBot) -> None:
     show(panel, seen)
     with qtbot.waitSignal(panel.run_wanted) as wanted:
         panel.run_button.click()
@@ -78,7 +78,7 @@ def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: Look, qtb
     assert panel.cluster == ("", 0)
 
 
-def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: Look) -> None:
+def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: StudySummary) -> None:
     show(panel, seen)
     panel.begin(seen.folder)
     panel.show_progress(5, 9, 130.0, "Study: 5 of 9, now Step pruning 2")
@@ -93,7 +93,7 @@ def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: Lo
     assert panel.run_button.isVisible()
 
 
-def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: Look) -> None:
+def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: StudySummary) -> None:
     show(panel, seen)
     panel.table.choose(seen.rows[2].key)
     lines: list[tuple[int, int]] = []
@@ -105,21 +105,21 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: Look) -> Non
     panel.table.study.dataChanged.connect(note)
     panel.table.study.modelReset.connect(lambda: resets.append(1))
     more = replace(seen.rows[1], finished=seen.rows[1].finished + 1)
-    panel.show_look(replace(seen, rows=(seen.rows[0], more, seen.rows[2])))
+    panel.show_summary(replace(seen, rows=(seen.rows[0], more, seen.rows[2])))
     assert lines == [(1, 1)]
     assert resets == []
     assert panel.table.texts()[1][2] == f"{more.finished}/3"
     assert panel.table.current == seen.rows[2].key
 
 
-def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: Look) -> None:
+def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: StudySummary) -> None:
     with Store(seen.folder) as store:
         verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
         store.add_reference(Referred(Refer(small.study().utterances[0]), (verdict,), 0.0))
     with sqlite3.connect(seen.folder / DATABASE) as direct:
         direct.execute("UPDATE takes SET verdicts = ?", (json.dumps([["words", {"edits": 1.0, "words": 10.0}, ""]]),))
     direct.close()
-    judged = look(seen.folder, seen.file)
+    judged = summary(seen.folder, seen.file)
     show(panel, judged)
     assert (judged.made, len(judged.rows)) == (4, 3), "it counts as nothing"
     *_, last = panel.table.texts()
@@ -135,11 +135,13 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     assert panel.use_button.isEnabled()
 
 
-def test_negative_figures_have_a_minus(panel: StudiesPanel, seen: Look) -> None:
+def test_negative_figures_have_a_minus(panel: StudiesPanel, seen: StudySummary) -> None:
     show(panel, seen)
     first = seen.rows[0]
     low = Estimate(-0.1, -0.25, 0.05, 4, 2)
-    panel.show_look(replace(seen, rows=(replace(first, figures={**first.figures, "ops_ratio": low}), *seen.rows[1:])))
+    panel.show_summary(
+        replace(seen, rows=(replace(first, figures={**first.figures, "ops_ratio": low}), *seen.rows[1:]))
+    )
     column = [one.name for one in panel.table.study.metrics].index("ops_ratio") + 3
     index = panel.table.study.index(0, column)
     assert index.data() == "−0.1 (−0.25–0.05)"
@@ -151,7 +153,7 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> N
     for name, changes in (("many", {}), ("seeds", {"sentences": ["One sentence."], "seeds": [0, 1]})):
         folder = tmp_path / f"{name}.study"
         small.finished(folder, small.study(**changes))
-        show(panel, look(folder, tmp_path / "gone.toml"))
+        show(panel, summary(folder, tmp_path / "gone.toml"))
         model = panel.table.study
         column = [one.name for one in model.metrics].index("real_time_factor") + 3
         tips.append(model.index(1, column).data(Qt.ItemDataRole.ToolTipRole))
@@ -159,7 +161,7 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> N
     assert "n = 2 takes of 2 voice-seed pairs." in tips[1]
 
 
-def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: Look) -> None:
+def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: StudySummary) -> None:
     failed = FailedTake("Step pruning 2", "One sentence.", "slt", 3, "The judge sleeps.")
     show(panel, replace(seen, failures=(failed,)))
     assert panel.tabs.tabText(1) == "Failures (1)"

@@ -56,7 +56,8 @@ def opened(window: MainWindow, place: Path, qtbot: QtBot) -> StudiesPanel:
     folder = place if place.is_dir() else place.with_suffix(".study")
     window.studies.open(place)
     qtbot.waitUntil(
-        lambda: window.studies.look is not None and window.studies.look.folder == folder, timeout=PATIENCE_MILLISECONDS
+        lambda: window.studies.summary is not None and window.studies.summary.folder == folder,
+        timeout=PATIENCE_MILLISECONDS,
     )
     return window.studies.studies
 
@@ -160,7 +161,7 @@ def test_cancelling_keeps_what_is_finished(
     assert outcome is Outcome.CANCELLED
     assert "Cancelled" in panel.state
     assert 2 <= len(created(file.with_suffix(".study"))) < 3 * MANY
-    assert window.studies.look.left == 3 * MANY - window.studies.look.made
+    assert window.studies.summary.left == 3 * MANY - window.studies.summary.made
     assert panel.run_button.isEnabled()
 
 
@@ -181,7 +182,7 @@ def test_after_a_restart_the_study_is_there_and_goes_on(
     assert 2 < len(before) < 3 * MANY
     second = make_window()
     second.show()
-    qtbot.waitUntil(lambda: second.studies.look is not None and second.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: second.studies.summary is not None and second.state.ready, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not second.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     panel = second.studies.studies
     assert f"{len(before)} takes finished, {3 * MANY - len(before)} to be made, about" in panel.state
@@ -203,7 +204,7 @@ def test_a_folder_goes_on_although_its_file_is_gone(
     kept = tomllib.loads(file.read_text(encoding="utf-8"))
     window.studies.close()
     assert window.open_studies.folders == ()
-    assert panel.look is None
+    assert panel.summary is None
     file.unlink()
     opened(window, file.with_suffix(".study"), qtbot)
     assert "There is no study" in panel.state
@@ -223,7 +224,7 @@ def test_a_setting_that_cannot_be_run_is_listed_with_its_sentence(
     assert panel.tabs.tabText(1) == "Failures (1)"
     assert "CFG-free weights" in panel.failures.item(0, 2).text()
     assert panel.table.texts()[1][0] == "!"
-    assert window.studies.look.left == 0
+    assert window.studies.summary.left == 0
 
 
 @pytest.mark.slow
@@ -250,7 +251,7 @@ def test_the_bundled_model_is_studied(
     after = created(tmp_path / "bundled.study")
     assert len(after) == 10
     assert before.items() <= after.items()
-    figures = window.studies.look.rows[1].figures
+    figures = window.studies.summary.rows[1].figures
     assert 0 < figures["ops_ratio"].value < 1
     assert figures["log_mel_distance"].value > 0
 
@@ -323,7 +324,7 @@ def test_a_study_is_made_counted_saved_and_started(
         "options": {"cross_fade": 0.0, "steps": 4},
         "grid": {"steps": {"steps": [2, 3]}},
     }
-    assert window.studies.look.made == 12
+    assert window.studies.summary.made == 12
     assert window.studies.maker is None
 
 
@@ -397,8 +398,8 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     found = panel.found.toPlainText()
     assert "The setting with the lowest Ops ratio whose Log-mel distance is at least 0." in found
     assert "of computing" in found
-    (answer,) = [one for one in window.studies.look.rows if one.answer]
-    assert window.studies.look.left == 0
+    (answer,) = [one for one in window.studies.summary.rows if one.answer]
+    assert window.studies.summary.left == 0
     panel.table.choose(answer.key)
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
@@ -415,7 +416,7 @@ def test_a_setting_is_used_with_its_strategy_table(
     opened(window, write(tmp_path, sentences=1, grid="ditreducio.threshold = [1.5]"), qtbot)
     outcome, sentence = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED, sentence
-    window.studies.use(window.studies.look.rows[1].key)
+    window.studies.use(window.studies.summary.rows[1].key)
     with Store(tmp_path / "small.study", read_only=True) as store:
         (table,) = store.tables().values()
     assert window.state.table == table
@@ -463,7 +464,7 @@ def test_a_file_that_is_no_study_is_told_by_a_sentence(
 ) -> None:
     window.studies.open(write(tmp_path, more=more, grid=grid))
     qtbot.waitUntil(lambda: sentence in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
-    assert window.studies.look is None
+    assert window.studies.summary is None
     assert window.open_studies.folders == ()
     opened(window, write(tmp_path, name="good"), qtbot)
     assert panel.run_button.isEnabled()
@@ -517,7 +518,7 @@ def test_a_damaged_study_is_read_and_can_be_set_aside(
     assert list((backup / "audio").glob("*.wav"))
     outcome, sentence = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED, sentence
-    assert window.studies.look.made == 6
+    assert window.studies.summary.made == 6
 
 
 def test_a_newer_study_is_left_alone(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -560,7 +561,7 @@ def test_a_full_disk_stops_the_study_and_nothing_else(
     assert outcome is Outcome.FAILED
     assert "the disk is full; free some space" in sentence
     assert "the disk is full" in panel.state
-    assert window.studies.look.made == len(created(tiny_disk / "small.study")) > 0
+    assert window.studies.summary.made == len(created(tiny_disk / "small.study")) > 0
     window.state.synthesise_baseline()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert window.state.take_a is not None

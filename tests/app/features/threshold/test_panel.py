@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QWi
 from app.features.threshold.panel import ThresholdPanel
 from app.shell.theme import DARK, LIGHT
 from engine.models.base import OperationCounts
+from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio import UNITS
 from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.techniques.ditreducio.table import Action
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
@@ -202,7 +202,7 @@ def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: C
 
 
 def test_the_histogram_counts_every_trial_in_view(panel: ThresholdPanel, record: CalibrationRecord) -> None:
-    for action in (Action.TS, Action.BS):
+    for action in (SkipAction.TS, SkipAction.BS):
         errors = record.normalised_errors(action)
         edges = panel._edges
         inside = np.count_nonzero((errors >= edges[0]) & (errors <= edges[-1]))
@@ -266,7 +266,7 @@ def test_the_data_can_be_copied(panel: ThresholdPanel, record: CalibrationRecord
     rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
     split = rows.index(["threshold", "skipped share"])
     counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
-    assert counted == sum(panel._counts[action].sum() for action in (Action.TS, Action.BS))
+    assert counted == sum(panel._counts[action].sum() for action in (SkipAction.TS, SkipAction.BS))
     shares = {float(row[0]): float(row[1]) for row in rows[split + 1 :]}
     for threshold in (0.0, 0.1, 0.25, 2.0):
         assert shares[threshold] == pytest.approx(record.derive(threshold).table.skipped_share, abs=1e-4)

@@ -18,7 +18,7 @@ from shiboken6 import createdByPython
 from app.features.tradeoff.painting import EVERYTHING
 from app.features.tradeoff.panel import TradeoffPanel
 from app.features.tradeoff.points import Sound, published_points
-from app.features.tradeoff.scene import BASELINE, Filter, Look
+from app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
 from app.features.tradeoff.words import Reference
 from app.shell.theme import DARK, LIGHT
 from engine.errors import PlainError
@@ -47,7 +47,7 @@ def panel(qtbot: QtBot) -> TradeoffPanel:
     made = TradeoffPanel(LIGHT, published_points(published()))
     qtbot.addWidget(made)
     made.resize(1000, 640)
-    made.set_look(Look())
+    made.set_options(PlotOptions())
     made.show_points(POINTS)
     made.set_reasons("", "", "")
     made.show()
@@ -222,9 +222,9 @@ def test_axes_are_chosen_with_their_direction(panel: TradeoffPanel) -> None:
     assert offered == ["RTF ↓", "Log-mel distance (nat. log) ↓"]
     panel.look_line.x_choice.setCurrentIndex(1)
     panel.look_line.x_choice.activated.emit(1)
-    assert panel.look.x == "log_mel_distance" and "Mean absolute" in panel.look_line.x_choice.toolTip()
+    assert panel.summary.x == "log_mel_distance" and "Mean absolute" in panel.look_line.x_choice.toolTip()
     panel.show_points(POINTS[:2])
-    assert panel.look.x == "log_mel_distance", "what the user chose stays"
+    assert panel.summary.x == "log_mel_distance", "what the user chose stays"
 
 
 def test_what_an_axis_is_called_is_cut_off_with_an_ellipsis_and_told_whole(panel: TradeoffPanel) -> None:
@@ -272,7 +272,7 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
 def test_what_is_chosen_stays_while_it_is_shown(panel: TradeoffPanel) -> None:
     panel.choose("d")
     panel.look_line.intervals_box.click()
-    assert current(panel) == "d" and not panel.look.intervals
+    assert current(panel) == "d" and not panel.summary.intervals
     panel.look_line.dominated_box.click()
     assert current(panel) == "" and "1 dominated not shown" in panel.counts
 
@@ -283,7 +283,7 @@ def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     own = point("e", 1.0, 1.0)
     figures = {**own.figures, "ops_ratio": own.figures["real_time_factor"]}
     panel.show_points([point("e", 1.0, 1.0, figures=figures, against=figures)])
-    panel.set_look(Look(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
+    panel.set_options(PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     ghosts = [one for one in panel.scene.points if one.published]
     assert ghosts and panel.look_line.ratios_box.isChecked() and panel.look_line.published_box.isChecked()
     click(panel, ghosts[3].key)
@@ -400,9 +400,9 @@ def test_a_section_stays_while_points_change_and_ends_with_its_axis(panel: Trade
     assert plot.sections == sections
     panel.look_line.log_x_box.click()
     assert plot.sections == (None, sections[1])
-    panel.set_look(Look(x="log_mel_distance", y="log_mel_distance", log_x=True))
+    panel.set_options(PlotOptions(x="log_mel_distance", y="log_mel_distance", log_x=True))
     assert plot.sections == (None, sections[1])
-    panel.set_look(Look(x="log_mel_distance", y="real_time_factor"))
+    panel.set_options(PlotOptions(x="log_mel_distance", y="real_time_factor"))
     assert plot.sections == EVERYTHING
 
 
@@ -431,7 +431,9 @@ def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, 
 
 # --- Between starts --------------------------------------------------------------------------------------------------
 def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: QtBot) -> None:
-    panel.set_look(Look(x="log_mel_distance", y="real_time_factor", published=True, dominated=False, log_x=True))
+    panel.set_options(
+        PlotOptions(x="log_mel_distance", y="real_time_factor", published=True, dominated=False, log_x=True)
+    )
     panel.set_filter(Filter(source="S", words="a", hidden=frozenset({"steps"})))
     kept = panel.remembered
     made = TradeoffPanel(LIGHT, published_points(published()))
@@ -441,7 +443,7 @@ def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: Q
     made.show_points((point("t", 1.0, 1.0, source="Takes"),))
     assert made.filter.source == "" and made.remembered == kept, "the study is not there yet"
     made.show_points(POINTS)
-    assert made.look == panel.look and made.filter == panel.filter
+    assert made.look == panel.summary and made.filter == panel.filter
     assert not made.legend.buttons["steps"].isChecked() and made.filter_line.search.text() == "a"
     assert made.look_line.log_x_box.isChecked() and made.look_line.published_box.isChecked()
     made.show_points(many(3))
@@ -533,7 +535,7 @@ def test_what_a_judge_makes_of_the_reference_speech_is_drawn_and_written(panel: 
         for floor in (floors, {})
     )
     panel.show_points(without)
-    panel.set_look(Look(y="word_error_rate"))
+    panel.set_options(PlotOptions(y="word_error_rate"))
     panel.write(tmp_path / "without.svg")
     panel.show_points(with_floor)
     assert panel.plot.painting.up.low < 0.01, "the axis has room for it"

@@ -19,14 +19,14 @@ from app.features.tradeoff.painting import EVERYTHING
 from app.features.tradeoff.panel import TradeoffPanel
 from app.features.tradeoff.points import Scores
 from app.features.tradeoff.reading import read_study
-from app.features.tradeoff.scene import Filter, Look
+from app.features.tradeoff.scene import Filter, PlotOptions
 from app.listening import trials
 from app.listening.stimuli import setting_key
 from app.shell.window import MainWindow
 from engine.errors import PlainError
+from engine.sampling.actions import SkipAction
 from engine.setting.library import Library
 from engine.studies.store import DATABASE, Store
-from engine.techniques.ditreducio.table import Action
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
 from tests.app.listening.listeners import BASELINE, FAST
@@ -35,7 +35,7 @@ from tests.engine.studies.small import finished, study
 from tests.sound import NullSink, null_sink  # noqa: F401
 
 SENTENCES = ["One sentence.", "Another one."]
-SHOWN = Look(x="ops_ratio", y="log_mel_distance")
+SHOWN = PlotOptions(x="ops_ratio", y="log_mel_distance")
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,9 @@ def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qt
     qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
     # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
     qtbot.waitUntil(
-        lambda: window.studies.look is not None and not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS
+        lambda: window.studies.summary is not None and not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS
     )
-    window.panels["tradeoff"].set_look(SHOWN)
+    window.panels["tradeoff"].set_options(SHOWN)
     return window
 
 
@@ -162,7 +162,7 @@ def test_what_is_selected_in_takes_is_selected_here_and_the_other_way_round(wind
     panel.plot.select_all()
     qtbot.waitUntil(lambda: {one.id for one in takes.selected()} == {own, other})
     assert len(panel.plot.selected) == 6, "no echo from Takes"
-    panel.set_look(Look("speed_up", "ops_ratio"))  # Which single takes have not.
+    panel.set_options(PlotOptions("speed_up", "ops_ratio"))  # Which single takes have not.
     takes.select([own])
     assert panel.plot.current.key == key_of(panel, ("ditreducio",)), "the study's point of the take's setting"
 
@@ -200,7 +200,7 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     assert panel.plot.current.key == key
     layer = next(row for row in range(table.layers) if any(table.actions[row]))
     step = next(place for place, one in enumerate(table.actions[layer]) if one)
-    state.replace_table(table.changed(layer, step, Action.NONE), "edit")
+    state.replace_table(table.changed(layer, step, SkipAction.NONE), "edit")
     assert key not in panel.plot._marks, "with another table it is another setting"
     state.undo_stack.undo()
     assert panel.plot._marks[key] == "Setup"
@@ -274,7 +274,7 @@ def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, da
     window.lab.carried_through.emit()
     qtbot.waitUntil(lambda: any(one.name == "listening:abx" for one in panel.pool.axes), timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS)
-    panel.set_look(Look(x="ops_ratio", y="listening:abx"))
+    panel.set_options(PlotOptions(x="ops_ratio", y="listening:abx"))
     assert {one.techniques for one in panel.scene.points} == {("ditreducio",)}
     assert {one.folder is None for one in panel.scene.points} == {True, False}, "the take and the study's setting"
     assert any("no listening test" in reason for reason, _ in panel.scene.missing)
@@ -344,18 +344,18 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     first = panel.plot.current.key
     assert panel.scene.points[panel.scene.walk[0]].key == first
     action.point_looks[0].trigger()
-    assert not panel.look.dominated and not panel.look_line.dominated_box.isChecked()
+    assert not panel.summary.dominated and not panel.look_line.dominated_box.isChecked()
     panel.look_line.intervals_box.click()
     assert not action.point_looks[1].isChecked(), "menu and panel agree"
     action.point_looks[4].trigger()
-    assert panel.look.log_x and panel.scene.logarithmic == (True, False)
+    assert panel.summary.log_x and panel.scene.logarithmic == (True, False)
     names = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
     for one, name in zip(action.point_looks, names, strict=True):
-        before = getattr(panel.look, name)
+        before = getattr(panel.summary, name)
         one.trigger()
-        assert getattr(panel.look, name) is not before, f"{one.text()} switches {name}"
+        assert getattr(panel.summary, name) is not before, f"{one.text()} switches {name}"
         one.trigger()
-        assert getattr(panel.look, name) is before
+        assert getattr(panel.summary, name) is before
     action.point_nearer.trigger()
     action.point_nearer.trigger()
     action.point_farther.trigger()
@@ -372,9 +372,9 @@ def test_what_is_shown_is_there_again_after_a_restart(
     window: MainWindow, make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot
 ) -> None:
     panel = window.panels["tradeoff"]
-    panel.set_look(replace(SHOWN, dominated=False, published=True, log_y=True))
+    panel.set_options(replace(SHOWN, dominated=False, published=True, log_y=True))
     panel.set_filter(Filter(source="Four settings", hidden=frozenset({"steps"})))
-    look, chosen = panel.look, panel.filter
+    look, chosen = panel.summary, panel.filter
     close(window, qtbot)
     again = make_window(data=data)
     again.show()

@@ -24,7 +24,7 @@ from app.features.tradeoff.points import (
     take_points,
 )
 from app.features.tradeoff.scales import Scale, tick_text
-from app.features.tradeoff.scene import BASELINE, Filter, Look, Pool, scene
+from app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene
 from app.features.tradeoff.words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
 from app.listening.results import ListeningScore
 from app.listening.stimuli import setting_key
@@ -75,7 +75,7 @@ def point(key: str, x: float, y: float, **more: object) -> Point:
 
 
 def shown(points: list[Point] | tuple[Point, ...], chosen: Filter = Filter(), **look: object):
-    return scene(Pool(points, published_points(published())), chosen, Look(**look))
+    return scene(Pool(points, published_points(published())), chosen, PlotOptions(**look))
 
 
 # --- Points -----------------------------------------------------------------------------------------------------------
@@ -347,11 +347,11 @@ def test_a_logarithmic_axis_that_could_show_nothing_stays_linear() -> None:
 
 
 def test_what_is_shown_is_kept_in_words() -> None:
-    look = Look("speed_up", "word_error_rate", True, False, True, False, True, False)
+    look = PlotOptions("speed_up", "word_error_rate", True, False, True, False, True, False)
     chosen = Filter("A study", "F5 mini", "rms", "two words", frozenset({"steps", BASELINE}), frozenset({"a"}))
     assert recalled(remembered(look, True, chosen)) == (look, True, replace(chosen, only=None))
     assert recalled(remembered(look, False, Filter())) == (
-        replace(look, x=Look().x, y=Look().y),
+        replace(look, x=PlotOptions().x, y=PlotOptions().y),
         False,
         Filter(),
     ), "axes that nobody chose follow what there is"
@@ -369,7 +369,7 @@ def test_what_is_shown_is_kept_in_words() -> None:
     ],
 )
 def test_what_was_kept_and_cannot_be_read_was_never_chosen(text: str) -> None:
-    assert recalled(text) == (Look(), False, Filter())
+    assert recalled(text) == (PlotOptions(), False, Filter())
 
 
 def test_times_of_two_machines_are_not_compared_in_silence() -> None:
@@ -415,7 +415,7 @@ def test_what_judges_make_of_the_reference_speech_stands_beside() -> None:
     text = figures_html(points[0], found.look, LIGHT)
     assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.02</b>" in text
     assert "<small>10</small>" in text, "from how many recordings"
-    assert "reference speech" not in figures_html(points[0], Look(y="word_error_rate", ratios=True), LIGHT)
+    assert "reference speech" not in figures_html(points[0], PlotOptions(y="word_error_rate", ratios=True), LIGHT)
 
 
 # --- Words ------------------------------------------------------------------------------------------------------------

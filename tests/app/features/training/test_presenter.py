@@ -1,4 +1,4 @@
-"""The training desk on the real engine: a manifest becomes weights, and what goes wrong is said in the panel."""
+"""The training presenter on the real engine: a manifest becomes weights, and what goes wrong is said in the panel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transfer desk on the real engine: sentences calibrated together, and a table measured on others."""
+"""The transfer presenter on the real engine: sentences calibrated together, and a table measured on others."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from engine.errors import SettingError
 from engine.measure.roofline import benchmarks
 from engine.measure.roofline import ceilings as store
 from engine.measure.roofline.ceilings import BOUNDS
-from engine.measure.roofline.measuring import Subject, measure_roofline
+from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
 from engine.measure.roofline.report import (
     ATTENTION,
     DECODER,
@@ -33,12 +33,13 @@ from engine.models.base import SpeechModel, Utterance, Voice
 from engine.models.catalogue import MODELS, entry, voice
 from engine.models.llasa import adapter as llasa
 from engine.models.megatts3 import graphemes
+from engine.sampling.actions import SkipAction
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import NO_VALUES, defaults
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import applying_to, ditreducio
 from engine.techniques.base import Technique
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_omni_mini, small_speech, speaking
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as small_llasa
@@ -177,7 +178,7 @@ def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path)
 
 
 def measured(model: SpeechModel, who: Voice, chosen: Setting, *tables: StrategyTable) -> RooflineReport:
-    return measure_roofline(Subject(model, Utterance(TEXT, who), chosen, tables), SilentObserver(), rounds=1)
+    return measure_roofline(RooflineTarget(model, Utterance(TEXT, who), chosen, tables), SilentObserver(), rounds=1)
 
 
 def with_technique(model: SpeechModel, plain: Setting, one: Technique) -> tuple[Setting, tuple[StrategyTable, ...]]:
@@ -190,8 +191,8 @@ def with_technique(model: SpeechModel, plain: Setting, one: Technique) -> tuple[
 def skipping(model: SpeechModel, plain: Setting) -> StrategyTable:
     """A table by which every other step of the upper layers is that of the one before."""
     steps = int(plain.options["steps"])
-    row = tuple(Action.TS if step % 2 else Action.NONE for step in range(steps))
-    return StrategyTable(model.belonging(plain), ((Action.NONE,) * steps, *[row] * (model.info.layers - 1)))
+    row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(steps))
+    return StrategyTable(model.compatibility(plain), ((SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1)))
 
 
 def require_whole(report: RooflineReport, what: str) -> None:

@@ -22,7 +22,7 @@ from engine.measure.roofline.ceilings import COMPUTE, LAUNCH, MEMORY, Ceilings
 from engine.measure.roofline.clock import Clock, Part, Stage
 from engine.measure.roofline.counts import Work
 from engine.measure.roofline.launches import counted, write_chrome_trace
-from engine.measure.roofline.measuring import Subject, measure_roofline
+from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
 from engine.measure.roofline.report import (
     ATTENTION,
     FEED_FORWARD,
@@ -350,8 +350,8 @@ def test_a_report_crosses_to_a_front_end_and_to_files():
 
 # --- Models ---------------------------------------------------------------------------------------------------------
 def measured(model, setting: Setting, **more: object) -> RooflineReport:
-    subject = Subject(model, Utterance("One sentence.", small_speech.VOICE), setting)
-    return measure_roofline(subject, SilentObserver(), rounds=1, **more)
+    target = RooflineTarget(model, Utterance("One sentence.", small_speech.VOICE), setting)
+    return measure_roofline(target, SilentObserver(), rounds=1, **more)
 
 
 def small_flow(variant: str = ""):
@@ -424,8 +424,8 @@ def test_guided_and_unguided_evaluations_are_apart(known_ceilings):
 
 def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
     model = speaking.load(write_model(tmp_path / "model"))
-    subject = Subject(model, Utterance(speaking.TEXT, voice("slt")), speaking.setting())
-    made = measure_roofline(subject, SilentObserver(), rounds=1)
+    target = RooflineTarget(model, Utterance(speaking.TEXT, voice("slt")), speaking.setting())
+    made = measure_roofline(target, SilentObserver(), rounds=1)
     assert [phase.name for phase in made.phases] == ["prefill", "decode", "decoder"]
     decode = made.phases[1]
     by_name = {one.name: one for one in decode.components}
@@ -441,7 +441,9 @@ def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
 def test_drafting_and_checking_are_apart(known_ceilings, tmp_path):
     model = speaking.load(speaking.write_all(tmp_path / "model"))
     chosen = speaking.setting(speaking.drafted(draft_length=3, adaptive=False))
-    made = measure_roofline(Subject(model, Utterance(speaking.TEXT, voice("slt")), chosen), SilentObserver(), rounds=1)
+    made = measure_roofline(
+        RooflineTarget(model, Utterance(speaking.TEXT, voice("slt")), chosen), SilentObserver(), rounds=1
+    )
     phases = {phase.name: phase for phase in made.phases}
     assert phases["draft"].forwards > phases["decode"].forwards
     assert len(phases["draft"].layer_launches) == 2 < len(phases["decode"].layer_launches)
@@ -481,11 +483,11 @@ def masked_model(tmp_path: Path, layers: int = 2):
 def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(Subject(model, utterance, setting), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, setting), SilentObserver(), rounds=1)
     assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
     phase = made.phases[1]
     by_name = {one.name: one for one in phase.components}
-    works = model.workings(utterance.text, utterance.voice, setting)
+    works = model.internals(utterance.text, utterance.voice, setting)
     config, request = works.network.config, works.request
     # The first layer projects the canvas once for both branches, and the last one computes what is filled in only.
     most = request.operations(config, request.frames, Guide.BOTH)
@@ -499,8 +501,8 @@ def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     half = Engaged("guidance_interval", Values(steps=2))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    subject = Subject(model, utterance, setting.with_technique(half))
-    made = measure_roofline(subject, SilentObserver(), rounds=1)
+    target = RooflineTarget(model, utterance, setting.with_technique(half))
+    made = measure_roofline(target, SilentObserver(), rounds=1)
     guided, unguided = made.phases[1:3]
     assert (guided.title, unguided.title) == ("Guided steps", "Unguided steps")
     assert guided.forwards == 2 and unguided.forwards == 4
@@ -511,11 +513,11 @@ def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_pa
     model, setting = masked_model(tmp_path)
     kept = setting.with_technique(Engaged("frozen_prefix", Values(every=3)))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(Subject(model, utterance, kept), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, kept), SilentObserver(), rounds=1)
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, text kept")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
-    works = model.workings(utterance.text, utterance.voice, kept)
+    works = model.internals(utterance.text, utterance.voice, kept)
     prefix, frames, config = works.request.prefix, works.request.frames, works.network.config.transformer
     assert prefix > 10
     by_name = [{one.name: one.work.operations for one in phase.components} for phase in (whole, short)]
@@ -534,13 +536,13 @@ def test_steps_that_reuse_layers_are_apart_and_cost_less(known_ceilings, tmp_pat
     knobs = Values(every=3, ends=1)
     reused = setting.with_technique(Engaged("layer_reuse", knobs))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(Subject(model, utterance, reused), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, reused), SilentObserver(), rounds=1)
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, layers reused")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     assert len(short.layer_launches) == 2 < len(whole.layer_launches) == model.info.layers
     strided = reused.with_technique(Engaged("guidance_stride", Values(every=2)))
-    made = measure_roofline(Subject(model, utterance, strided), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, strided), SilentObserver(), rounds=1)
     # Both branches at steps 0, 2 and 4, all layers at 0 and 3, and at 4, for which 3 found nothing of the other branch.
     assert {phase.title: phase.forwards for phase in made.phases[1:-1]} == {
         "Guided steps": 2,
@@ -555,8 +557,8 @@ def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
     knobs = Values(block=16, first_block=16, first_steps=2, later_steps=4, look_ahead=16)
     utterance = Utterance(" ".join([OMNIVOICE_TEXT] * 3), voice("", "OmniVoice"))
     blocks = setting.with_technique(Engaged("blockwise", knobs)).with_technique(Engaged("frozen_prefix"))
-    made = measure_roofline(Subject(model, utterance, blocks), SilentObserver(), rounds=1)
-    count = len(model.workings(utterance.text, utterance.voice, blocks).blocks)
+    made = measure_roofline(RooflineTarget(model, utterance, blocks), SilentObserver(), rounds=1)
+    count = len(model.internals(utterance.text, utterance.voice, blocks).blocks)
     steps = 2 + 4 * (count - 1)
     (note,) = (one for one in made.notes if "were measured on block" in one)
     assert note.startswith(f"All {steps} steps, the most that each may take, were measured on block {count // 2 + 1}")
@@ -566,4 +568,4 @@ def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
 
 
 def measured_plainly(model, setting: Setting, utterance: Utterance) -> RooflineReport:
-    return measure_roofline(Subject(model, utterance, setting), SilentObserver(), rounds=1)
+    return measure_roofline(RooflineTarget(model, utterance, setting), SilentObserver(), rounds=1)

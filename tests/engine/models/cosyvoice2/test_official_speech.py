@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from engine.errors import Cancelled, CheckpointError
 from engine.files import wav
 from engine.models import catalogue, load_model
-from engine.models.base import Piece, Synthesis, Voice, whole
+from engine.models.base import Piece, Synthesis, Voice, run_to_completion
 from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.files.checkpoints import fingerprint
 from engine.session.observers import SilentObserver
@@ -57,7 +57,7 @@ def setting(**options: object) -> Setting:
 
 
 def speak(model: CosySpeech, voice: Voice, text: str = TEXT, of: Setting | None = None) -> Synthesis:
-    return whole(model.synthesise(text, voice, of or setting(), (), SilentObserver()))
+    return run_to_completion(model.synthesise(text, voice, of or setting(), (), SilentObserver()))
 
 
 def speech_tokens(said: Synthesis) -> tuple[int, ...]:
@@ -153,7 +153,7 @@ def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
 
     speech = model.synthesise(TEXT, voice, setting(), (), Impatient())
     with pytest.raises(Cancelled):
-        whole(speech)
+        run_to_completion(speech)
     assert len(speak(model, voice, "Go on.").samples) > 0
 
 

@@ -17,10 +17,11 @@ from engine.errors import AudioError, Cancelled, PlainError, ProfileError, Setti
 from engine.models import load_model
 from engine.models.base import SpeechModel, Synthesis, Utterance, Voice
 from engine.models.catalogue import entry, voice, voices
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 
 SENTENCE = "Rice is often served in round bowls."
@@ -40,12 +41,12 @@ def quick() -> Setting:
     return replace(setting(), options=setting().options.replace(steps=1))
 
 
-def skipping(model: SpeechModel, of: Setting, action: Action = Action.TS) -> tuple[Setting, StrategyTable]:
+def skipping(model: SpeechModel, of: Setting, action: SkipAction = SkipAction.TS) -> tuple[Setting, StrategyTable]:
     """A setting in which every other step of the upper layers takes ``action``."""
-    row = tuple(action if step % 2 else Action.NONE for step in range(int(of.options["steps"])))
-    plain = (Action.NONE,) * len(row)
+    row = tuple(action if step % 2 else SkipAction.NONE for step in range(int(of.options["steps"])))
+    plain = (SkipAction.NONE,) * len(row)
     rows = tuple(row if layer > 3 else plain for layer in range(model.info.layers))
-    table = StrategyTable(model.belonging(of), rows)
+    table = StrategyTable(model.compatibility(of), rows)
     return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
@@ -83,8 +84,8 @@ def test_a_seed_is_a_take(model: SpeechModel) -> None:
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("action", [Action.TS, Action.BS])
-def test_skipping_changes_the_audio_but_not_its_length(model: SpeechModel, action: Action) -> None:
+@pytest.mark.parametrize("action", [SkipAction.TS, SkipAction.BS])
+def test_skipping_changes_the_audio_but_not_its_length(model: SpeechModel, action: SkipAction) -> None:
     _, baseline = speak(model, SENTENCE, setting())
     accelerated, table = skipping(model, setting(), action)
     _, faster = speak(model, SENTENCE, accelerated, table)
@@ -98,7 +99,7 @@ def test_skipping_changes_the_audio_but_not_its_length(model: SpeechModel, actio
 
 def test_a_table_that_skips_nothing_changes_nothing(model: SpeechModel) -> None:
     _, baseline = speak(model, SENTENCE, setting())
-    table = StrategyTable.computing(model.belonging(setting()), model.info.layers)
+    table = StrategyTable.computing(model.compatibility(setting()), model.info.layers)
     engaged = setting().with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint))
     assert np.array_equal(speak(model, SENTENCE, engaged, table)[1].samples, baseline.samples)
 
@@ -156,7 +157,7 @@ def test_calibration_gives_a_table_that_engages(model: SpeechModel) -> None:
     of = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3)))
     recorder = Recorder()
     record = calibrate_model(model, [Utterance(SENTENCE, voice("slt"))], of, recorder)
-    assert record.table.count(Action.NONE) < record.table.layers * record.table.steps
+    assert record.table.count(SkipAction.NONE) < record.table.layers * record.table.steps
     assert [(one.text, one.voice) for one in record.sentences] == [(SENTENCE, "slt")] and record.seed == 7
     assert tuple(recorder.trials) == record.trials
     engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3), record.table.fingerprint))

@@ -152,10 +152,10 @@ def test_attention_maps_are_those_of_the_attention(inputs) -> None:
     run = dit.begin(prompt, ids, sampling_grid(4)[:-1], guided=True)
     seen: dict[str, Tensor] = {}
 
-    def look(layer: int, name: str, value: Tensor) -> None:
+    def probe(layer: int, name: str, value: Tensor) -> None:
         seen[name] = value
 
-    dit.layer(1, dit.enter(state, run), 0, run, look=look)
+    dit.layer(1, dit.enter(state, run), 0, run, probe=probe)
     attention = dit.transformer_blocks[1].attn
     query, key, _ = attention.queries_keys_values(seen["attention_input"], run.rotary)
     expected = (query @ key.transpose(2, 3) / 32**0.5).softmax(-1).mean(1)

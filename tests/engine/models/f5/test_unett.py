@@ -10,9 +10,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.unett import UNetT
+from engine.sampling.actions import SkipAction
 from engine.sampling.skipping import LayerMemory, SkipPlan
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
 CONFIG = BackboneConfig("UNetT", 64, 4, 1, ff_mult=2, pe_attn_head=1, text_num_embeds=9)
 FRAMES = 17
@@ -38,9 +39,9 @@ IDS = torch.tensor([[1, 2, 3, 4]])
 TIMES = np.array([0.3, 0.3, 0.7], np.float32)
 
 
-def table(*steps: Action) -> StrategyTable:
-    belonging = Belonging("m", "", "v", Values(steps=len(steps)))
-    return StrategyTable(belonging, (steps,) * CONFIG.depth)
+def table(*steps: SkipAction) -> StrategyTable:
+    compatibility = Compatibility("m", "", "v", Values(steps=len(steps)))
+    return StrategyTable(compatibility, (steps,) * CONFIG.depth)
 
 
 def test_without_guidance_it_gives_the_conditional_rows(backbone: UNetT) -> None:
@@ -76,7 +77,7 @@ def test_padded_frames_of_a_batch_keep_their_attention_output_at_zero(backbone: 
     run = backbone.begin(prompt(2), IDS.expand(2, -1), TIMES, guided=True, durations=[FRAMES, 11])
     seen = {}
     x = torch.randn(2, FRAMES, 100)
-    backbone.velocity(x, 0, run, look=lambda index, name, value: seen.update({(index, name): value.clone()}))
+    backbone.velocity(x, 0, run, probe=lambda index, name, value: seen.update({(index, name): value.clone()}))
     attention = seen[0, "attention"]
     assert attention.shape == (4, FRAMES + 1, 64)
     assert (attention[[1, 3], 12:] == 0).all()
@@ -87,17 +88,17 @@ def test_padded_frames_of_a_batch_keep_their_attention_output_at_zero(backbone: 
 def test_a_table_that_computes_everything_changes_nothing(backbone: UNetT) -> None:
     x = torch.randn(1, FRAMES, 100)
     run = backbone.begin(prompt(), IDS, TIMES, guided=True)
-    plan = SkipPlan(table(Action.NONE, Action.NONE, Action.NONE))
+    plan = SkipPlan(table(SkipAction.NONE, SkipAction.NONE, SkipAction.NONE))
     memory = [LayerMemory() for _ in range(CONFIG.depth)]
     for step in range(3):
         assert torch.equal(backbone.velocity(x, step, run, plan.at(step), memory), backbone.velocity(x, step, run))
 
 
-@pytest.mark.parametrize("skip", [Action.TS, Action.BS])
-def test_skipping_a_step_that_repeats_is_exact(backbone: UNetT, skip: Action) -> None:
+@pytest.mark.parametrize("skip", [SkipAction.TS, SkipAction.BS])
+def test_skipping_a_step_that_repeats_is_exact(backbone: UNetT, skip: SkipAction) -> None:
     x = torch.randn(1, FRAMES, 100)
     run = backbone.begin(prompt(), IDS, TIMES, guided=True)
-    plan = SkipPlan(table(Action.NONE, skip, skip))
+    plan = SkipPlan(table(SkipAction.NONE, skip, skip))
     memory = [LayerMemory() for _ in range(CONFIG.depth)]
     computed = backbone.velocity(x, 0, run, plan.at(0), memory)
     torch.testing.assert_close(backbone.velocity(x, 1, run, plan.at(1), memory), computed, atol=1e-4, rtol=0)

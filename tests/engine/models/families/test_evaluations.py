@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from engine.errors import Cancelled
-from engine.models.base import Synthesis, whole
+from engine.models.base import Synthesis, run_to_completion
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.dit import DiT
+from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.ditreducio.table import Action
 from engine.techniques.flow_engagement import engage
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, setting
@@ -32,7 +32,7 @@ def engaging(name: str, **knobs: object) -> Setting:
 
 def speak(model: F5Speech, of: Setting) -> Synthesis:
     model.make_ready(of, SilentObserver(), VOICE)
-    return whole(model.synthesise(TEXT, VOICE, of, (), SilentObserver()))
+    return run_to_completion(model.synthesise(TEXT, VOICE, of, (), SilentObserver()))
 
 
 def test_guidance_ends_after_its_steps(model: F5Speech) -> None:
@@ -94,7 +94,7 @@ def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(model: F
         LAYERS
         * counts.branches
         * sum(
-            (one is Action.TS) * cost
+            (one is SkipAction.TS) * cost
             for row, cost in ((attention, counts.attention), (feed_forward, counts.feed_forward))
             for one in row
         )

@@ -10,15 +10,16 @@ import pytest
 import torch
 
 from engine.errors import CheckpointError, SettingError
-from engine.models.base import Synthesis, Utterance, whole
+from engine.models.base import Synthesis, Utterance, run_to_completion
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.dit import DiT
+from engine.sampling.actions import SkipAction
 from engine.sampling.flow import sampling_grid
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
 
@@ -55,11 +56,11 @@ def seen(monkeypatch: pytest.MonkeyPatch, model: F5Speech) -> Seen:
         found.times.append(times)
         return begin(self, prompt, ids, times, guided, durations)
 
-    def looking_velocity(self: DiT, x, evaluation, run, duties=None, memory=None, look=None):
+    def looking_velocity(self: DiT, x, evaluation, run, plans=None, memory=None, probe=None):
         dtype = self.block(0).attention.inputs[0].weight.dtype
-        found.evaluations.append((evaluation, run.branches, duties is not None, dtype))
+        found.evaluations.append((evaluation, run.branches, plans is not None, dtype))
         found.backbones.append(self)
-        return velocity(self, x, evaluation, run, duties, memory, look)
+        return velocity(self, x, evaluation, run, plans, memory, probe)
 
     monkeypatch.setattr(DiT, "begin", looking_begin)
     monkeypatch.setattr(DiT, "velocity", looking_velocity)
@@ -78,15 +79,15 @@ def engaging(of: Setting, *entries: Engaged) -> Setting:
 
 def with_table(model: F5Speech, of: Setting) -> tuple[Setting, StrategyTable]:
     """``of`` with a table that repeats every other step in the upper layers."""
-    belonging = model.belonging(of)
-    row = tuple(Action.TS if step % 2 else Action.NONE for step in range(belonging.steps))
-    table = StrategyTable(belonging, ((Action.NONE,) * belonging.steps, *(row,) * (LAYERS - 1)))
+    compatibility = model.compatibility(of)
+    row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(compatibility.steps))
+    table = StrategyTable(compatibility, ((SkipAction.NONE,) * compatibility.steps, *(row,) * (LAYERS - 1)))
     return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def speak(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
     model.make_ready(of, SilentObserver())
-    return whole(model.synthesise(TEXT, VOICE, of, tables, SilentObserver()))
+    return run_to_completion(model.synthesise(TEXT, VOICE, of, tables, SilentObserver()))
 
 
 def test_everything_engages_together(model: F5Speech, seen: Seen) -> None:
@@ -94,7 +95,7 @@ def test_everything_engages_together(model: F5Speech, seen: Seen) -> None:
     model.make_ready(of, SilentObserver())
     seen.times.clear()
     seen.evaluations.clear()
-    synthesis = whole(model.synthesise(TEXT, VOICE, of, (table,), SilentObserver()))
+    synthesis = run_to_completion(model.synthesise(TEXT, VOICE, of, (table,), SilentObserver()))
     assert seen.evaluations == [(step, 1, True, torch.bfloat16) for step in range(7)] * 2
     assert all(np.array_equal(times, sampling_grid(7, "epss", -1.0)[:-1]) for times in seen.times)
     measured = synthesis.measurements
@@ -119,7 +120,7 @@ def test_each_technique_alone_changes_what_it_says(model: F5Speech, seen: Seen) 
     def ran(*entries: Engaged) -> list[tuple[int, int, bool, torch.dtype]]:
         model.make_ready(engaging(plain(steps=3), *entries), SilentObserver())
         seen.evaluations.clear()
-        whole(model.synthesise("One.", VOICE, engaging(plain(steps=3), *entries), (), SilentObserver()))
+        run_to_completion(model.synthesise("One.", VOICE, engaging(plain(steps=3), *entries), (), SilentObserver()))
         return seen.evaluations
 
     assert ran() == [(step, 2, False, torch.float32) for step in range(3)]
@@ -163,9 +164,9 @@ def test_calibration_is_for_what_runs(model: F5Speech) -> None:
     observer = Trials()
     record = calibrate_model(model, [Utterance("One.", VOICE)], of, observer)
     assert observer.steps == record.table.steps == 7
-    assert record.table.belonging == model.belonging(of)
-    assert record.table.belonging.fingerprint == model.info.weight_sets[0].fingerprint
-    assert record.table.count(Action.BS) == 0, "one branch has none to skip"
+    assert record.table.compatibility == model.compatibility(of)
+    assert record.table.compatibility.fingerprint == model.info.weight_sets[0].fingerprint
+    assert record.table.count(SkipAction.BS) == 0, "one branch has none to skip"
     engaged = of.with_technique(Engaged("ditreducio", Values(threshold=0.5), record.table.fingerprint))
     assert speak(model, engaged, record.table).measurements.ops_ratio < 7 / 64
 

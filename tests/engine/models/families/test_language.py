@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.errors import AudioError, Cancelled, DeviceError, PlainError, SettingError
-from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model, whole
+from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model, run_to_completion
 from engine.models.catalogue import voice
 from engine.models.families.token_decoder import streaming_difference
 from engine.models.kernels.half_products import available
@@ -90,7 +90,7 @@ def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
     speech = model.synthesise(LONG, voice("slt"), setting(), (), observer)
     next(speech)
     checks = observer.checks
-    synthesis = whole(speech)
+    synthesis = run_to_completion(speech)
     assert checks < 60 < len(synthesis.trace.decoding.tokens)
 
 
@@ -199,7 +199,7 @@ def _expected(model: LmMiniSpeech, text: str) -> list[int]:
 def test_a_recording_of_ones_own_is_refused(model: LmMiniSpeech) -> None:
     own = Voice("own:me.wav", "me", voice("slt").audio, voice("slt").transcript)
     with pytest.raises(AudioError, match=r"cannot speak as in 'me': .* mean spectrum .*slt, rms"):
-        whole(model.synthesise(TEXT, own, setting(), (), SilentObserver()))
+        run_to_completion(model.synthesise(TEXT, own, setting(), (), SilentObserver()))
 
 
 def test_what_only_flow_models_have_is_refused(model: LmMiniSpeech) -> None:

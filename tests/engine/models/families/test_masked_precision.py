@@ -51,7 +51,7 @@ class Trajectory:
 def trajectory() -> Trajectory:
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
-    works = model.workings(harvard_sentences()[0], voice("slt"), setting)
+    works = model.internals(harvard_sentences()[0], voice("slt"), setting)
     request, rules, plain = works.request, works.rules, model.networks.plain
     runs = {name: FusedMasked.of(plain, name).begin(request, rules.guidance) for name in PRECISIONS}
     run, config = works.network.begin(request, rules.guidance), works.network.config

@@ -15,7 +15,7 @@ import torch
 
 from engine import device
 from engine.models import load_model
-from engine.models.base import whole
+from engine.models.base import run_to_completion
 from engine.models.kernels import compiled
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
@@ -33,7 +33,7 @@ needs_compiler = pytest.mark.skipif(device.compiler() is None, reason="there is 
 
 
 def spoken(model, setting: Setting):
-    return whole(model.synthesise("One sentence.", small_speech.VOICE, setting, (), SilentObserver()))
+    return run_to_completion(model.synthesise("One sentence.", small_speech.VOICE, setting, (), SilentObserver()))
 
 
 def small(variant: str = ""):

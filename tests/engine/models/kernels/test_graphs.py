@@ -19,12 +19,12 @@ from torch import Tensor
 
 from engine.measure.roofline import benchmarks
 from engine.measure.roofline import ceilings as store
-from engine.measure.roofline.measuring import Subject, measure_roofline
+from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
 from engine.models import load_model
-from engine.models.base import Utterance, whole
+from engine.models.base import Utterance, run_to_completion
 from engine.models.catalogue import voice
 from engine.models.kernels.causal_graphs import GraphedTransformer
-from engine.models.kernels.graphs import Shelf, record_cuda
+from engine.models.kernels.graphs import GraphCache, record_cuda
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
@@ -61,26 +61,26 @@ def graphs(**knobs: object) -> Engaged:
 
 def flow(record: Callable, variant: str = "") -> small_speech.F5Speech:
     model = small_speech.load("small", "", variant, "cpu", lambda text: None, lambda: None)
-    model._graphs = Shelf(record)
+    model._graphs = GraphCache(record)
     return model
 
 
 def spoken(model, setting: Setting, text: str = "One sentence."):
-    return whole(model.synthesise(text, small_speech.VOICE, setting, (), SilentObserver()))
+    return run_to_completion(model.synthesise(text, small_speech.VOICE, setting, (), SilentObserver()))
 
 
-# --- The shelf --------------------------------------------------------------------------------------------------------
+# --- The cache --------------------------------------------------------------------------------------------------------
 def test_the_one_used_longest_ago_is_given_up():
-    shelf: Shelf[str] = Shelf(Again())
-    shelf.most = 2
+    graphs: GraphCache[str] = GraphCache(Again())
+    graphs.most = 2
     for name in "abacb":
-        assert shelf.find(name, lambda name=name: f"made {name}", name) == f"made {name}"
-    assert len(shelf) == 2
-    notes = shelf.notes()
+        assert graphs.find(name, lambda name=name: f"made {name}", name) == f"made {name}"
+    assert len(graphs) == 2
+    notes = graphs.notes()
     assert [note.split(" took")[0][-1] for note in notes] == ["a", "b", "c", "b"]
-    assert shelf.notes() == ()
-    shelf.clear()
-    assert len(shelf) == 0
+    assert graphs.notes() == ()
+    graphs.clear()
+    assert len(graphs) == 0
 
 
 class Weighed:
@@ -105,42 +105,42 @@ class Weighed:
 
 def test_recordings_hold_no_more_memory_than_they_may():
     memory = Weighed(1000)
-    shelf: Shelf[str] = Shelf(Again(), memory)
-    shelf.bound(Graphing(bucket=1, most=8, share=0.5))
+    graphs: GraphCache[str] = GraphCache(Again(), memory)
+    graphs.bound(Graphing(bucket=1, most=8, share=0.5))
     for name in "abc":
-        assert shelf.find(name, memory.taking(200), name) == "made"
-    assert (len(shelf), shelf.bytes) == (2, 400), "a made room, though there may be eight"
-    assert "and 0 MB" in shelf.notes()[0]
-    assert shelf.find("large", memory.taking(501), "all of it") is None
-    assert (len(shelf), shelf.bytes) == (2, 400)
-    assert shelf.notes()[-1].startswith("No CUDA graph could be recorded of all of it (it takes 0 MB")
-    shelf.bound(Graphing(bucket=1, most=8, share=0.25))
-    assert shelf.bytes == 200, "the one used last is left"
-    shelf.bound(Graphing(bucket=1, most=8, share=0.9))
-    assert shelf.find("large", memory.taking(501), "all of it") == "made", "there is room for it now"
+        assert graphs.find(name, memory.taking(200), name) == "made"
+    assert (len(graphs), graphs.bytes) == (2, 400), "a made room, though there may be eight"
+    assert "and 0 MB" in graphs.notes()[0]
+    assert graphs.find("large", memory.taking(501), "all of it") is None
+    assert (len(graphs), graphs.bytes) == (2, 400)
+    assert graphs.notes()[-1].startswith("No CUDA graph could be recorded of all of it (it takes 0 MB")
+    graphs.bound(Graphing(bucket=1, most=8, share=0.25))
+    assert graphs.bytes == 200, "the one used last is left"
+    graphs.bound(Graphing(bucket=1, most=8, share=0.9))
+    assert graphs.find("large", memory.taking(501), "all of it") == "made", "there is room for it now"
 
 
 def test_memory_that_is_short_gives_the_others_up():
     def make() -> str:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nMore.")
 
-    shelf: Shelf[str] = Shelf(Again())
-    shelf.most = 4
-    shelf.find("a", lambda: "made", "a")
-    shelf.notes()
-    assert shelf.find("b", make, "b") is None
-    assert len(shelf) == 0
-    assert shelf.notes() == (
+    graphs: GraphCache[str] = GraphCache(Again())
+    graphs.most = 4
+    graphs.find("a", lambda: "made", "a")
+    graphs.notes()
+    assert graphs.find("b", make, "b") is None
+    assert len(graphs) == 0
+    assert graphs.notes() == (
         "No CUDA graph could be recorded of b (CUDA out of memory. Tried to allocate 2 GiB.), so it ran without.",
     )
 
 
 def test_what_is_being_recorded_is_told():
     told: list[str] = []
-    shelf: Shelf[str] = Shelf(Again())
-    shelf.status = told.append
+    graphs: GraphCache[str] = GraphCache(Again())
+    graphs.status = told.append
     for _ in range(2):
-        shelf.find("a", lambda: "made", "a step")
+        graphs.find("a", lambda: "made", "a step")
     assert told == ["Recording a CUDA graph of a step …"]
 
 
@@ -149,15 +149,15 @@ def test_recordings_of_what_is_gone_are_given_up():
         raise RuntimeError("not now")
 
     owner, other = object(), object()
-    shelf: Shelf[str] = Shelf(Again())
-    shelf.most = 4
+    graphs: GraphCache[str] = GraphCache(Again())
+    graphs.most = 4
     for one in (owner, other):
-        shelf.find(("language", id(one), 1), lambda: "made", "a pass")
-        shelf.find(("language", id(one), 2), failing, "a longer pass")
-    shelf.forget(owner)
-    assert list(shelf._kept) == [("language", id(other), 1)]
-    assert shelf.find(("language", id(owner), 2), lambda: "made", "a longer pass") == "made", "whoever is named so now"
-    assert shelf.find(("language", id(other), 2), lambda: "made", "a longer pass") is None
+        graphs.find(("language", id(one), 1), lambda: "made", "a pass")
+        graphs.find(("language", id(one), 2), failing, "a longer pass")
+    graphs.forget(owner)
+    assert list(graphs._kept) == [("language", id(other), 1)]
+    assert graphs.find(("language", id(owner), 2), lambda: "made", "a longer pass") == "made", "whoever is named so now"
+    assert graphs.find(("language", id(other), 2), lambda: "made", "a longer pass") is None
 
 
 def test_what_cannot_be_recorded_is_not_tried_again():
@@ -167,11 +167,11 @@ def test_what_cannot_be_recorded_is_not_tried_again():
         tried.append(1)
         raise RuntimeError("not while a stream is recorded\nmore")
 
-    shelf: Shelf[str] = Shelf(Again())
-    assert shelf.find("a", make, "a step") is None
-    assert shelf.find("a", make, "a step") is None
+    graphs: GraphCache[str] = GraphCache(Again())
+    assert graphs.find("a", make, "a step") is None
+    assert graphs.find("a", make, "a step") is None
     assert len(tried) == 1
-    assert shelf.notes() == (
+    assert graphs.notes() == (
         "No CUDA graph could be recorded of a step (not while a stream is recorded), so it ran without.",
     )
 
@@ -212,7 +212,7 @@ def test_flow_models_say_the_same(bucket, options):
 def test_what_is_recorded_outside_of_a_take_is_told_to_none():
     record, take = Again(), Told()
     model, chosen = flow(record), small_speech.setting(4).with_technique(graphs(bucket=1))
-    whole(model.synthesise("One sentence.", small_speech.VOICE, chosen, (), take))
+    run_to_completion(model.synthesise("One sentence.", small_speech.VOICE, chosen, (), take))
     assert len(take.lines) == record.recorded == 1
     alone = small_speech.setting(4, guidance=0.0).with_technique(graphs(bucket=1))
     model.sampling("One sentence.", small_speech.VOICE, alone)()
@@ -288,7 +288,7 @@ def test_a_recording_keeps_what_it_is_of():
 def language(root: Path, record: Callable):
     model = speaking.load(root)
     model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
-    model._graphs = Shelf(record)
+    model._graphs = GraphCache(record)
     return model
 
 
@@ -297,9 +297,9 @@ def test_passes_have_the_same_hidden_states(tmp_path, bucket):
     """Token by token, several at once, some taken back, and again from the beginning: all behind one prompt."""
     record = Again()
     plain = speaking.load(write_model(tmp_path / "model")).own.tokens
-    shelf: Shelf = Shelf(record)
-    shelf.most = 32
-    graphed = plain.with_transformer(GraphedTransformer(plain.transformer, shelf, bucket))
+    graphs: GraphCache = GraphCache(record)
+    graphs.most = 32
+    graphed = plain.with_transformer(GraphedTransformer(plain.transformer, graphs, bucket))
     generator = torch.Generator().manual_seed(0)
     for _ in range(2):
         caches = [one.cache(90) for one in (plain, graphed)]
@@ -322,7 +322,7 @@ def test_passes_have_the_same_hidden_states(tmp_path, bucket):
             for cache in caches:
                 cache.crop(kept)
     assert record.replayed == 2 * 35, "all but the prompts"
-    assert record.recorded == len(shelf) < 12
+    assert record.recorded == len(graphs) < 12
 
 
 def test_language_models_speak_by_recordings(tmp_path):
@@ -369,12 +369,12 @@ BLOCKS = small_release.engaged(
 def masked(tmp_path: Path, record: Callable):
     model = load_model("OmniVoice", folder=str(small_release.write_release(tmp_path / "model")), device="cpu")
     model.info = model.info.__class__(**{**vars(model.info), "lacking": ()})
-    model._graphs = Shelf(record)
+    model._graphs = GraphCache(record)
     return model
 
 
 def say(model, chosen: Setting, text: str = small_release.TEXT):
-    return whole(model.synthesise(text, voice("", "OmniVoice"), chosen, (), SilentObserver()))
+    return run_to_completion(model.synthesise(text, voice("", "OmniVoice"), chosen, (), SilentObserver()))
 
 
 @pytest.mark.parametrize("bucket", [1, 32])
@@ -426,7 +426,7 @@ def test_texts_and_blocks_of_masked_models_share_recordings(tmp_path):
     np.testing.assert_array_equal(one.codes, other.codes)
     assert record.recorded == 2, "and one for all blocks"
     exact = Again()
-    model._graphs = Shelf(exact)
+    model._graphs = GraphCache(exact)
     say(model, blocks.with_technique(graphs(bucket=1, most=64)), small_release.LONG)
     assert exact.recorded > 1, "which without a bucket differ"
 
@@ -453,7 +453,7 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
     )
     for model, utterance, chosen in cases:
         before = record.replayed
-        made = measure_roofline(Subject(model, utterance, chosen), SilentObserver(), rounds=1)
+        made = measure_roofline(RooflineTarget(model, utterance, chosen), SilentObserver(), rounds=1)
         assert record.replayed > before, "the whole forward is the recorded one"
         assert all(one.seconds is not None for phase in made.phases for one in phase.components)
 
@@ -483,7 +483,7 @@ def test_graphs_and_compiling_exclude_each_other():
 def test_cuda_graphs_say_the_same(bucket):
     model = load_model("f5-mini", device="cuda")
     plain = Setting("f5-mini", Values(steps=7))
-    speak = lambda chosen: whole(  # noqa: E731
+    speak = lambda chosen: run_to_completion(  # noqa: E731
         model.synthesise("The birch canoe slid on the smooth planks.", voice("slt"), chosen, (), SilentObserver())
     )
     expected, found = speak(plain), speak(plain.with_technique(graphs(bucket=bucket)))
@@ -498,6 +498,6 @@ def test_memory_stays_flat_over_many_lengths():
     used = []
     for words in range(3, 23):
         text = " ".join(["canoe"] * words) + "."
-        whole(model.synthesise(text, voice("slt"), setting, (), SilentObserver()))
+        run_to_completion(model.synthesise(text, voice("slt"), setting, (), SilentObserver()))
         used.append(torch.cuda.memory_reserved())
     assert max(used[10:]) <= 1.5 * max(used[:10])

@@ -76,7 +76,7 @@ def test_layers_remember_in_float32(backbone: DiT) -> None:
     narrowed = in_precision(backbone, "bfloat16")
     x = torch.zeros(1, FRAMES, 100)
     run = narrowed.begin(x, IDS, TIMES, guided=True)
-    narrowed.velocity(x, 0, run, look=lambda layer, name, value: seen.update({name: value}))
+    narrowed.velocity(x, 0, run, probe=lambda layer, name, value: seen.update({name: value}))
     assert {value.dtype for value in seen.values()} == {torch.float32}
     maps = narrowed.attention_maps(0, seen["attention_input"], run, 512)
     assert torch.allclose(maps.sum(-1), torch.ones(2, FRAMES), atol=1e-3)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.errors import AudioError, Cancelled, CheckpointError, TextError
 from engine.models import catalogue, load_model
-from engine.models.base import Piece, StepReport, Synthesis, Voice, whole
+from engine.models.base import Piece, StepReport, Synthesis, Voice, run_to_completion
 from engine.models.files.shard_index import INDEX
 from engine.models.files.shards import WEIGHTS
 from engine.models.llasa import adapter
@@ -75,7 +75,7 @@ def tokens_of(spoken: Synthesis) -> list[int]:
 
 
 def speak(model: LlasaSpeech, text: str = TEXT, of: Setting | None = None, who: Voice = NOBODY) -> Synthesis:
-    return whole(model.synthesise(text, who, of or setting(), (), SilentObserver()))
+    return run_to_completion(model.synthesise(text, who, of or setting(), (), SilentObserver()))
 
 
 def test_it_speaks(model: LlasaSpeech) -> None:
@@ -167,7 +167,7 @@ def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
                 raise Cancelled
 
     with pytest.raises(Cancelled):
-        whole(model.synthesise(TEXT, NOBODY, setting(), (), Impatient()))
+        run_to_completion(model.synthesise(TEXT, NOBODY, setting(), (), Impatient()))
     assert len(speak(model).samples)  # and speaks on afterwards
 
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from engine.audio.recording import read_recording
 from engine.errors import CheckpointError
 from engine.models import catalogue, load_model
-from engine.models.base import Voice, whole
+from engine.models.base import Voice, run_to_completion
 from engine.models.files.shards import WEIGHTS
 from engine.models.llasa import codec_encoder
 from engine.models.llasa.codec_encoder import VoiceEncoder
@@ -143,7 +143,7 @@ def test_it_continues_a_voice(codec: Path, tmp_path: Path) -> None:
 
     def speak(who: Voice, **changes: object) -> tuple[np.ndarray, int]:
         setting = Setting("Llasa-1B", options.replace(**changes), seed=1)
-        spoken = whole(model.synthesise("A short sentence.", who, setting, (), SilentObserver()))
+        spoken = run_to_completion(model.synthesise("A short sentence.", who, setting, (), SilentObserver()))
         return spoken.samples, spoken.measurements.tokens
 
     samples, tokens = speak(voice)

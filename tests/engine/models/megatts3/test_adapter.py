@@ -21,11 +21,12 @@ from engine.models.base import Synthesis, Utterance, Voice
 from engine.models.catalogue import entry, voice
 from engine.models.megatts3.adapter import MegaSpeech
 from engine.models.megatts3.config import LATENT_STRIDE
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, defaults
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, technique
 from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.flow_engagement import engage
 from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
 from tests.engine.techniques.ditreducio.observing import Recorder
@@ -69,10 +70,10 @@ def speak(
             return pieces, end.value
 
 
-def skipping(model: MegaSpeech, of: Setting, action: Action) -> tuple[Setting, StrategyTable]:
+def skipping(model: MegaSpeech, of: Setting, action: SkipAction) -> tuple[Setting, StrategyTable]:
     """A setting in which every other step of the upper layers takes ``action``."""
-    row = tuple(action if step % 2 else Action.NONE for step in range(STEPS))
-    table = StrategyTable(model.belonging(of), ((Action.NONE,) * STEPS, *[row] * (LAYERS - 1)))
+    row = tuple(action if step % 2 else SkipAction.NONE for step in range(STEPS))
+    table = StrategyTable(model.compatibility(of), ((SkipAction.NONE,) * STEPS, *[row] * (LAYERS - 1)))
     return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
@@ -169,10 +170,10 @@ def test_a_synthesis_can_be_cancelled_at_any_step(model: MegaSpeech) -> None:
 
 
 # --- Techniques -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("action", [Action.TS, Action.BS])
-def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, action: Action) -> None:
+@pytest.mark.parametrize("action", [SkipAction.TS, SkipAction.BS])
+def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, action: SkipAction) -> None:
     _, baseline = speak(model)
-    computing = StrategyTable.computing(model.belonging(setting()), LAYERS)
+    computing = StrategyTable.computing(model.compatibility(setting()), LAYERS)
     engaged = Engaged("ditreducio", NO_VALUES, computing.fingerprint)
     # Its noise is replayed: a table that skips nothing gives the very samples of the baseline.
     _, same = speak(model, of=setting().with_technique(engaged), tables=(computing,))
@@ -186,7 +187,7 @@ def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, ac
     assert operations.branches == 3
     assert accelerated.measurements.ops_ratio == pytest.approx(table.ops_ratio(operations))
     both = operations.attention + operations.feed_forward
-    skipped = (LAYERS - 1) * (STEPS // 2) * both * (3 if action is Action.TS else 2)
+    skipped = (LAYERS - 1) * (STEPS // 2) * both * (3 if action is SkipAction.TS else 2)
     assert 1 - accelerated.measurements.ops_ratio == pytest.approx(skipped / (STEPS * operations.evaluation))
 
 
@@ -195,7 +196,7 @@ def test_calibration_follows_the_sampler_and_its_table_speaks(model: MegaSpeech)
     record = calibrate_model(model, (Utterance(SENTENCE, voice("slt", MINI)),), of, Recorder())
     assert (record.table.layers, record.table.steps) == (LAYERS, STEPS)
     assert record.table.skipped_share > 0
-    assert set(record.table.belonging.sampling) >= {"intelligibility", "similarity", "overshoot", "steps"}
+    assert set(record.table.compatibility.sampling) >= {"intelligibility", "similarity", "overshoot", "steps"}
     engaged = setting().with_technique(Engaged("ditreducio", NO_VALUES, record.table.fingerprint))
     _, said = speak(model, of=engaged, tables=(record.table,))
     assert said.measurements.ops_ratio < 1
@@ -235,7 +236,7 @@ def test_cfg_free_weights_are_for_other_models(model: MegaSpeech) -> None:
 
 
 def test_a_table_of_other_guidance_is_refused(model: MegaSpeech) -> None:
-    of, table = skipping(model, setting(), Action.TS)
+    of, table = skipping(model, setting(), SkipAction.TS)
     other = replace(of, options=of.options.replace(similarity=3.0))
     with pytest.raises(ProfileError, match="similarity"):
         speak(model, of=other, tables=(table,))

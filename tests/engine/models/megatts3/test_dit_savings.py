@@ -147,7 +147,7 @@ def test_attention_maps_are_those_of_the_attention(inputs: Inputs) -> None:
     model = small_mega_dit()
     run = model.begin(*inputs.conditions, sampling_grid(4)[:-1])
     seen: dict[str, Tensor] = {}
-    model.layer(0, model.enter(inputs.state, run), 0, run, look=lambda layer, name, value: seen.update({name: value}))
+    model.layer(0, model.enter(inputs.state, run), 0, run, probe=lambda layer, name, value: seen.update({name: value}))
     attention = model.encoder.layers[0].attention
     query, key, _ = attention.queries_keys_values(seen["attention_input"], run.rotary)
     expected = (query @ key.transpose(2, 3) / (SMALL.dim // SMALL.heads) ** 0.5).softmax(-1).mean(1)

@@ -15,14 +15,15 @@ import pytest
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.files import wav
 from engine.models import catalogue, load_model
-from engine.models.base import Synthesis, Voice, whole
+from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.megatts3 import graphemes
 from engine.models.megatts3.adapter import MegaSpeech
 from engine.models.megatts3.duration_model import DurationModel
+from engine.sampling.actions import SkipAction
 from engine.session.observers import SilentObserver
 from engine.setting.knobs import NO_VALUES
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.megatts3.small_grapheme_model import write_folder
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
 
@@ -73,7 +74,7 @@ def own(path: Path) -> Voice:
 def speak(
     model: MegaSpeech, who: Voice, text: str = TEXT, of: Setting | None = None, *tables: StrategyTable
 ) -> Synthesis:
-    return whole(model.synthesise(text, who, of or setting(), tables, SilentObserver()))
+    return run_to_completion(model.synthesise(text, who, of or setting(), tables, SilentObserver()))
 
 
 @pytest.mark.slow
@@ -116,14 +117,14 @@ def test_disturbed_durations_are_alike_for_all_takes_of_a_text(
 def test_three_branches_skip_and_the_noise_is_replayed(model: MegaSpeech, folder: Path) -> None:
     released = catalogue.voice("some_noise", MODEL, str(folder))
     baseline = speak(model, released)
-    plain = StrategyTable.computing(model.belonging(setting()), SMALL_DIT.layers)
+    plain = StrategyTable.computing(model.compatibility(setting()), SMALL_DIT.layers)
 
     def with_table(table: StrategyTable) -> Synthesis:
         engaged = Engaged("ditreducio", NO_VALUES, table.fingerprint)
         return speak(model, released, TEXT, setting().with_technique(engaged), table)
 
     np.testing.assert_allclose(with_table(plain).samples, baseline.samples, atol=1e-5)
-    skipping = with_table(plain.changed(1, 1, Action.BS).changed(1, 2, Action.TS))
+    skipping = with_table(plain.changed(1, 1, SkipAction.BS).changed(1, 2, SkipAction.TS))
     assert skipping.samples.shape == baseline.samples.shape
     assert skipping.measurements.ops_ratio < 1
     assert not np.array_equal(skipping.samples, baseline.samples)

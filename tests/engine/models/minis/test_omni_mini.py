@@ -15,7 +15,7 @@ from safetensors import safe_open
 
 from engine.errors import CheckpointError
 from engine.models import load_model
-from engine.models.base import Synthesis, Voice, whole
+from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
@@ -47,7 +47,7 @@ def setting(**options: object) -> Setting:
 
 
 def spoken(model: OmniMiniSpeech, chosen: Setting, text: str = TEXT, speaker: Voice | None = None) -> Synthesis:
-    return whole(model.synthesise(text, speaker or voice("slt"), chosen, (), SilentObserver()))
+    return run_to_completion(model.synthesise(text, speaker or voice("slt"), chosen, (), SilentObserver()))
 
 
 def test_what_loads_says_what_it_is(model: OmniMiniSpeech) -> None:

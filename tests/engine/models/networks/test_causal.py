@@ -166,10 +166,10 @@ def test_a_look_inside() -> None:
     plain, seen = small_transformer(), {}
     x = embedded(2)
 
-    def look(layer: int, name: str, value: Tensor) -> None:
+    def probe(layer: int, name: str, value: Tensor) -> None:
         seen[layer, name] = value
 
-    hidden = plain(x, look=look, attention=True)
+    hidden = plain(x, probe=probe, attention=True)
     assert set(seen) == {(layer, name) for layer in range(4) for name in ("output", "attention")}
     torch.testing.assert_close(plain.norm(seen[3, "output"]), hidden)
     torch.testing.assert_close(hidden, plain(x), atol=CLOSE, rtol=0)
@@ -179,12 +179,12 @@ def test_a_look_inside() -> None:
     assert not weights.triu(1).any()
     # The same inside of the other kind, and behind a cache.
     outputs = {}
-    plain.optimised()(x, look=lambda layer, name, value: outputs.update({(layer, name): value.clone()}))
+    plain.optimised()(x, probe=lambda layer, name, value: outputs.update({(layer, name): value.clone()}))
     for layer in range(4):
         torch.testing.assert_close(outputs[layer, "output"], seen[layer, "output"], atol=CLOSE, rtol=0)
     cache = plain.cache(LENGTH, 2)
     plain(x[:, :7], cache)
-    plain(x[:, 7:], cache, look=look, attention=True)
+    plain(x[:, 7:], cache, probe=probe, attention=True)
     torch.testing.assert_close(seen[0, "attention"], weights[:, :, 7:], atol=CLOSE, rtol=0)
 
 
@@ -203,7 +203,7 @@ def test_operations_are_those_of_the_products(tokens: int, context: int) -> None
     if context:
         plain(embedded(length=context), cache)
     with FlopCounterMode(display=False) as counter:
-        plain(embedded(length=tokens), cache, look=lambda *_: None, attention=True)
+        plain(embedded(length=tokens), cache, probe=lambda *_: None, attention=True)
     # The reference computes what is masked as well.
     masked = tokens * (tokens - 1) / 2 * 4 * LLAMA.heads * LLAMA.head_width * LLAMA.layers
     assert plain.operations(tokens, context) == counter.get_total_flops() - masked

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 
 from engine.models import load_model
-from engine.models.base import Synthesis, Voice, whole
+from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
@@ -89,4 +89,4 @@ def engaged(name: str, **knobs: object) -> Engaged:
 def spoken(
     model: OmniVoiceSpeech, chosen: Setting, text: str = TEXT, observer: object = None, by: Voice | None = None
 ) -> Synthesis:
-    return whole(model.synthesise(text, by or voice("slt"), chosen, (), observer or SilentObserver()))
+    return run_to_completion(model.synthesise(text, by or voice("slt"), chosen, (), observer or SilentObserver()))

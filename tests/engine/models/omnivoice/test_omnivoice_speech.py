@@ -124,7 +124,7 @@ def test_a_voice_is_continued_and_encoded_once(
     cloned = setting(clone=True)
     fresh.make_ready(cloned, observer, voice("slt"))
     assert "Encoding the voice …" in statuses
-    request = fresh.workings(TEXT, voice("slt"), cloned).request
+    request = fresh.internals(TEXT, voice("slt"), cloned).request
     assert request.reference.shape[0] == 8
     assert request.reference.shape[1] > 50
     synthesis = spoken(fresh, cloned)
@@ -132,7 +132,7 @@ def test_a_voice_is_continued_and_encoded_once(
     # Another model of the same codec finds the codes on disk.
     other = load(root)
     monkeypatch.setattr("engine.models.omnivoice.checkpoint.OmniVoiceFolder.encoder", None)
-    assert torch.equal(other.workings(TEXT, voice("slt"), cloned).request.reference, request.reference)
+    assert torch.equal(other.internals(TEXT, voice("slt"), cloned).request.reference, request.reference)
 
 
 @pytest.mark.parametrize("ahead", [0, 20])

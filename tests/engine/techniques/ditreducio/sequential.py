@@ -9,20 +9,21 @@ import hashlib
 
 import numpy as np
 
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable
 
 LAYERS, STEPS = 5, 6
 
 
-def belonging(steps: int = STEPS, **other: object) -> Belonging:
+def compatibility(steps: int = STEPS, **other: object) -> Compatibility:
     """What a table of so many steps belongs to; ``other`` replaces single fields."""
     values = {"model": "f5-mini", "fingerprint": "0123456789abcdef" * 4, "variant": "v1"}
     sampling = {"solver": "euler", "steps": steps, "spacing": "uniform", "sway": -1.0, "guidance": 2.0}
     values |= {name: other.pop(name) for name in values if name in other}
-    return Belonging(**values, sampling=Values(sampling | other))
+    return Compatibility(**values, sampling=Values(sampling | other))
 
 
 def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int = STEPS) -> CalibrationRecord:
@@ -34,10 +35,10 @@ def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int 
     similarities = world.uniform(0, 1, (layers, steps))
     base = world.lognormal(np.log(0.1), 0.8, (layers, steps, 3))
     cut = float(np.percentile(similarities, 80))
-    rows = [[Action.NONE] * steps for _ in range(layers)]
+    rows = [[SkipAction.NONE] * steps for _ in range(layers)]
     trials: list[Trial] = []
 
-    def try_cell(phase: str, step: int, layer: int, action: Action) -> bool:
+    def try_cell(phase: str, step: int, layer: int, action: SkipAction) -> bool:
         history = hashlib.sha256(repr((seed, phase, step, layer, action, rows)).encode()).digest()
         error = float(base[layer, step, action] * (layer + 1) / layers * (0.7 + 0.6 * history[0] / 255))
         accepted = error < (layer + 1) / layers * threshold
@@ -49,13 +50,13 @@ def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int 
     for step in range(1, steps):
         for layer in range(layers):
             if similarities[layer, step] >= cut:
-                try_cell(PRE_CALIBRATION, step, layer, Action.TS)
+                try_cell(PRE_CALIBRATION, step, layer, SkipAction.TS)
     for step in range(1, steps):
         for layer in range(layers):
-            if rows[layer][step] is Action.NONE and not try_cell(CALIBRATION, step, layer, Action.TS):
-                try_cell(CALIBRATION, step, layer, Action.BS)
+            if rows[layer][step] is SkipAction.NONE and not try_cell(CALIBRATION, step, layer, SkipAction.TS):
+                try_cell(CALIBRATION, step, layer, SkipAction.BS)
     table = StrategyTable(
-        belonging(steps), tuple(tuple(row) for row in rows), "both", f"calibrated at threshold {threshold:g}"
+        compatibility(steps), tuple(tuple(row) for row in rows), "both", f"calibrated at threshold {threshold:g}"
     )
     knobs = Values({knob.name: knob.default for knob in TECHNIQUE.knobs}).replace(threshold=threshold)
     return CalibrationRecord(

@@ -10,26 +10,27 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.bench.calibration import layer_duty, published_calibration
+from engine.bench.calibration import layer_plan, published_calibration
 from engine.errors import Cancelled, PlainError, SettingError
 from engine.models.f5.dit import DiT
+from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.sampling.guidance import guided_velocity
 from engine.sampling.skipping import LayerMemory
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import diagonal_similarity, mean_absolute_error
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
-from engine.techniques.ditreducio.subject import Subject
-from engine.techniques.ditreducio.table import Action, Belonging
+from engine.techniques.ditreducio.table import Compatibility
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 
 STEPS, FRAMES = 6, 23
 
 
-def subject(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: int = FRAMES) -> Subject:
+def calibration_target(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: int = FRAMES) -> CalibrationTarget:
     generator = torch.Generator().manual_seed(seed)
     prompt = torch.randn(1, frames, 20, generator=generator)
     prompt[:, 9:] = 0
@@ -37,8 +38,8 @@ def subject(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: int = FRAMES
     times = sampling_grid(STEPS, "uniform")
     run = dit.begin(prompt, ids, times[:-1], guidance > 0)
     noise = torch.randn(1, frames, 20, generator=generator)
-    belonging = Belonging("small", "", "small", Values(steps=STEPS, spacing="uniform", guidance=guidance))
-    return Subject(
+    compatibility = Compatibility("small", "", "small", Values(steps=STEPS, spacing="uniform", guidance=guidance))
+    return CalibrationTarget(
         dit,
         run,
         noise,
@@ -46,7 +47,7 @@ def subject(dit: DiT, guidance: float = 2.0, seed: int = 0, frames: int = FRAMES
         lambda velocities: guided_velocity(velocities, guidance),
         euler_steps(times),
         run.branches,
-        belonging,
+        compatibility,
         9,
     )
 
@@ -73,18 +74,18 @@ CASES = [
 def test_table_is_that_of_the_published_algorithm(
     threshold: float, metric: str, compare: str, branch_skip: str, guidance: float, side_by_side: bool
 ) -> None:
-    prepared = subject(small_dit(depth=4), guidance)
+    prepared = calibration_target(small_dit(depth=4), guidance)
     chosen = knobs(threshold=threshold, metric=metric, compare=compare, branch_skip=branch_skip, marked=25.0)
     record = calibrate([prepared], chosen, Recorder(), side_by_side=side_by_side)
     assert record.table.actions == published_calibration(prepared, chosen)
-    assert all(row[0] is Action.NONE for row in record.table.actions)
+    assert all(row[0] is SkipAction.NONE for row in record.table.actions)
     if guidance == 0:
-        assert record.table.count(Action.BS) == 0, "one branch has nothing to share"
+        assert record.table.count(SkipAction.BS) == 0, "one branch has nothing to share"
 
 
 def test_a_sampler_of_its_own_is_followed() -> None:
     """A sampler that overshoots and puts stored noise back, guided by a rule of its own."""
-    plain = subject(small_dit(depth=4))
+    plain = calibration_target(small_dit(depth=4))
     stored = torch.randn(STEPS, *plain.noise.shape, generator=torch.Generator().manual_seed(9))
     euler = euler_steps(plain.times)
     own = replace(
@@ -103,8 +104,8 @@ def test_a_sampler_of_its_own_is_followed() -> None:
 @pytest.mark.parametrize("combine", COMBINATIONS)
 def test_two_of_the_same_sentence_are_one(combine: str) -> None:
     dit, chosen = small_dit(depth=4), knobs(threshold=0.2, marked=25.0)
-    alone = calibrate([subject(dit)], chosen, Recorder(), combine)
-    twice = calibrate([subject(dit), subject(dit)], chosen, Recorder(), combine)
+    alone = calibrate([calibration_target(dit)], chosen, Recorder(), combine)
+    twice = calibrate([calibration_target(dit), calibration_target(dit)], chosen, Recorder(), combine)
     assert twice.table.actions == alone.table.actions
     assert np.array_equal(twice.similarities, alone.similarities)
     assert [replace(trial, errors=()) for trial in twice.trials] == list(alone.trials)
@@ -119,28 +120,28 @@ def test_every_sentence_is_measured_on_its_own_trajectory(combine: str, branch_s
     """Sentences of three lengths: each error is that of whole evaluations of that sentence alone under all that had
     been decided for all of them."""
     dit, chosen = small_dit(depth=4), knobs(threshold=0.2, marked=25.0, branch_skip=branch_skip)
-    subjects = [subject(dit, seed=seed, frames=frames) for seed, frames in enumerate((23, 12, 31))]
-    record = calibrate(subjects, chosen, Recorder(), combine, side_by_side)
+    targets = [calibration_target(dit, seed=seed, frames=frames) for seed, frames in enumerate((23, 12, 31))]
+    record = calibrate(targets, chosen, Recorder(), combine, side_by_side)
     combined = {"worst": max, "mean": lambda errors: sum(errors) / 3}[combine]
     for trial in record.trials:
         assert trial.error == pytest.approx(combined(trial.errors))
         assert trial.accepted == (trial.error < (trial.layer + 1) / 4 * 0.2)
-    for number, one in enumerate(subjects):
+    for number, one in enumerate(targets):
         expected = whole_evaluations(one, record.trials, branch_skip)
         assert [trial.errors[number] for trial in record.trials] == pytest.approx(expected, rel=1e-4, abs=1e-6)
     decided = {(trial.layer, trial.step): trial.action for trial in record.trials if trial.accepted}
     for layer, row in enumerate(record.table.actions):
-        assert row == tuple(decided.get((layer, step), Action.NONE) for step in range(STEPS))
+        assert row == tuple(decided.get((layer, step), SkipAction.NONE) for step in range(STEPS))
     assert record.table.origin == f"calibrated at threshold 0.2 on the {combine} error of 3 sentences"
     assert {len(set(trial.errors)) for trial in record.trials} == {3}
 
 
-def whole_evaluations(one: Subject, trials: Sequence[Trial], branch_skip: str) -> list[float]:
+def whole_evaluations(one: CalibrationTarget, trials: Sequence[Trial], branch_skip: str) -> list[float]:
     """The errors of ``trials`` on one sentence, each measured by evaluating the whole backbone."""
 
-    def evaluate(actions: list[Action], state: Tensor, step: int, memory: list[LayerMemory], keep: bool) -> Tensor:
-        duties = [layer_duty(action, branch_skip, keep) for action in actions]
-        return one.backbone.velocity(state, step, one.run, duties, memory)
+    def evaluate(actions: list[SkipAction], state: Tensor, step: int, memory: list[LayerMemory], keep: bool) -> Tensor:
+        plans = [layer_plan(action, branch_skip, keep) for action in actions]
+        return one.backbone.velocity(state, step, one.run, plans, memory)
 
     errors = []
     pre_calibrated = {(one.layer, one.step) for one in trials if one.phase == PRE_CALIBRATION and one.accepted}
@@ -148,7 +149,7 @@ def whole_evaluations(one: Subject, trials: Sequence[Trial], branch_skip: str) -
         memory, state = [LayerMemory() for _ in range(4)], one.noise
         for step in range(STEPS):
             given = pre_calibrated if phase == CALIBRATION else set()
-            actions = [Action.TS if (layer, step) in given else Action.NONE for layer in range(4)]
+            actions = [SkipAction.TS if (layer, step) in given else SkipAction.NONE for layer in range(4)]
             output = evaluate(actions, state, step, memory, keep=False)
             for trial in trials:
                 if (trial.phase, trial.step) != (phase, step):
@@ -163,39 +164,45 @@ def whole_evaluations(one: Subject, trials: Sequence[Trial], branch_skip: str) -
 def test_progress_and_cancel_count_all_sentences() -> None:
     dit = small_dit(depth=4)
     alone, both = Recorder(), Recorder()
-    calibrate([subject(dit)], knobs(), alone)
-    calibrate([subject(dit), subject(dit)], knobs(), both)
+    calibrate([calibration_target(dit)], knobs(), alone)
+    calibrate([calibration_target(dit), calibration_target(dit)], knobs(), both)
     assert both.progressed[-1][1] == 2 * alone.progressed[-1][1]
     done = [one for one, _ in both.progressed]
     assert done == sorted(done)
     for cancel_after in range(1, both.checks, 13):
         with pytest.raises(Cancelled):
-            calibrate([subject(dit), subject(dit)], knobs(), Recorder(cancel_after))
+            calibrate([calibration_target(dit), calibration_target(dit)], knobs(), Recorder(cancel_after))
 
 
 def test_sentences_that_do_not_belong_together_are_refused() -> None:
     dit = small_dit(depth=4)
     with pytest.raises(SettingError, match=r"1 and 3 cannot be calibrated together.*guidance strength 2.0, but 1.0"):
-        calibrate([subject(dit), subject(dit), subject(dit, guidance=1.0)], knobs(), Recorder())
+        calibrate(
+            [calibration_target(dit), calibration_target(dit), calibration_target(dit, guidance=1.0)],
+            knobs(),
+            Recorder(),
+        )
     with pytest.raises(SettingError, match="no sentence"):
         calibrate([], knobs(), Recorder())
     with pytest.raises(SettingError, match="worst or mean, not 'median'"):
-        calibrate([subject(dit)], knobs(), Recorder(), "median")
+        calibrate([calibration_target(dit)], knobs(), Recorder(), "median")
 
 
 def test_cases_are_no_trivial_tables() -> None:
     kinds = set()
     for threshold in (0.05, 0.2, 0.6):
-        record = calibrate([subject(small_dit(depth=4))], knobs(threshold=threshold, marked=25.0), Recorder())
-        kinds.add(tuple(record.table.count(action) > 0 for action in Action))
+        record = calibrate(
+            [calibration_target(small_dit(depth=4))], knobs(threshold=threshold, marked=25.0), Recorder()
+        )
+        kinds.add(tuple(record.table.count(action) > 0 for action in SkipAction))
         assert any(trial.phase == "pre-calibration" for trial in record.trials)
     assert (True, True, True) in kinds
 
 
 def test_smallest_threshold_measures_both_errors_of_every_cell() -> None:
-    record = calibrate([subject(small_dit(depth=4))], knobs(threshold=0.0), Recorder())
-    assert record.table.count(Action.NONE) == 4 * STEPS
-    for action in (Action.TS, Action.BS):
+    record = calibrate([calibration_target(small_dit(depth=4))], knobs(threshold=0.0), Recorder())
+    assert record.table.count(SkipAction.NONE) == 4 * STEPS
+    for action in (SkipAction.TS, SkipAction.BS):
         errors = record.normalised_errors(action)
         assert np.isnan(errors[:, 0]).all()
         assert np.isfinite(errors[:, 1:]).all()
@@ -203,7 +210,7 @@ def test_smallest_threshold_measures_both_errors_of_every_cell() -> None:
 
 def test_reports_progress_trials_and_similarities() -> None:
     recorder = Recorder()
-    record = calibrate([subject(small_dit(depth=4))], knobs(threshold=0.2), recorder)
+    record = calibrate([calibration_target(small_dit(depth=4))], knobs(threshold=0.2), recorder)
     assert tuple(recorder.trials) == record.trials
     done = [one for one, _ in recorder.progressed]
     assert done == sorted(done)
@@ -216,11 +223,11 @@ def test_reports_progress_trials_and_similarities() -> None:
 def test_cancel_takes_effect_within_one_layer_trial() -> None:
     dit = small_dit(depth=4)
     whole = Recorder()
-    calibrate([subject(dit)], knobs(threshold=0.1), whole)
+    calibrate([calibration_target(dit)], knobs(threshold=0.1), whole)
     for cancel_after in range(1, whole.checks, 7):
         recorder = Recorder(cancel_after)
         evaluations: list[int] = []
-        prepared = subject(dit)
+        prepared = calibration_target(dit)
         original = dit.layer
 
         def counting(*arguments, original=original, recorder=recorder, evaluations=evaluations, **named):
@@ -243,7 +250,7 @@ def test_a_model_that_yields_no_numbers_is_a_sentence() -> None:
     dit = small_dit(depth=4)
     dit.transformer_blocks[2].ff.ff[2].bias[0] = float("nan")
     with pytest.raises(PlainError, match="not a number at step 2"):
-        calibrate([subject(dit)], knobs(marked=0.0), Recorder())
+        calibrate([calibration_target(dit)], knobs(marked=0.0), Recorder())
 
 
 @pytest.mark.parametrize("block", [4, 256])

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import Action
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
 THRESHOLDS = tuple(float(one) for one in np.geomspace(0.01, 1.0, 60))
@@ -97,56 +97,56 @@ def test_little_is_skipped_at_a_small_threshold_and_almost_everything_at_a_large
 
 
 def test_predicted_errors_of_one_step_add_up() -> None:
-    def trial(layer: int, action: Action, error: float, accepted: bool = False) -> Trial:
+    def trial(layer: int, action: SkipAction, error: float, accepted: bool = False) -> Trial:
         return Trial(CALIBRATION, 2, layer, action, error, accepted)
 
     # Measured alone, every cell would pass 0.5; two together only where the bounds have grown with the layer.
     trials = tuple(
         trial(layer, action, error)
         for layer in range(LAYERS)
-        for action, error in ((Action.TS, 0.09 * (layer + 1)), (Action.BS, 0.01))
+        for action, error in ((SkipAction.TS, 0.09 * (layer + 1)), (SkipAction.BS, 0.01))
     )
     record = replace(calibrate(0.0), trials=trials, knobs=Values(threshold=0.0))
     column = [record.derive(0.5).table.actions[layer][2] for layer in range(LAYERS)]
     # Bounds 0.1 … 0.5. Layer 1: 0.09 passes. Layer 2: 0.09 + 0.18 does not, 0.09 + 0.01 does. Layer 3: 0.1 + 0.27 does
     # not, 0.11 does. And so on.
-    assert column == [Action.TS, *[Action.BS] * (LAYERS - 1)]
+    assert column == [SkipAction.TS, *[SkipAction.BS] * (LAYERS - 1)]
     # What was in force when a trial was measured is not counted twice: layer 2's 0.15 includes layer 1's 0.09.
     measured = (
-        trial(0, Action.TS, 0.09, accepted=True),
-        trial(1, Action.TS, 0.15),
-        trial(1, Action.BS, 0.14, accepted=True),
-        trial(2, Action.TS, 0.31),
-        trial(2, Action.BS, 0.31),
+        trial(0, SkipAction.TS, 0.09, accepted=True),
+        trial(1, SkipAction.TS, 0.15),
+        trial(1, SkipAction.BS, 0.14, accepted=True),
+        trial(2, SkipAction.TS, 0.31),
+        trial(2, SkipAction.BS, 0.31),
     )
     recorded = replace(record, trials=measured, knobs=Values(threshold=0.36))
     derived = recorded.derive(0.48)
     assert not derived.exact
-    assert [row[2] for row in derived.table.actions][:3] == [Action.TS, Action.TS, Action.NONE]
+    assert [row[2] for row in derived.table.actions][:3] == [SkipAction.TS, SkipAction.TS, SkipAction.NONE]
 
 
 def test_normalised_errors_are_divided_by_the_layers_share_and_the_later_phase_wins() -> None:
     record = calibrate(0.1)
     trials = (
-        Trial(PRE_CALIBRATION, 2, 0, Action.TS, 0.5, False),
-        Trial(CALIBRATION, 2, 0, Action.TS, 0.3, False),
-        Trial(CALIBRATION, 2, 0, Action.BS, 0.2, False),
-        Trial(CALIBRATION, 3, LAYERS - 1, Action.TS, 0.4, False),
+        Trial(PRE_CALIBRATION, 2, 0, SkipAction.TS, 0.5, False),
+        Trial(CALIBRATION, 2, 0, SkipAction.TS, 0.3, False),
+        Trial(CALIBRATION, 2, 0, SkipAction.BS, 0.2, False),
+        Trial(CALIBRATION, 3, LAYERS - 1, SkipAction.TS, 0.4, False),
     )
     record = replace(record, trials=trials)
-    errors = record.normalised_errors(Action.TS)
+    errors = record.normalised_errors(SkipAction.TS)
     assert errors.shape == (LAYERS, STEPS)
     assert errors[0, 2] == pytest.approx(0.3 * LAYERS)
     assert errors[LAYERS - 1, 3] == pytest.approx(0.4)
     assert np.isnan(errors).sum() == LAYERS * STEPS - 2
-    assert record.normalised_errors(Action.BS)[0, 2] == pytest.approx(0.2 * LAYERS)
+    assert record.normalised_errors(SkipAction.BS)[0, 2] == pytest.approx(0.2 * LAYERS)
 
 
 def test_cells_without_a_measured_branch_skip_are_counted() -> None:
     record = calibrate(0.4, 2)
     derived = record.derive(0.001)
     tried = {(one.layer, one.step) for one in record.trials}
-    measured = {(one.layer, one.step) for one in record.trials if one.action is Action.BS}
+    measured = {(one.layer, one.step) for one in record.trials if one.action is SkipAction.BS}
     assert derived.table.skipped_share == 0
     assert derived.unmeasured == len(tried - measured) > 0
     assert record.derive(0.4).unmeasured == 0

@@ -12,51 +12,52 @@ import pytest
 
 from engine.errors import ProfileError
 from engine.models.base import OperationCounts
-from engine.techniques.ditreducio.table import Action, Belonging, StrategyTable, read_actions
-from tests.engine.techniques.ditreducio.sequential import belonging, calibrate
+from engine.sampling.actions import SkipAction
+from engine.techniques.ditreducio.table import Compatibility, StrategyTable, read_actions
+from tests.engine.techniques.ditreducio.sequential import calibrate, compatibility
 
-N, T, B = Action.NONE, Action.TS, Action.BS
+N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 ROWS = ((N, N, T, T, B, B), (N, B, T, N, T, T), (N, N, N, N, N, N))
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=3, branches=2)
 
 
 @pytest.fixture
 def table() -> StrategyTable:
-    return StrategyTable(belonging(), ROWS, "both", "calibrated at threshold 0.1")
+    return StrategyTable(compatibility(), ROWS, "both", "calibrated at threshold 0.1")
 
 
 # --- Validity --------------------------------------------------------------------------------------------------------
 def test_an_unknown_branch_skip_is_refused() -> None:
     with pytest.raises(ProfileError, match="both, attention, not 'feed_forward'"):
-        StrategyTable(belonging(), ROWS, "feed_forward")
+        StrategyTable(compatibility(), ROWS, "feed_forward")
 
 
 def test_a_table_without_layers_is_refused() -> None:
     with pytest.raises(ProfileError, match="no layers"):
-        StrategyTable(belonging(), ())
+        StrategyTable(compatibility(), ())
 
 
 def test_rows_of_another_length_than_the_grid_are_refused() -> None:
     with pytest.raises(ProfileError, match="5 steps in layer 2, but its grid has 6"):
-        StrategyTable(belonging(), (ROWS[0], ROWS[1][:5]))
+        StrategyTable(compatibility(), (ROWS[0], ROWS[1][:5]))
 
 
 @pytest.mark.parametrize("action", [T, B])
-def test_skips_at_the_first_step_are_refused(action: Action) -> None:
+def test_skips_at_the_first_step_are_refused(action: SkipAction) -> None:
     with pytest.raises(ProfileError, match="skips layer 1 at step 1"):
-        StrategyTable(belonging(), ((action, *ROWS[0][1:]),))
+        StrategyTable(compatibility(), ((action, *ROWS[0][1:]),))
 
 
 # --- Reading and editing ---------------------------------------------------------------------------------------------
 def test_a_computing_table_skips_nothing() -> None:
-    table = StrategyTable.computing(belonging(), 4, "attention")
+    table = StrategyTable.computing(compatibility(), 4, "attention")
     assert (table.layers, table.steps, table.branch_skip) == (4, 6, "attention")
     assert table.skipped_share == 0
     assert table.ops_ratio(OperationCounts(3.0, 5.0, 7.0, 4, 2)) == 1
 
 
 def test_counts_and_columns(table: StrategyTable) -> None:
-    assert [table.count(action) for action in Action] == [10, 5, 3]
+    assert [table.count(action) for action in SkipAction] == [10, 5, 3]
     assert table.skipped_share == pytest.approx(8 / 18)
     assert table.at(2) == (T, T, N)
 
@@ -68,7 +69,7 @@ def test_a_changed_table_differs_in_one_cell_and_says_that_it_was_edited_once(ta
     assert np.argwhere(np.array(once.actions) != np.array(ROWS)).tolist() == [[2, 3]]
     assert once.actions[2][3] is T
     assert once.origin == twice.origin == "calibrated at threshold 0.1, edited by hand"
-    assert StrategyTable(belonging(), ROWS).changed(0, 1, T).origin == "edited by hand"
+    assert StrategyTable(compatibility(), ROWS).changed(0, 1, T).origin == "edited by hand"
 
 
 def test_the_first_step_cannot_be_changed_to_a_skip(table: StrategyTable) -> None:
@@ -81,7 +82,7 @@ def test_the_first_step_cannot_be_changed_to_a_skip(table: StrategyTable) -> Non
 @pytest.mark.parametrize("branch_skip", ["both", "attention"])
 def test_the_ops_ratio_adds_up_cell_by_cell(branches: int, branch_skip: str) -> None:
     operations = OperationCounts(3.0, 5.0, 7.0, 3, branches)
-    table = StrategyTable(belonging(), ROWS, branch_skip)
+    table = StrategyTable(compatibility(), ROWS, branch_skip)
     done = 0.0
     for step in range(6):
         for branch in range(branches):
@@ -98,7 +99,7 @@ def test_the_ops_ratio_adds_up_cell_by_cell(branches: int, branch_skip: str) -> 
 
 def test_what_cannot_be_skipped_remains() -> None:
     rows = tuple((N, *[T] * 5) for _ in range(3))
-    ratio = StrategyTable(belonging(), rows).ops_ratio(OPERATIONS)
+    ratio = StrategyTable(compatibility(), rows).ops_ratio(OPERATIONS)
     assert ratio == pytest.approx((3 * 8 + 6 * 7) / (6 * (3 * 8 + 7)))
 
 
@@ -117,20 +118,20 @@ def test_what_cannot_be_skipped_remains() -> None:
     ],
 )
 def test_a_mismatch_names_what_differs(field: str, value: object, words: str) -> None:
-    assert words in belonging().mismatch(belonging(**{field: value}))
+    assert words in compatibility().mismatch(compatibility(**{field: value}))
 
 
 def test_equal_belongings_match() -> None:
-    assert belonging().mismatch(belonging()) is None
+    assert compatibility().mismatch(compatibility()) is None
 
 
 # --- Identity --------------------------------------------------------------------------------------------------------
 def test_fingerprints_follow_what_a_table_does_and_not_where_it_came_from(table: StrategyTable) -> None:
-    assert table.fingerprint == StrategyTable(belonging(), ROWS, "both", "imported").fingerprint
+    assert table.fingerprint == StrategyTable(compatibility(), ROWS, "both", "imported").fingerprint
     others = {
         table.changed(0, 1, T).fingerprint,
-        StrategyTable(belonging(), ROWS, "attention").fingerprint,
-        StrategyTable(belonging(guidance=1.0), ROWS, "both").fingerprint,
+        StrategyTable(compatibility(), ROWS, "attention").fingerprint,
+        StrategyTable(compatibility(guidance=1.0), ROWS, "both").fingerprint,
     }
     assert len(others | {table.fingerprint}) == 4
 
@@ -143,7 +144,7 @@ def test_back_and_forth_is_the_same_table(table: StrategyTable) -> None:
 def test_own_json_round_trip(table: StrategyTable) -> None:
     again = StrategyTable.from_json(json.loads(json.dumps(table.to_json())))
     assert again == table
-    assert all(isinstance(action, Action) for row in again.actions for action in row)
+    assert all(isinstance(action, SkipAction) for row in again.actions for action in row)
 
 
 def test_whole_numbers_are_read_where_fractions_are_meant(table: StrategyTable) -> None:
@@ -225,13 +226,13 @@ def test_what_is_no_object_is_refused(data: object) -> None:
 def test_official_json_round_trip(table: StrategyTable) -> None:
     data = json.loads(json.dumps(table.to_official()))
     assert data["methods"][0] == ["NONE", "NONE", "TS", "TS", "BS", "BS"]
-    again = StrategyTable.from_official(data, table.belonging, table.branch_skip, "6_0.1.json")
+    again = StrategyTable.from_official(data, table.compatibility, table.branch_skip, "6_0.1.json")
     assert again.actions == table.actions
     assert again.fingerprint == table.fingerprint
     assert again.origin == "imported from 6_0.1.json"
 
 
-def needed(row: tuple[Action, ...]) -> list[bool]:
+def needed(row: tuple[SkipAction, ...]) -> list[bool]:
     """Which outputs must be kept, by running the row: whoever reads the cache needs what was last written to it."""
     kept = [False] * len(row)
     written = None
@@ -252,14 +253,14 @@ def test_the_official_form_caches_what_a_later_skip_reads_and_nothing_else(seed:
 
 def test_the_official_form_of_one_row_by_hand() -> None:
     row = (N, N, T, T, B, T, N, B)
-    table = StrategyTable(belonging(8), (row,))
+    table = StrategyTable(compatibility(8), (row,))
     assert table.to_official()["need_cached_output"] == [[False, True, False, False, True, False, True, False]]
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"method": []}])
 def test_what_is_no_official_table_is_refused(data: object, table: StrategyTable) -> None:
     with pytest.raises(ProfileError, match=r"a\.json is not an official strategy table"):
-        StrategyTable.from_official(data, table.belonging, "both", "a.json")
+        StrategyTable.from_official(data, table.compatibility, "both", "a.json")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +274,7 @@ def test_what_is_no_official_table_is_refused(data: object, table: StrategyTable
 )
 def test_a_damaged_official_table_is_refused(methods: object, words: str, table: StrategyTable) -> None:
     with pytest.raises(ProfileError, match=words):
-        StrategyTable.from_official({"methods": methods}, table.belonging, "both", "a.json")
+        StrategyTable.from_official({"methods": methods}, table.compatibility, "both", "a.json")
 
 
 def test_action_names_are_read_layer_by_layer() -> None:
@@ -281,17 +282,17 @@ def test_action_names_are_read_layer_by_layer() -> None:
 
 
 def test_belongings_are_values() -> None:
-    assert belonging() == Belonging(**vars(belonging()))
-    assert hash(belonging()) == hash(belonging())
+    assert compatibility() == Compatibility(**vars(compatibility()))
+    assert hash(compatibility()) == hash(compatibility())
 
 
 def test_a_table_that_forecasts_is_another_one_and_not_the_official_codes() -> None:
-    table = StrategyTable(belonging(), ROWS)
+    table = StrategyTable(compatibility(), ROWS)
     forecasts = replace(table, temporal="forecast")
     assert "temporal" not in table.to_json()
     assert StrategyTable.from_json(forecasts.to_json()) == forecasts
     assert forecasts.fingerprint != table.fingerprint
-    assert forecasts.changed(1, 1, Action.TS).temporal == "forecast"
+    assert forecasts.changed(1, 1, SkipAction.TS).temporal == "forecast"
     with pytest.raises(ProfileError, match="the official code does not know"):
         forecasts.to_official()
     with pytest.raises(ProfileError, match="temporal must be one of reuse, forecast"):

@@ -11,6 +11,7 @@ from engine.bench.skipping import sample
 from engine.errors import Cancelled, ProfileError
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import Utterance, Voice
+from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values, defaults
 from engine.setting.setting import Engaged
 from engine.techniques.ditreducio import TECHNIQUE
@@ -18,14 +19,14 @@ from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.record import Sentence
-from engine.techniques.ditreducio.table import Action, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.trajectory import Work
 from engine.techniques.ditreducio.transfer import measure_transfer, transfer
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
 from tests.engine import small_speech
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
-from tests.engine.techniques.ditreducio.test_calibration import STEPS, knobs, subject
+from tests.engine.techniques.ditreducio.test_calibration import STEPS, calibration_target, knobs
 
 
 def measured(one: object, table: StrategyTable, chosen: Values) -> SentenceTransfer:
@@ -36,11 +37,11 @@ def measured(one: object, table: StrategyTable, chosen: Values) -> SentenceTrans
 @pytest.mark.parametrize("guidance", [2.0, 0.0])
 @pytest.mark.parametrize("temporal", ["reuse", "forecast"])
 def test_distance_is_that_of_two_runs(branch_skip: str, guidance: float, temporal: str) -> None:
-    one = subject(small_dit(depth=4), guidance)
+    one = calibration_target(small_dit(depth=4), guidance)
     chosen = knobs(threshold=0.3, branch_skip=branch_skip, temporal=temporal)
-    table = calibrate([subject(small_dit(depth=4), guidance, seed=1)], chosen, Recorder()).table
+    table = calibrate([calibration_target(small_dit(depth=4), guidance, seed=1)], chosen, Recorder()).table
     assert table.temporal == temporal
-    assert table.count(Action.TS) and (table.count(Action.BS) or not guidance)
+    assert table.count(SkipAction.TS) and (table.count(SkipAction.BS) or not guidance)
     mels = [sample(one, which)[0, one.prompt_frames :].numpy() for which in (None, table)]
     found = measured(one, table, chosen)
     assert found.distance == pytest.approx(log_mel_distance(*mels), rel=1e-5)
@@ -50,14 +51,14 @@ def test_distance_is_that_of_two_runs(branch_skip: str, guidance: float, tempora
 
 def test_first_skipped_step_counts_as_a_calibration_counts() -> None:
     """Up to the first step with skips both measure the same: all errors there, against the same bounds."""
-    one, chosen = subject(small_dit(depth=4)), knobs(threshold=0.3, marked=0.0)
+    one, chosen = calibration_target(small_dit(depth=4)), knobs(threshold=0.3, marked=0.0)
     record = calibrate([one], chosen, Recorder())
     first = next(step for step in range(STEPS) if any(record.table.at(step)))
     rows = tuple(
-        tuple(action if step == first else Action.NONE for step, action in enumerate(row))
+        tuple(action if step == first else SkipAction.NONE for step, action in enumerate(row))
         for row in record.table.actions
     )
-    table = StrategyTable(record.table.belonging, rows)
+    table = StrategyTable(record.table.compatibility, rows)
     assert measured(one, table, chosen).exceeding == 0
     errors = [trial.error * 4 / (trial.layer + 1) for trial in record.trials if trial.step == first and trial.accepted]
     below = chosen.replace(threshold=sorted(errors)[len(errors) // 2])
@@ -67,13 +68,13 @@ def test_first_skipped_step_counts_as_a_calibration_counts() -> None:
 
 
 def test_a_table_without_skips_changes_nothing() -> None:
-    one = subject(small_dit(depth=4))
-    found = measured(one, StrategyTable.computing(one.belonging, 4), knobs())
+    one = calibration_target(small_dit(depth=4))
+    found = measured(one, StrategyTable.computing(one.compatibility, 4), knobs())
     assert (found.distance, found.exceeding, found.velocity_error) == (0, 0, 0)
 
 
 def test_velocities_are_compared_along_both_trajectories() -> None:
-    one, chosen = subject(small_dit(depth=4)), knobs(threshold=0.5, marked=0.0)
+    one, chosen = calibration_target(small_dit(depth=4)), knobs(threshold=0.5, marked=0.0)
     table = calibrate([one], chosen, Recorder()).table
     followed: list[torch.Tensor] = []
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.models import load_model
-from engine.models.base import whole
+from engine.models.base import run_to_completion
 from engine.models.catalogue import VOICES, entry, read_voice
 from engine.models.megatts3.bundled import WEIGHTS, BundledFolder
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
@@ -130,7 +130,7 @@ def test_the_export_is_loaded_and_speaks(codec_folder: Path, tmp_path: Path):
     model = load_model(MegaMini.name, folder=str(place), device="cpu")
     setting = Setting(MegaMini.name, entry(MegaMini.name).options_with(steps=2))
     voice = read_voice(place / "voices", "slt")
-    said = whole(model.synthesise("aim", voice, setting, (), SilentObserver()))
+    said = run_to_completion(model.synthesise("aim", voice, setting, (), SilentObserver()))
     assert len(said.samples) > 2_000
     assert np.isfinite(said.samples).all()
 

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
-from engine.sampling.skipping import COMPUTE, LayerDuty, LayerMemory
-from engine.techniques.ditreducio.table import Belonging
+from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan
+from engine.techniques.ditreducio.table import Compatibility
 
 
 class Backbone(Protocol):
@@ -26,9 +26,9 @@ class Backbone(Protocol):
         hidden: Tensor,
         evaluation: int,
         run: object,
-        duty: LayerDuty = COMPUTE,
+        plan: LayerPlan = COMPUTE,
         memory: LayerMemory | None = None,
-        look: Callable[[int, str, Tensor], None] | None = None,
+        probe: Callable[[int, str, Tensor], None] | None = None,
     ) -> Tensor: ...
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: object) -> Tensor: ...
@@ -37,7 +37,7 @@ class Backbone(Protocol):
 
 
 @dataclass(frozen=True)
-class Subject:
+class CalibrationTarget:
     """A backbone in the middle of its work on one sentence."""
 
     backbone: Backbone
@@ -53,7 +53,7 @@ class Subject:
     """The sampler's step: from a state, the velocity followed and the step's number to the next state. Equal arguments
     give equal states, always: a stochastic sampler replays its noise."""
     branches: int
-    belonging: Belonging
+    compatibility: Compatibility
     prompt_frames: int = 0
     """Frames in front of the new speech. They are computed like the others and count in the error, as in the official
     code."""
