@@ -17,9 +17,9 @@ from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate

@@ -24,7 +24,7 @@ from engine.models.catalogue import entry, harvard_sentences, voice, voices
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.networks.vocos import Vocos
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio import TECHNIQUE

@@ -21,8 +21,8 @@ from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.language import LanguageSpeech
 from engine.models.networks.vocos import Vocos
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.autoregressive import Cycle
-from engine.session.observers import SilentObserver
 from engine.setting.setting import Setting
 
 AGAIN = "autoregressive, again (A/A)"

@@ -39,8 +39,8 @@ from engine.models.catalogue import harvard_sentences
 from engine.models.families.masked import MaskedSpeech
 from engine.models.families.masked_networks import offered
 from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import (

@@ -23,7 +23,7 @@ from engine.measure.verdicts import ORIGINAL
 from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.catalogue import harvard_sentences
 from engine.models.families.masked import MaskedSpeech
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import blockwise, sentencewise

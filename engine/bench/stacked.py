@@ -24,7 +24,7 @@ from engine.measure.verdicts import Verdict, Way, verdicts
 from engine.models.base import SpeechModel, Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.vocos import Vocos
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, error_curve, guidance_free, precision, steps

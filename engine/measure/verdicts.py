@@ -17,7 +17,7 @@ from engine.measure.intelligibility import Judge, WordErrors
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import SAMPLE_RATE
 from engine.models.networks.vocos import Vocos
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.training.recipes.corpora import speak

@@ -71,22 +71,6 @@ class JobObserver:
         self.post(Progress(self.job, done, total, self._remaining.update(done, total), text))
 
 
-class SilentObserver:
-    """Lets everything pass: for whoever only waits for the result."""
-
-    def check(self) -> None: ...
-
-    def step(self, report: StepReport) -> None: ...
-
-    def status(self, text: str) -> None: ...
-
-    def trial(self, trial: Trial) -> None: ...
-
-    def similarities(self, similarities: np.ndarray) -> None: ...
-
-    def progress(self, done: int, total: int) -> None: ...
-
-
 class SynthesisObserver(JobObserver):
     """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
 

@@ -13,7 +13,7 @@ from engine.errors import AudioError, ProfileError, SettingError
 from engine.models import catalogue, load_model
 from engine.models.base import LANGUAGE, ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import VARIANTS
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import NO_VALUES, Knob, Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from engine import failures
 from engine.errors import StudyError
 from engine.models.base import Observer, SpeechModel
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.studies.extras import NO_CLUSTER
 from engine.studies.running import Lost
 from engine.studies.tasks import Equipment, Outcome, Task

@@ -8,7 +8,7 @@ from engine.models import load_model
 from engine.models.base import Synthesis, run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import spade, speculative

@@ -11,7 +11,7 @@ import pytest
 from engine.bench import bundled, stacked
 from engine.errors import PlainError
 from engine.models.f5.adapter import F5Speech
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE, save_cfg_free
 

@@ -14,8 +14,8 @@ from engine.export.exporting import export
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting

@@ -31,7 +31,7 @@ from engine.models.files.checkpoints import fingerprint
 from engine.models.files.language_weights import find_language_weights
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.networks.causal import CausalConfig
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from engine.techniques import speculative

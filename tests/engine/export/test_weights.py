@@ -17,7 +17,7 @@ from engine.models import load_model
 from engine.models.base import run_to_completion
 from engine.models.catalogue import voices
 from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 

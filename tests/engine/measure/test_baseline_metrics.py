@@ -15,9 +15,9 @@ from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.metrics import METRICS
 from engine.models.base import run_to_completion
+from engine.models.silent_observer import SilentObserver
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import JobFinished, LoadModel, ShutDown, Synthesise, TakeReady
-from engine.session.observers import SilentObserver
 from engine.setting.setting import Engaged
 from engine.setting.take import Metrics, Take, Trace
 from tests.engine import small_speech

@@ -20,8 +20,8 @@ from engine.models.families.pacing import FEWEST_STEPS
 from engine.models.kernels.fused_masked import MaskedRequest, MaskedRun
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from tests.engine.small_omni_mini import write_model

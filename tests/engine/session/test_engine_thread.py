@@ -517,9 +517,9 @@ def test_engine_without_torch_says_so(tmp_path: Path) -> None:
     run_python(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from engine.session.messages import JobFailed, ShutDown, UnloadModel\n"
-        "from engine.session.engine_thread import Engine\n"
+        "from engine.session.engine_thread import EngineThread\n"
         "events = []\n"
-        "engine = Engine(events.append)\n"
+        "engine = EngineThread(events.append)\n"
         "engine.start()\n"
         "engine.submit(UnloadModel(1))\n"
         "while not any(isinstance(one, JobFailed) for one in events): engine.join(0.01)\n"
@@ -535,9 +535,9 @@ def test_engine_at_work_imports_no_qt() -> None:
     run_python(
         "import sys\n"
         "from engine.session.messages import EngineReady, ShutDown\n"
-        "from engine.session.engine_thread import Engine\n"
+        "from engine.session.engine_thread import EngineThread\n"
         "events = []\n"
-        "engine = Engine(events.append)\n"
+        "engine = EngineThread(events.append)\n"
         "engine.start()\n"
         "while not any(isinstance(one, EngineReady) for one in events): engine.join(0.01)\n"
         "engine.submit(ShutDown(1))\n"

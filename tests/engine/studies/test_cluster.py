@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import StudyError
 from engine.models.base import Observer
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.studies.running import FINISHED, run
 from engine.studies.store import Store, StoredTake
 from engine.studies.study import Study
@@ -103,7 +103,7 @@ def test_a_cluster_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) ->
         "services.find_gcs_addresses, services.find_bootstrap_address = functools.cache(set), lambda folder: None\n"
         "from engine.studies.cluster import Cluster\n"
         "from engine.studies.tasks import Equipment\n"
-        "from engine.session.observers import SilentObserver\n"
+        "from engine.models.silent_observer import SilentObserver\n"
         "from engine.errors import StudyError\n"
         "try:\n"
         "    Cluster('auto').begin(Equipment('f5-mini'), SilentObserver())\n"

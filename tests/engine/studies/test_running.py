@@ -21,7 +21,7 @@ from engine.measure.evaluation import judges
 from engine.measure.evaluation.judges import JudgeKind, Verdict
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import Voice, run_to_completion
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.studies.results import read
 from engine.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
 from engine.studies.store import DATABASE, Store

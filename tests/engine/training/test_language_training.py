@@ -15,7 +15,7 @@ from engine.errors import Cancelled, PlainError, SettingError, TrainingError
 from engine.models.catalogue import voice
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.techniques.language_engagement import engage
 from engine.techniques.spade.pruning import layer_of
 from engine.training import language_training

@@ -20,7 +20,7 @@ from engine.models.base import Voice, run_to_completion
 from engine.models.files.checkpoints import read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS
 from engine.models.llasa import adapter
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.spade.losses import IGNORED

@@ -12,7 +12,7 @@ from engine.errors import SettingError
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
 from engine.views.computing import compute_view

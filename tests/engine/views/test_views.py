@@ -15,10 +15,10 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.proportions import wilson_interval
 from engine.models.base import Utterance, run_to_completion
 from engine.models.f5.adapter import F5Speech
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.flow import integrate
 from engine.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values, checked, defaults
 from engine.setting.setting import Engaged
 from engine.techniques import ditreducio

@@ -10,7 +10,7 @@ from engine.errors import SettingError
 from engine.models import load_model
 from engine.models.base import SpeechModel, Utterance
 from engine.models.catalogue import entry, voices
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.views.computing import compute_view

@@ -33,8 +33,8 @@ from engine.models.base import SpeechModel, Utterance, Voice
 from engine.models.catalogue import MODELS, entry, voice
 from engine.models.llasa import adapter as llasa
 from engine.models.megatts3 import graphemes
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import NO_VALUES, defaults
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import applying_to, ditreducio

@@ -42,8 +42,8 @@ from engine.measure.roofline.report import (
 from engine.models import load_model
 from engine.models.base import FLOW, Utterance
 from engine.models.catalogue import entry, voice
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from tests.engine import small_language, small_speech, speaking

@@ -21,7 +21,7 @@ from engine.models import catalogue, load_model
 from engine.models.base import Piece, Synthesis, Voice, run_to_completion
 from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.files.checkpoints import fingerprint
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from tests.engine.models.cosyvoice2.small_release import CODES, QWEN2, language_weights, write_release

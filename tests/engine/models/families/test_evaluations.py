@@ -9,9 +9,9 @@ from engine.errors import Cancelled
 from engine.models.base import Synthesis, run_to_completion
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.dit import DiT
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, sampling_grid
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.flow_engagement import engage

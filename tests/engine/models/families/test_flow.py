@@ -13,9 +13,9 @@ from engine.errors import CheckpointError, SettingError
 from engine.models.base import Synthesis, Utterance, run_to_completion
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.dit import DiT
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.flow import sampling_grid
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.preparation import calibrate_model

@@ -16,7 +16,7 @@ from engine.models.catalogue import voice
 from engine.models.families.token_decoder import streaming_difference
 from engine.models.kernels.half_products import available
 from engine.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.engagement import problem

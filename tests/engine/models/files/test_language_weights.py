@@ -16,8 +16,8 @@ from safetensors.torch import load_file, save_file
 from engine.errors import CheckpointError
 from engine.models.catalogue import voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.draft_length import AdaptiveLength
-from engine.session.observers import SilentObserver
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.techniques import spade, speculative

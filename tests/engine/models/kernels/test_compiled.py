@@ -19,8 +19,8 @@ from engine.models.base import run_to_completion
 from engine.models.kernels import compiled
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import technique

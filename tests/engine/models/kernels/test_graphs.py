@@ -25,7 +25,7 @@ from engine.models.base import Utterance, run_to_completion
 from engine.models.catalogue import voice
 from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.models.kernels.graphs import GraphCache, record_cuda
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import technique

@@ -23,8 +23,8 @@ from engine.models.llasa.adapter import LlasaSpeech
 from engine.models.llasa.config import FIRST_CODES
 from engine.models.llasa.voices import LlasaPrompt, spoken_bytes
 from engine.models.llasa.windows import Window
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.tokens import Nucleus, TokenSampler
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from tests.engine.models.llasa.small_release import (

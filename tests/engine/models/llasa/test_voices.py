@@ -19,8 +19,8 @@ from engine.models.llasa import codec_encoder
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.voices import VoiceReader
 from engine.models.llasa.xcodec2 import CODES
+from engine.models.silent_observer import SilentObserver
 from engine.paths import data_folder
-from engine.session.observers import SilentObserver
 from engine.setting.setting import Setting
 from tests.engine.models.llasa.small_release import (
     CONFIG,

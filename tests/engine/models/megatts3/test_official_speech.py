@@ -19,8 +19,8 @@ from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.megatts3 import graphemes
 from engine.models.megatts3.adapter import MegaSpeech
 from engine.models.megatts3.duration_model import DurationModel
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
-from engine.session.observers import SilentObserver
 from engine.setting.knobs import NO_VALUES
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import StrategyTable

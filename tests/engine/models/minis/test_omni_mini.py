@@ -23,7 +23,7 @@ from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodec, Resi
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.vocos import Vocos
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from tests.engine.small_omni_mini import CODEC, LAYOUT, write_codec, write_model
 from tests.parity.fixtures import SHIPPED

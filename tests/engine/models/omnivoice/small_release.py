@@ -17,7 +17,7 @@ from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
-from engine.session.observers import SilentObserver
+from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 

@@ -20,8 +20,8 @@ from engine.models.families.masked_script import guide_of
 from engine.models.kernels.fused_masked import MaskedRun
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.omnivoice.higgs import WindowedHiggs
+from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
-from engine.session.observers import SilentObserver
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged
 from engine.setting.take import DemaskingTrace

@@ -16,8 +16,8 @@ from engine.models.megatts3.bundled import WEIGHTS, BundledFolder
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.mel_codec import MelCodec, MelCodecConfig
 from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids
+from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
-from engine.session.observers import SilentObserver
 from engine.setting.setting import Setting
 from engine.training.recipes import megatts3_mini as mega_mini
 from engine.training.recipes.megatts3_mini import ARCHITECTURE, MegaMini, MegaOptions, collate_latents, latent_clips
