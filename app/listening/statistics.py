@@ -14,6 +14,8 @@ from math import comb
 
 import numpy as np
 
+from engine.measure.bootstrap import ends
+
 LEVEL = 0.05
 """The significance level of every test."""
 POWER = 0.8
@@ -175,7 +177,7 @@ def clustered(
         total = weights.sum(1)
         # A draw may miss every answer where not everybody heard everything.
         means.append((weights @ scores)[total > 0] / total[total > 0])
-    low, high = np.percentile(np.concatenate(means), (2.5, 97.5))
+    low, high = ends(np.concatenate(means))
     return Interval(float(scores.mean()), float(low), float(high), len(scores))
 
 

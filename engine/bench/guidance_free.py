@@ -20,6 +20,7 @@ from engine.bench import bundled
 from engine.bench.report import Report
 from engine.bench.skipping import sample
 from engine.errors import PlainError
+from engine.measure.bootstrap import bootstrap, rate
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
@@ -79,9 +80,7 @@ def paired_difference(one: Sequence[WordErrors], other: Sequence[WordErrors]) ->
     sentences."""
     words = np.concatenate([errors.words for errors in one])
     more = np.concatenate([errors.edits for errors in other]) - np.concatenate([errors.edits for errors in one])
-    picks = np.random.default_rng(0).integers(0, len(words), (DRAWS, len(words)))
-    low, high = np.percentile(more[picks].sum(1) / words[picks].sum(1), (2.5, 97.5))
-    return float(more.sum() / words.sum()), float(low), float(high)
+    return bootstrap(rate, more, words, draws=DRAWS)
 
 
 def _chosen(model: SpeechModel, wanted: Sequence[float] | None) -> list[WeightSet]:
@@ -164,10 +163,9 @@ def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
     """How far takes are from the original, and how much further than those of ``reference``, with the 95 % bootstrap
     interval over takes."""
     further = other - reference
-    picks = np.random.default_rng(0).integers(0, len(further), (DRAWS, len(further)))
-    low, high = np.percentile(further[picks].mean(1), (2.5, 97.5))
-    distance = {"distance to the original": float(other.mean()), "further": float(further.mean())}
-    return distance | {"further, low": float(low), "further, high": float(high)}
+    mean, low, high = bootstrap(lambda drawn: drawn.mean(1), further, draws=DRAWS)
+    distance = {"distance to the original": float(other.mean()), "further": mean}
+    return distance | {"further, low": low, "further, high": high}
 
 
 def _row(title: str, heard: Sequence[Verdict]) -> dict[str, object]:

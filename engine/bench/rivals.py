@@ -16,6 +16,7 @@ import numpy as np
 from engine.bench import bundled
 from engine.bench.report import Report
 from engine.errors import PlainError
+from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, paired_ratio
@@ -121,9 +122,8 @@ def compared(
     if published is None or not found:
         raise PlainError(f"No two techniques met a share of {COUNTED:g}; give other --steps or --targets.")
     best = min(found.values(), key=np.mean)
-    picks = np.random.default_rng(0).integers(0, len(best), (DRAWS, len(best)))
-    low, high = np.percentile(published[picks].mean(1) / best[picks].mean(1), (2.5, 97.5))
-    return float(low), float(published.mean() / best.mean()), float(high)
+    value, low, high = bootstrap(mean_ratio, published, best, draws=DRAWS)
+    return low, value, high
 
 
 def each_distance(reference: Sequence[Verdict], other: Sequence[Verdict]) -> np.ndarray:

@@ -14,6 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from engine.measure.bootstrap import ends, picks
+
 DRAWS = 1000
 Statistic = Literal["mean", "median", "rate"]
 
@@ -59,7 +61,7 @@ def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> li
     if clusters == 1:
         lows = highs = values
     else:
-        lows, highs = np.percentile(_drawn(columns, statistic), (2.5, 97.5), axis=0)
+        lows, highs = ends(_drawn(columns, statistic))
     words = columns.imag.sum(0).round().astype(int) if statistic == "rate" else np.zeros(len(values), int)
     parts = zip(values.tolist(), lows.tolist(), highs.tolist(), n, words.tolist(), strict=True)
     return [Estimate(value, low, high, count, clusters, said) for value, low, high, count, said in parts]
@@ -87,7 +89,7 @@ def _statistic(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _picks(clusters: int) -> np.ndarray:
-    return np.random.default_rng(0).integers(0, clusters, (DRAWS, clusters))
+    return picks(clusters, DRAWS)
 
 
 @lru_cache(maxsize=64)

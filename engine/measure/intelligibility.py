@@ -24,6 +24,7 @@ from engine.audio.resampling import resample
 from engine.errors import AudioError, PlainError, TextError
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import to_arpabet
+from engine.measure.bootstrap import bootstrap, rate
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -59,10 +60,7 @@ class WordErrors:
 
     def interval(self, draws: int = 2000, seed: int = 0) -> tuple[float, float]:
         """95 % bootstrap interval of :attr:`rate` over sentences."""
-        chosen = np.random.default_rng(seed).integers(0, len(self.edits), (draws, len(self.edits)))
-        rates = np.array(self.edits)[chosen].sum(1) / np.array(self.words)[chosen].sum(1)
-        low, high = np.percentile(rates, (2.5, 97.5))
-        return float(low), float(high)
+        return bootstrap(rate, np.array(self.edits), np.array(self.words), draws=draws, seed=seed)[1:]
 
 
 class Judge:

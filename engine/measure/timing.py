@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from statistics import median
 
 import numpy as np
 
-RESAMPLES = 4000
+from engine.measure.bootstrap import bootstrap
+
+DRAWS = 4000
 _BASELINE_AGAIN = object()
 
 
@@ -160,9 +161,7 @@ def running_order(names: Sequence[object], number: int) -> tuple[object, ...]:
 def interval(values: Sequence[float], seed: int = 0) -> Interval:
     """Median of ``values`` with its 95 % percentile-bootstrap interval (Efron); equal values give equal intervals."""
     sample = np.asarray(values, dtype=float)
-    picks = np.random.default_rng(seed).integers(0, len(sample), (RESAMPLES, len(sample)))
-    low, high = np.percentile(np.median(sample[picks], axis=1), [2.5, 97.5])
-    return Interval(median(sample.tolist()), float(low), float(high))
+    return Interval(*bootstrap(lambda drawn: np.median(drawn, axis=1), sample, draws=DRAWS, seed=seed))
 
 
 def _ratios(baseline: Sequence[float], others: Sequence[float]) -> list[float]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.errors import SettingError
+from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.decoding import drafting
 from engine.models.base import Synthesis, run_to_completion
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
@@ -163,11 +164,7 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
 def paired_speed_up(way: Sequence[float], reference: Sequence[float]) -> tuple[float, float, float]:
     """How many times as fast: the ratio of mean real-time factors of the same sentences, with the ends of its 95 %
     bootstrap interval over sentences."""
-    mine, theirs = np.asarray(way), np.asarray(reference)
-    picks = np.random.default_rng(0).integers(0, len(mine), (DRAWS, len(mine)))
-    drawn = theirs[picks].mean(1) / mine[picks].mean(1)
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return float(theirs.mean() / mine.mean()), float(low), float(high)
+    return bootstrap(mean_ratio, np.asarray(reference), np.asarray(way), draws=DRAWS)
 
 
 def _speed(

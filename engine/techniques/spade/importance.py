@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.measure.bootstrap import PERCENTILES, ends, picks
 from engine.techniques.spade.record import LayerImportance
 
 DRAWS = 2000
@@ -25,14 +26,14 @@ def bootstrapped(
     """
     utterances = len(each)
     weights = np.ones(utterances) if weights is None else np.asarray(weights, float)
-    picks = np.random.default_rng(0).integers(0, utterances, (draws, utterances))
-    drawn = (each * weights[:, None])[picks].sum(1) / weights[picks].sum(1)[:, None]
+    chosen = picks(utterances, draws)
+    drawn = (each * weights[:, None])[chosen].sum(1) / weights[chosen].sum(1)[:, None]
     # Equal layers share all the ranks that they take up together.
     larger = (drawn[:, None, :] > drawn[:, :, None]).sum(2)
     at_least = (drawn[:, None, :] >= drawn[:, :, None]).sum(2) - 1
-    low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
-    first = np.percentile(larger, 2.5, axis=0, method="nearest")
-    last = np.percentile(at_least, 97.5, axis=0, method="nearest")
+    low, high = ends(drawn)
+    first = np.percentile(larger, PERCENTILES[0], axis=0, method="nearest")
+    last = np.percentile(at_least, PERCENTILES[1], axis=0, method="nearest")
     means = (each * weights[:, None]).sum(0) / weights.sum()
     return LayerImportance(
         measure,
