@@ -56,7 +56,7 @@ def test_probabilities_after_any_history_sum_to_one() -> None:
 def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "letter_to_sound.npz"
     path.write_bytes(b"no archive")
-    with pytest.raises(CheckpointError, match=r"engine\.training\.letter_to_sound"):
+    with pytest.raises(CheckpointError, match=r"engine\.training\.recipes\.letter_to_sound"):
         LetterToSound.load(path)
 
 

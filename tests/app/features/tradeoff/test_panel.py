@@ -222,9 +222,9 @@ def test_axes_are_chosen_with_their_direction(panel: TradeoffPanel) -> None:
     assert offered == ["RTF ↓", "Log-mel distance (nat. log) ↓"]
     panel.look_line.x_choice.setCurrentIndex(1)
     panel.look_line.x_choice.activated.emit(1)
-    assert panel.summary.x == "log_mel_distance" and "Mean absolute" in panel.look_line.x_choice.toolTip()
+    assert panel.options.x == "log_mel_distance" and "Mean absolute" in panel.look_line.x_choice.toolTip()
     panel.show_points(POINTS[:2])
-    assert panel.summary.x == "log_mel_distance", "what the user chose stays"
+    assert panel.options.x == "log_mel_distance", "what the user chose stays"
 
 
 def test_what_an_axis_is_called_is_cut_off_with_an_ellipsis_and_told_whole(panel: TradeoffPanel) -> None:
@@ -240,9 +240,9 @@ def test_what_an_axis_is_called_is_cut_off_with_an_ellipsis_and_told_whole(panel
 def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) -> None:
     made = TradeoffPanel(LIGHT)
     qtbot.addWidget(made)
-    assert made.look.x == "real_time_factor"
+    assert made.options.x == "real_time_factor"
     made.show_points(many(3))
-    assert made.look.x == "speed_up" and made.look_line.x_choice.currentData() == "speed_up"
+    assert made.options.x == "speed_up" and made.look_line.x_choice.currentData() == "speed_up"
 
 
 def test_filters_and_techniques(panel: TradeoffPanel) -> None:
@@ -272,7 +272,7 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
 def test_what_is_chosen_stays_while_it_is_shown(panel: TradeoffPanel) -> None:
     panel.choose("d")
     panel.look_line.intervals_box.click()
-    assert current(panel) == "d" and not panel.summary.intervals
+    assert current(panel) == "d" and not panel.options.intervals
     panel.look_line.dominated_box.click()
     assert current(panel) == "" and "1 dominated not shown" in panel.counts
 
@@ -443,11 +443,11 @@ def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: Q
     made.show_points((point("t", 1.0, 1.0, source="Takes"),))
     assert made.filter.source == "" and made.remembered == kept, "the study is not there yet"
     made.show_points(POINTS)
-    assert made.look == panel.summary and made.filter == panel.filter
+    assert made.options == panel.options and made.filter == panel.filter
     assert not made.legend.buttons["steps"].isChecked() and made.filter_line.search.text() == "a"
     assert made.look_line.log_x_box.isChecked() and made.look_line.published_box.isChecked()
     made.show_points(many(3))
-    assert made.look.x == "log_mel_distance", "the axes are the user's"
+    assert made.options.x == "log_mel_distance", "the axes are the user's"
     made.clear_filter()
     assert made.filter == Filter()
 

@@ -344,18 +344,18 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     first = panel.plot.current.key
     assert panel.scene.points[panel.scene.walk[0]].key == first
     action.point_looks[0].trigger()
-    assert not panel.summary.dominated and not panel.look_line.dominated_box.isChecked()
+    assert not panel.options.dominated and not panel.look_line.dominated_box.isChecked()
     panel.look_line.intervals_box.click()
     assert not action.point_looks[1].isChecked(), "menu and panel agree"
     action.point_looks[4].trigger()
-    assert panel.summary.log_x and panel.scene.logarithmic == (True, False)
+    assert panel.options.log_x and panel.scene.logarithmic == (True, False)
     names = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
     for one, name in zip(action.point_looks, names, strict=True):
-        before = getattr(panel.summary, name)
+        before = getattr(panel.options, name)
         one.trigger()
-        assert getattr(panel.summary, name) is not before, f"{one.text()} switches {name}"
+        assert getattr(panel.options, name) is not before, f"{one.text()} switches {name}"
         one.trigger()
-        assert getattr(panel.summary, name) is before
+        assert getattr(panel.options, name) is before
     action.point_nearer.trigger()
     action.point_nearer.trigger()
     action.point_farther.trigger()
@@ -374,18 +374,18 @@ def test_what_is_shown_is_there_again_after_a_restart(
     panel = window.panels["tradeoff"]
     panel.set_options(replace(SHOWN, dominated=False, published=True, log_y=True))
     panel.set_filter(Filter(source="Four settings", hidden=frozenset({"steps"})))
-    look, chosen = panel.summary, panel.filter
+    look, chosen = panel.options, panel.filter
     close(window, qtbot)
     again = make_window(data=data)
     again.show()
     again.activateWindow()
     qtbot.waitUntil(lambda: again.is_built, timeout=PATIENCE_MILLISECONDS)
     shown = again.panels["tradeoff"]
-    assert shown.look == look
+    assert shown.options == look
     again.docks.go_to("tradeoff")
     # What was opened here is open again, and among the recent ones of Studies.
     qtbot.waitUntil(lambda: shown.pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
-    assert (shown.look, shown.filter) == (look, chosen)
+    assert (shown.options, shown.filter) == (look, chosen)
     assert {one.source for one in shown.scene.points if not one.published} == {"Four settings"}
     recent = [one.data() for one in again.studies.studies.recent_menu.actions() if one.isVisible()]
     assert recent == [str(results)]

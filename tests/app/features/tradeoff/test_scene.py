@@ -412,7 +412,7 @@ def test_what_judges_make_of_the_reference_speech_stands_beside() -> None:
     found = shown(points, y="word_error_rate")
     assert "of the reference speech 0.02" in tip(points[0], found)
     assert "reference speech" not in tip(points[3], found)
-    text = figures_html(points[0], found.look, LIGHT)
+    text = figures_html(points[0], found.options, LIGHT)
     assert "of the reference speech</td><td style='color:" + LIGHT.muted + "'><b>0.02</b>" in text
     assert "<small>10</small>" in text, "from how many recordings"
     assert "reference speech" not in figures_html(points[0], PlotOptions(y="word_error_rate", ratios=True), LIGHT)
