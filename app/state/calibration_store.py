@@ -11,9 +11,10 @@ import numpy as np
 from engine.errors import PlainError, ProfileError
 from engine.files import reason, write_atomically
 from engine.sampling.actions import SkipAction
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.techniques.ditreducio.record import CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 SCHEMA_VERSION = 2
 

@@ -19,7 +19,7 @@ from engine.setting.knobs import Knob, Values, checked, defaults
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting
 from engine.setting.take import Take
-from engine.techniques import TECHNIQUES, applying_to, technique
+from engine.techniques import applying_to, technique, techniques
 from engine.techniques.base import Technique
 from engine.techniques.trained import Trained, fitting
 
@@ -48,8 +48,8 @@ class Selection(QObject):
         self.options = self.entry.options_with()
         self.seed = 0
         self.seed_locked = True
-        self._engaged = {one.name: index == 0 for index, one in enumerate(TECHNIQUES)}
-        self._knobs = {one.name: defaults(one.knobs) for one in TECHNIQUES}
+        self._engaged = {one.name: index == 0 for index, one in enumerate(techniques())}
+        self._knobs = {one.name: defaults(one.knobs) for one in techniques()}
         self._weights: dict[str, str] = {}
         """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
 
@@ -232,7 +232,7 @@ class Selection(QObject):
         self.seed_locked = bool(saved.get("seed_locked", True))
         if isinstance(saved.get("options"), dict):
             self.options = self._options_like(saved["options"])
-        for one in TECHNIQUES:
+        for one in techniques():
             try:
                 self._knobs[one.name] = checked(one.knobs, saved["knobs"][one.name], one.name)
                 self._engaged[one.name] = bool(saved["engaged"][one.name])

@@ -13,11 +13,12 @@ from app.state.selection import DITREDUCIO, Selection
 from engine.errors import SettingError
 from engine.models.base import Utterance
 from engine.sampling.schedules import time_grid
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import reshaped, technique
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.flow_engagement import before_calibration
 
 _THRESHOLD_EDIT = 1

@@ -18,7 +18,7 @@ from engine.models.base import SpeechModel, Voice
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
-from engine.techniques import TECHNIQUES
+from engine.techniques import techniques
 
 if TYPE_CHECKING:
     from engine.training.session import Milestone
@@ -76,7 +76,7 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
 
 def add_techniques(group: argparse._ArgumentGroup) -> None:
     """Which techniques to engage."""
-    names = ", ".join(one.name for one in TECHNIQUES)
+    names = ", ".join(one.name for one in techniques())
     group.add_argument(
         "--technique",
         action="append",

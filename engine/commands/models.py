@@ -11,7 +11,7 @@ from engine.models import catalogue
 from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
 from engine.models.files.releases import RELEASES
-from engine.techniques import TECHNIQUES
+from engine.techniques import techniques
 
 NAME = "models"
 SUMMARY = "List models, voices and techniques, with licences."
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         {"id": one.id, "title": one.title, "transcript": one.transcript, "models": list(models)}
         for one, models in _voices().items()
     ]
-    techniques = [
+    declared = [
         {
             "name": one.name,
             "title": one.title,
@@ -49,11 +49,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
             "prepared_by": one.prepared_by,
             "knobs": [{"name": knob.name, "default": knob.default, "meaning": knob.meaning} for knob in one.knobs],
         }
-        for one in TECHNIQUES
+        for one in techniques()
     ]
     knobs = [
         {"knob": f"{one.name}:{knob.name}", "default": knob.default, "what it means": knob.meaning}
-        for one in TECHNIQUES
+        for one in techniques()
         for knob in one.knobs
     ]
     rows = [
@@ -63,11 +63,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     blocks = [
         table(rows),
         table([{"voice": one["id"], "what it is": one["title"], "of": ", ".join(one["models"])} for one in voices]),
-        table([{"technique": one["name"], "what it does": one["summary"]} for one in techniques]),
+        table([{"technique": one["name"], "what it does": one["summary"]} for one in declared]),
         table(knobs),
     ]
     text = "\n\n".join("\n".join(block) for block in blocks)
-    return Result({"models": found, "voices": voices, "techniques": techniques}, text)
+    return Result({"models": found, "voices": voices, "techniques": declared}, text)
 
 
 def _voices() -> dict[Voice, list[str]]:

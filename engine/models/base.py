@@ -14,9 +14,10 @@ from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 
 if TYPE_CHECKING:
+    from engine.setting.compatibility import Compatibility
     from engine.techniques.ditreducio.calibration_target import CalibrationTarget
     from engine.techniques.ditreducio.record import Trial
-    from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+    from engine.techniques.ditreducio.table import StrategyTable
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled

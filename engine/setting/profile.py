@@ -14,11 +14,12 @@ from engine.models import catalogue, load_model
 from engine.models.base import LANGUAGE, ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import VARIANTS
 from engine.models.silent_observer import SilentObserver
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import NO_VALUES, Knob, Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
 from engine.techniques import conflict, ditreducio, guidance_free, reshaped, technique
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.engagement import problem
 from engine.techniques.language_engagement import language_artefact
 

@@ -1,77 +1,24 @@
-"""The techniques that exist. Adding one means adding its file or folder and naming it here."""
+"""The techniques, how they are found, and how a setting's techniques act together. Torch-free.
+
+Each lives in its own file or folder. Adding one means adding that and naming it in ``pyproject.toml``, in the
+entry-point group ``paretone.techniques``; a package of a researcher's own does the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
-from engine.setting.knobs import Knob, Values, checked
+from engine.setting.knobs import Values, checked
 from engine.setting.setting import Difference, Engaged, Setting
-from engine.techniques import (
-    blockwise,
-    compilation,
-    ditreducio,
-    error_curve,
-    fewer_steps,
-    first_block,
-    frozen_prefix,
-    graphs,
-    guidance_free,
-    guidance_interval,
-    guidance_stride,
-    layer_reuse,
-    precision,
-    sentencewise,
-    spade,
-    speculative,
-    steps,
-)
 from engine.techniques.base import Technique
+from engine.techniques.registry import applying_to, find, problems, technique, techniques
 
 if TYPE_CHECKING:
     from engine.models.base import ModelInfo
 
-TECHNIQUES: tuple[Technique, ...] = (
-    ditreducio.TECHNIQUE,
-    guidance_free.TECHNIQUE,
-    steps.TECHNIQUE,
-    precision.TECHNIQUE,
-    graphs.TECHNIQUE,
-    compilation.TECHNIQUE,
-    error_curve.TECHNIQUE,
-    first_block.TECHNIQUE,
-    guidance_interval.TECHNIQUE,
-    blockwise.TECHNIQUE,
-    sentencewise.TECHNIQUE,
-    fewer_steps.TECHNIQUE,
-    guidance_stride.TECHNIQUE,
-    frozen_prefix.TECHNIQUE,
-    layer_reuse.TECHNIQUE,
-    speculative.TECHNIQUE,
-    spade.TECHNIQUE,
-)
-
-
-def find(name: str) -> Technique | None:
-    """The technique called ``name``, if there is one: settings that were kept may name one of another version."""
-    return next((one for one in TECHNIQUES if one.name == name), None)
-
-
-def technique(name: str) -> Technique:
-    """The technique called ``name``. Raises :class:`SettingError` that lists the known ones."""
-    found = find(name)
-    if found is None:
-        known = ", ".join(one.name for one in TECHNIQUES)
-        raise SettingError(f"There is no technique named {name!r}; known techniques: {known}.")
-    return found
-
-
-def applying_to(family: str, options: Iterable[Knob]) -> tuple[Technique, ...]:
-    """The techniques for a model of ``family`` that has these ``options``."""
-    names = {knob.name for knob in options}
-    return tuple(one for one in TECHNIQUES if family in one.families and names.issuperset(one.options))
+__all__ = ["Technique", "applying_to", "find", "problems", "technique", "techniques"]
 
 
 def wording(difference: Difference) -> str:

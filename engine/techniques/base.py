@@ -1,12 +1,45 @@
-"""How a technique presents itself: identity, knobs, and with what it cannot be combined. Torch-free."""
+"""What a technique is: identity, knobs, how it changes a plan, what it prepares, what else it brings. Torch-free.
+
+A technique is a plug-in. It lives in one file or folder (ours: ``engine/techniques/<name>``; a researcher's: a package
+of their own), and the entry-point group ``paretone.techniques`` names its :class:`Technique`. Nothing else in
+``engine`` or ``app`` knows it: the registry (:mod:`engine.techniques.registry`) finds it,
+:func:`engine.techniques.resolve` lets it change the plan, and everything further is found through the fields of
+:class:`Technique`. What needs torch is named as ``"package.module:function"`` and imported when it runs.
+``resources/docs/your-own-technique.md`` is a tutorial.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
-from engine.setting.setting import Setting
+from engine.setting.plan import Plan
+from engine.setting.setting import Engaged, Setting
+
+if TYPE_CHECKING:
+    from engine.models.base import DraftWeights, ModelInfo, SpeechModel, StudentWeights, WeightSet
+
+    TrainedWeights = WeightSet | DraftWeights | StudentWeights
+
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
+
+SLOTS = (
+    "passages",
+    "grid",
+    "solver",
+    "weights",
+    "guidance",
+    "precision",
+    "skipping",
+    "blocks",
+    "draft",
+    "sampling",
+    "launching",
+)
+"""What techniques take up in a plan, in the order in which they resolve; other slots come last."""
 
 
 @dataclass(frozen=True)
@@ -18,33 +51,183 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Technique:
-    """One acceleration, as the application shows it and the engine checks it.
+class Context:
+    """What a technique may ask when it resolves."""
 
-    ``prepared_by`` is ``"calibration"``, ``"training"`` or ``""`` (nothing to prepare). ``conflict`` returns the reason
-    why the technique cannot take part in a setting, as a sentence, or ``None``; the setting's options are those that
-    all techniques have reshaped. ``reshape`` gets the model's options and the technique's knobs, all of them present,
-    and returns the options in force. ``describe`` says in a few words what the knobs' values come to. ``remarks`` gets
-    the options in force and the knobs, and gives sentences that belong on a take.
+    info: ModelInfo
+    """The model. Not ``loaded``: what the catalogue says of it; layers, weights and devices are then unknown."""
+    setting: Setting
+    entry: Engaged
+    """The technique's own place in the setting: its knobs as they were given, and its artefact."""
+    artefacts: tuple[Artefact, ...] = ()
+    """What the setting names by fingerprint."""
+    loaded: bool = True
+    titles: Mapping[str, str] | None = None
+    """The title of the technique in each slot that is taken, whether it has resolved yet or not."""
+
+    def title_in(self, slot: str) -> str:
+        """The title of the engaged technique that takes ``slot``, or ``""``."""
+        return (self.titles or {}).get(slot, "")
+
+    @property
+    def artefact(self) -> Artefact | None:
+        """The artefact that the technique's entry names, where it is at hand."""
+        return next((one for one in self.artefacts if one.fingerprint == self.entry.artefact), None)
+
+    def compatibility(self, plan: Plan) -> Compatibility:
+        """What an artefact must have been made for to serve under ``plan``."""
+        info = self.info
+        return Compatibility.of(info.id, plan.fingerprint, info.variant, info.knobs, plan.options)
+
+
+class Artefact(Protocol):
+    """What preparing a technique yields and synthesis needs, such as a strategy table. Immutable and picklable."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hexadecimal digits that are equal for artefacts that act alike; settings name artefacts by them."""
+
+
+@dataclass(frozen=True)
+class ArtefactType:
+    """How profiles hold a technique's artefact. The functions are torch-free."""
+
+    key: str
+    """Its field in the file."""
+    read: Callable[[object, str], Any]
+    """Reads plain JSON values; also given the field's name for messages. Raises :class:`ProfileError`."""
+    write: Callable[[Any], Any]
+    """The artefact as plain JSON values."""
+    check: Callable[[Any, Engaged, Compatibility], None] = lambda artefact, entry, compatibility: None
+    """Raises :class:`ProfileError` that names the field where artefact, entry and profile do not belong together."""
+    knobs: Callable[[Any, Values], Values] = lambda artefact, knobs: knobs
+    """The technique's knobs as the artefact has fixed them."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Trained weights that a technique runs, among those that a loaded model has found (``ModelInfo``)."""
+
+    all_of: Callable[[ModelInfo], Sequence[TrainedWeights]]
+    """All that it could run under some knobs."""
+    fitting: Callable[[ModelInfo, Values], Sequence[TrainedWeights]]
+    """Those that fit the knobs; a setting that names none takes the first."""
+    knobs_of: Callable[[TrainedWeights], Mapping[str, object]]
+    """The values of the knobs that tell these weights from others."""
+    required: bool = False
+    """Whether a profile must name them: without them the technique does nothing."""
+
+
+class JobObserver(Protocol):
+    """What a preparation reports to: a :class:`engine.models.base.ProgressObserver` that also passes reports on."""
+
+    def check(self) -> None:
+        """Called often; raises :class:`engine.errors.Cancelled` when the job was cancelled."""
+
+    def status(self, text: str) -> None:
+        """A line to show."""
+
+    def progress(self, done: int, total: int) -> None:
+        """How much of the whole is done."""
+
+    def report(self, report: object) -> None:
+        """Something found on the way, frozen and picklable: a trial, a loss. Reaches front ends as
+        ``PreparationReport``."""
+
+
+@dataclass(frozen=True)
+class JobTask:
+    """What carries out a preparation is given."""
+
+    request: Any
+    """The technique's own, frozen and picklable."""
+    observer: JobObserver
+    model: SpeechModel | None
+    """The loaded model, where the job runs on it."""
+    machine: str = ""
+    """The machine in a line."""
+    created: str = ""
+    """UTC, ISO 8601."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kind of preparation: calibrating, measuring, training.
+
+    The command ``Prepare(job, technique, request)`` asks for it; the executor finds the technique's job by the type of
+    ``request``, runs ``run`` and posts ``Prepared(job, technique, result, info)`` with what that returns.
     """
 
     name: str
+    """Such as ``calibrate``; unique within the technique."""
+    title: str
+    """What a person reads, such as ``Calibrate``."""
+    request: str
+    """The type of its requests, ``"package.module:Class"``, torch-free. A request that runs on the loaded model has the
+    field ``setting``."""
+    run: str
+    """``"package.module:function"``, called with a :class:`JobTask`; returns the result, frozen and picklable."""
+    on_loaded_model: bool = True
+    """Whether it runs on the loaded model (of ``request.setting``), or brings its own."""
+    finds_weights: bool = False
+    """Whether there may be new weights afterwards, so that the loaded model has to look for them; ``Prepared.info`` is
+    what it then says of itself."""
+
+
+@dataclass(frozen=True)
+class Technique:
+    """One acceleration, as the application shows it and the engine applies it."""
+
+    name: str
+    """Short, lower case, with underscores; settings and profiles name it so."""
     title: str
     summary: str
     paper: Paper
     families: tuple[str, ...]
     knobs: tuple[Knob, ...]
+    resolve: Callable[[Context, Values, Any], Any] = lambda context, knobs, plan: plan
+    """``resolve(context, knobs, plan) -> plan``: the plan with this technique, given all knobs and the plan of those
+    that come before it. Raises :class:`SettingError` with a sentence where it cannot be, and
+    :class:`engine.setting.plan.NotPrepared` where only its preparation is missing."""
+    slot: str = ""
+    """What it takes up, one of :data:`SLOTS` as a rule: two techniques of one slot exclude each other. ``slot:part``
+    resolves with ``slot`` and excludes only its like; ``""`` excludes none."""
     options: tuple[str, ...] = ()
-    """What a model must have of these among its options."""
+    """The sampler options that a model must have for it."""
+    describe: Callable[[Values], str] = lambda knobs: ""
+    """What the knobs' values mean, in a few words."""
+    place: int = 1000
+    """Where it stands in lists: the smaller, the earlier; ties by title."""
+    lacking: Callable[[str], str | None] = lambda family: None
+    """Why models of a family are not offered it, whatever their device, as a sentence, or ``None``."""
+    artefact: ArtefactType | None = None
+    """What is prepared for it and kept in profiles."""
+    weights: Weights | None = None
+    """Which trained weights it runs."""
+    jobs: tuple[Job, ...] = ()
+    """Its preparations."""
+    commands: tuple[str, ...] = ()
+    """Modules of commands for the command line, as in :mod:`engine.commands`: ``NAME``, ``SUMMARY``,
+    ``declare(parser)``, ``run(options, terminal)``. A name of two words, such as ``train draft``, is a command of
+    ``train``."""
+    benches: tuple[tuple[str, str], ...] = ()
+    """Names and modules of benches, as in :mod:`engine.bench`."""
+    views: tuple[str, ...] = ()
+    """Modules of views, as in :mod:`engine.views`, each with a ``VIEW``."""
+    study: str = ""
+    """Module of what studies ask of it: see :mod:`engine.studies.execution`."""
+    exports: str = ""
+    """Module of what exports ask of it: see :mod:`engine.export.targets`."""
+
     prepared_by: str = ""
+    """``"calibration"``, ``"training"`` or ``""`` (nothing to prepare)."""
     conflict: Callable[[Setting], str | None] = lambda setting: None
     reshape: Callable[[Values, Values], Values] = lambda options, knobs: options
-    describe: Callable[[Values], str] = lambda knobs: ""
     remarks: Callable[[Values, Values], tuple[str, ...]] = lambda options, knobs: ()
 
 
 def ordinal(number: int) -> str:
-    """A number from 2 on as it is said behind "every": second, third, 4th, 21st."""
+    """A number from 2 on as it is said after "every": second, third, 4th, 21st."""
     words = {2: "second", 3: "third"}
     if number in words:
         return words[number]

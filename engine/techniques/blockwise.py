@@ -113,6 +113,7 @@ TECHNIQUE = Technique(
     summary="Fills in speech block by block and plays it meanwhile: heard sooner, computed more.",
     paper=Paper("OmniVoice blockwise streaming", "github.com/pavanyellow/omnivoice-fast"),
     families=("masked",),
+    place=100,
     knobs=(
         Number(
             "block",

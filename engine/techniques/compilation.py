@@ -58,6 +58,7 @@ TECHNIQUE = Technique(
     summary="Translates evaluations into fewer, larger kernels, which takes minutes. Processors gain little by it.",
     paper=Paper("PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation", "ASPLOS 2024"),
     families=("flow", "language", "masked"),
+    place=60,
     knobs=(
         Choice(
             "mode",

@@ -74,6 +74,7 @@ TECHNIQUE = Technique(
         "SmoothCache: A Universal Inference Acceleration Technique for Diffusion Transformers", "arXiv 2411.10510"
     ),
     families=("flow",),
+    place=70,
     knobs=(
         Number(
             "threshold",

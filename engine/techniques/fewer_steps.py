@@ -40,6 +40,7 @@ TECHNIQUE = Technique(
     summary="Fills in more codes at a time.",
     paper=Paper("MaskGIT: Masked Generative Image Transformer", "arXiv 2202.04200"),
     families=("masked",),
+    place=120,
     knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
     reshape=reshape,
     describe=describe,

@@ -35,6 +35,7 @@ TECHNIQUE = Technique(
         "arXiv 2411.19108, and FBCache of ParaAttention",
     ),
     families=("flow",),
+    place=80,
     knobs=(
         Number(
             "threshold",

@@ -9,6 +9,7 @@ from engine.errors import ProfileError, SettingError
 from engine.models.base import FLOW, ModelInfo, OperationCounts, WeightSet
 from engine.sampling.actions import SkipAction
 from engine.sampling.guidance import needed_branches
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting
 from engine.techniques import (
@@ -23,7 +24,7 @@ from engine.techniques import (
     remarks,
     require_family,
 )
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.launching import PLAIN, Launching, launching
 
 SMALLEST_GUIDANCE = 1e-5

@@ -33,6 +33,7 @@ TECHNIQUE = Technique(
     summary="Computes what stands before the canvas only now and then; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
     families=("masked",),
+    place=140,
     knobs=(
         Number(
             "every",

@@ -71,6 +71,7 @@ TECHNIQUE = Technique(
     summary="Launches all kernels of a forward at once, on NVIDIA graphics cards. The result stays the same.",
     paper=Paper("CUDA Graphs in PyTorch", "pytorch.org/blog/accelerating-pytorch-with-cuda-graphs"),
     families=("flow", "language", "masked"),
+    place=50,
     knobs=(
         Number(
             "bucket",

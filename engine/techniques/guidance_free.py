@@ -82,6 +82,7 @@ TECHNIQUE = Technique(
         "arXiv 2504.20334",
     ),
     families=("flow",),
+    place=20,
     options=("guidance",),
     prepared_by="training",
     knobs=(

@@ -60,6 +60,7 @@ TECHNIQUE = Technique(
     summary="Guides the first steps only; from there on one branch runs instead of two (MegaTTS 3: three).",
     paper=Paper("Selective Classifier-free Guidance for Zero-shot Text-to-speech", "arXiv 2509.19668"),
     families=("flow", "masked"),
+    place=90,
     knobs=(
         Number(
             "steps",

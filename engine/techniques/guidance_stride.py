@@ -34,6 +34,7 @@ TECHNIQUE = Technique(
     summary="Runs the unconditional branch only now and then; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: branch skipping", "arXiv 2509.09748"),
     families=("masked",),
+    place=130,
     knobs=(
         Number(
             "every",

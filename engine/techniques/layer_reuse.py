@@ -55,6 +55,7 @@ TECHNIQUE = Technique(
     summary="Computes the layers in the middle only now and then; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
     families=("masked",),
+    place=150,
     knobs=(
         Number(
             "every",

@@ -45,6 +45,7 @@ TECHNIQUE = Technique(
     summary="Computes attention and feed-forward modules in fewer bits, where the device gains by it.",
     paper=Paper("Mixed Precision Training", "arXiv 1710.03740"),
     families=("flow", "masked"),
+    place=40,
     knobs=(
         Choice(
             "precision",

@@ -23,6 +23,7 @@ TECHNIQUE = Technique(
     summary="Speaks every sentence for itself, so that the first is heard while the others are made.",
     paper=Paper("Advice of OmniVoice's authors", "github.com/k2-fsa/OmniVoice, issue 77"),
     families=("masked",),
+    place=110,
     knobs=(),
     reshape=reshape,
     describe=lambda knobs: "each sentence is a canvas of its own",

@@ -61,6 +61,7 @@ TECHNIQUE = Technique(
         "arXiv 2505.19931",
     ),
     families=("flow",),
+    place=30,
     knobs=(
         replace(STEPS, default=7, trajectory=False),
         replace(SPACING, trajectory=False),

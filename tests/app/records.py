@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.sampling.actions import SkipAction
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 LAYERS, STEPS = 3, 4
 

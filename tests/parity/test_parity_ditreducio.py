@@ -14,11 +14,12 @@ from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.calibration_target import CalibrationTarget
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 from tests.parity.test_parity_backbones import WHOLE_RUN, Task, build, is_backbone

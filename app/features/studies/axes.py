@@ -18,7 +18,7 @@ from app.shell.tab_order import come_before
 from app.widgets.cross_button import cross_button
 from engine.models import catalogue
 from engine.setting.knobs import Knob
-from engine.techniques import TECHNIQUES, applying_to
+from engine.techniques import applying_to, techniques
 
 _MODEL = ""
 """Stands for the model among the owners of knobs."""
@@ -92,7 +92,7 @@ class _Line(QWidget):
         owner = self.owner.currentData()
         if owner == _MODEL:
             return catalogue.entry(self._model).options
-        return next((one.knobs for one in TECHNIQUES if one.name == owner), ())
+        return next((one.knobs for one in techniques() if one.name == owner), ())
 
     def _change_owner(self) -> None:
         owner = self.owner.currentData()
@@ -103,7 +103,9 @@ class _Line(QWidget):
             if owner != _MODEL:
                 self.knob.addItem("as it is by default", "")
         self.without.setEnabled(owner != _MODEL)
-        self.owner.setToolTip(next((one.summary for one in TECHNIQUES if one.name == owner), "An option of the model"))
+        self.owner.setToolTip(
+            next((one.summary for one in techniques() if one.name == owner), "An option of the model")
+        )
         self._change_knob()
 
     def _change_knob(self) -> None:

@@ -13,7 +13,7 @@ from app.features.tradeoff.scene import BASELINE
 from app.features.tradeoff.styles import Looks, paint_glyph
 from app.shell.theme import Colours
 from app.widgets.flow_layout import Flow
-from engine.techniques import TECHNIQUES
+from engine.techniques import techniques
 
 _KINDS = "filled: settings of studies · hollow: single takes"
 
@@ -28,7 +28,7 @@ class TradeoffLegend(Flow):
         super().__init__(parent=parent)
         self._colours = colours
         self.buttons: dict[str, QPushButton] = {}
-        for name in (BASELINE, *in_order(one.name for one in TECHNIQUES)):
+        for name in (BASELINE, *in_order(one.name for one in techniques())):
             self._add(name)
         self._kinds = QLabel(_KINDS)
         self._kinds.setProperty("look", "muted")

@@ -21,7 +21,7 @@ from engine.setting.setting import Setting
 from engine.studies.published import PublishedPoint
 from engine.studies.results import Results, SettingResult
 from engine.studies.wording import setting_title
-from engine.techniques import TECHNIQUES, find
+from engine.techniques import find, techniques
 
 TAKE, STUDY, PUBLISHED = "take", "study", "published"
 TAKES = "Takes"
@@ -29,7 +29,7 @@ TAKES = "Takes"
 LISTENING = "listening:"
 """How the names of listening scores begin among the figures; the method follows."""
 _STEPS = "steps"
-_ORDER = {one.name: place for place, one in enumerate(TECHNIQUES)}
+_ORDER = {one.name: place for place, one in enumerate(techniques())}
 _NO_FIGURES: Mapping[str, Estimate] = {}
 
 

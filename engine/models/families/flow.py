@@ -65,12 +65,13 @@ from engine.models.kernels.graphs import GraphCache
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.caching import ChangeMeter, Evaluator
 from engine.sampling.flow import Velocity, integrate, sampling_grid
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.setting.take import Trace
 from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import diagonal_similarity
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.error_curve import ErrorCurve
 from engine.techniques.flow_engagement import Engagement, before_calibration, engage
 from engine.techniques.guidance_interval import unguided

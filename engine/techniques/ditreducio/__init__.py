@@ -51,6 +51,7 @@ TECHNIQUE = Technique(
         "arXiv 2509.09748",
     ),
     families=("flow",),
+    place=10,
     prepared_by="calibration",
     conflict=conflict,
     remarks=remarks,

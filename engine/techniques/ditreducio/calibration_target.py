@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan
-from engine.techniques.ditreducio.table import Compatibility
+from engine.setting.compatibility import Compatibility
 
 
 class Backbone(Protocol):

@@ -7,67 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.sampling.schedules import time_grid
-from engine.setting.knobs import Knob, Values
+from engine.setting.compatibility import Compatibility
 from engine.techniques.forecast import TEMPORAL_VARIANTS
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
 """Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
-
-
-@dataclass(frozen=True)
-class Compatibility:
-    """What a table was calibrated for. A table is only valid where all of this is equal."""
-
-    model: str
-    fingerprint: str
-    """SHA-256 of the weights that run, hexadecimal."""
-    variant: str
-    sampling: Values
-    """The sampler options that shape the trajectory (``Knob.trajectory``); ``steps`` is always among them."""
-
-    @classmethod
-    def of(
-        cls, model: str, fingerprint: str, variant: str, knobs: Iterable[Knob], options: Mapping[str, object]
-    ) -> Compatibility:
-        """What runs under ``options``, which are those of ``knobs``."""
-        sampling = Values({knob.name: options[knob.name] for knob in knobs if knob.trajectory})
-        return cls(model, fingerprint, variant, sampling)
-
-    @property
-    def steps(self) -> int:
-        """Number of steps of the grid."""
-        return self.sampling["steps"]
-
-    def mismatch(self, other: Compatibility) -> str | None:
-        """The first respect in which ``other`` differs, as a sentence, or ``None``."""
-        pairs = {
-            "model": (self.model, other.model),
-            "checkpoint": (self.fingerprint[:12], other.fingerprint[:12]),
-            "architecture variant": (self.variant, other.variant),
-        }
-        for name in sorted({*self.sampling, *other.sampling}, key=lambda name: (name != "steps", name)):
-            pairs[_WORDS.get(name, name)] = self.sampling.get(name), other.sampling.get(name)
-        different = self.fingerprint != other.fingerprint
-        for name, (mine, theirs) in pairs.items():
-            if mine != theirs or (name == "checkpoint" and different):
-                return f"it belongs to {name} {mine!r}, but {theirs!r} is in use"
-        return None
-
-
-_WORDS = {
-    "steps": "number of steps",
-    "spacing": "step grid",
-    "sway": "sway coefficient",
-    "guidance": "guidance strength",
-}
-"""Sampler options in words, where their names are not."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +140,7 @@ class StrategyTable:
         """Plain JSON values; :meth:`from_json` reads them back. What the paper knows nothing of is written only where
         it is in use, so that all other tables keep their fingerprints."""
         return {
-            "belonging": {
-                "model": self.compatibility.model,
-                "fingerprint": self.compatibility.fingerprint,
-                "variant": self.compatibility.variant,
-                "sampling": dict(self.compatibility.sampling),
-            },
+            "belonging": self.compatibility.to_json(),
             "branch_skip": self.branch_skip,
             **({"temporal": self.temporal} if self.temporal != TEMPORAL_VARIANTS[0] else {}),
             "origin": self.origin,
@@ -213,7 +159,7 @@ class StrategyTable:
             if name not in data:
                 raise ProfileError(f"{where} lacks the field {name!r}.")
         return cls(
-            _compatibility(data["belonging"], f"{where}.belonging"),
+            Compatibility.from_json(data["belonging"], f"{where}.belonging"),
             read_actions(data["actions"], f"{where}.actions"),
             str(data["branch_skip"]),
             str(data.get("origin", "")),
@@ -271,30 +217,3 @@ def _needed_outputs(row: Sequence[SkipAction]) -> list[bool]:
         if action is not SkipAction.TS:
             last = step
     return needed
-
-
-def _compatibility(data: object, where: str) -> Compatibility:
-    if not isinstance(data, dict):
-        raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
-    names = [one.name for one in fields(Compatibility)]
-    for name in names:
-        if name not in data:
-            raise ProfileError(f"{where} lacks the field {name!r}.")
-        kind = dict if name == "sampling" else str
-        if not isinstance(data[name], kind):
-            raise ProfileError(f"{where}.{name} must be of type {kind.__name__}, not {data[name]!r}.")
-    unknown = sorted(set(data) - set(names))
-    if unknown:
-        raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
-    sampling = data["sampling"]
-    if "steps" not in sampling:
-        raise ProfileError(f"{where}.sampling lacks the field 'steps'.")
-    for name, value in sampling.items():
-        if not isinstance(value, bool | int | float | str):
-            raise ProfileError(f"{where}.sampling.{name} must be a number, a text or a truth value, not {value!r}.")
-    steps = sampling["steps"]
-    if not isinstance(steps, int) or isinstance(steps, bool):
-        raise ProfileError(f"{where}.sampling.steps must be of type int, not {steps!r}.")
-    if steps < 1:
-        raise ProfileError(f"{where}.sampling.steps must be at least 1, not {steps}.")
-    return Compatibility(**{**data, "sampling": Values(sampling)})

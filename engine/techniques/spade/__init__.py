@@ -57,6 +57,7 @@ TECHNIQUE = Technique(
         "arXiv 2509.20802",
     ),
     families=("language",),
+    place=170,
     prepared_by="training",
     knobs=(
         Number(

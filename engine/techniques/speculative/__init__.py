@@ -28,6 +28,7 @@ TECHNIQUE = Technique(
         "arXiv 2505.15380",
     ),
     families=("language",),
+    place=160,
     prepared_by="training",
     knobs=(
         Number(

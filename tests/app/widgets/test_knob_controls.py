@@ -13,7 +13,7 @@ from shiboken6 import isValid
 
 from app.widgets.knob_controls import KnobControls, decimals
 from engine.setting.knobs import Choice, Effect, Number, Switch, defaults
-from engine.techniques import TECHNIQUES, spade
+from engine.techniques import spade, techniques
 
 KNOBS = (
     Number("steps", "Steps", "How many.", 32, minimum=1, maximum=64, whole=True),
@@ -102,7 +102,7 @@ def test_many_changes_leave_all_objects_alive(qtbot: QtBot) -> None:
     window.show()
     stack, kept = QUndoStack(window), []
     for index in range(20):
-        for one in TECHNIQUES:
+        for one in techniques():
             controls.set_knobs(one.knobs, defaults(one.knobs))
             kept += [controls.editor(knob.name) for knob in one.knobs]
             # One that Python makes and one that Qt makes.
@@ -110,11 +110,11 @@ def test_many_changes_leave_all_objects_alive(qtbot: QtBot) -> None:
         QApplication.processEvents()
         gc.collect()
     assert all(isValid(one) for one in kept)
-    assert len({id(one) for one in kept if not isinstance(one, QAction)}) == sum(len(one.knobs) for one in TECHNIQUES)
+    assert len({id(one) for one in kept if not isinstance(one, QAction)}) == sum(len(one.knobs) for one in techniques())
 
 
 def test_every_declared_technique_can_be_shown(qtbot: QtBot) -> None:
-    for one in TECHNIQUES:
+    for one in techniques():
         controls = KnobControls(one.title)
         qtbot.addWidget(controls)
         controls.set_knobs(one.knobs, defaults(one.knobs))

@@ -33,11 +33,12 @@ from engine.sampling.flow import integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.schedules import evaluation_times
 from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 SMALL = {"dim": 64, "depth": 3, "heads": 2, "ff_mult": 2, "text_dim": 32, "conv_layers": 2}
 VERSIONS = {"v1": {"text_mask_padding": True}, "v0": {"text_mask_padding": False, "pe_attn_head": 1}}

@@ -16,11 +16,12 @@ from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, precision, steps
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
 

@@ -8,8 +8,9 @@ import torch
 from engine.sampling.actions import SkipAction
 from engine.sampling.forecasting import extrapolation_factors
 from engine.sampling.skipping import LayerMemory, SkipPlan, apply_module
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 TIMES = (0.0, 0.1, 0.3, 0.4, 0.8, 1.0)

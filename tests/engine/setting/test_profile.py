@@ -17,12 +17,13 @@ from engine.errors import AudioError, ProfileError, SettingError
 from engine.models.base import ModelInfo, WeightSet
 from engine.models.catalogue import entry
 from engine.sampling.actions import SkipAction
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import NO_VALUES, Values, defaults
 from engine.setting.profile import SCHEMA, Evidence, Profile
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Measurements, Take
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.flow_engagement import before_calibration
 
 STEPS, LAYERS = 4, 2

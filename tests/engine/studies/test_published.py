@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.studies.published import PublishedPoint, published
-from engine.techniques import TECHNIQUES
+from engine.techniques import techniques
 
 
 def point(paper: str, model: str, label: str) -> PublishedPoint:
@@ -29,7 +29,7 @@ def test_ratios_are_those_that_the_papers_speak_of() -> None:
 
 
 def test_every_point_says_where_it_is_from() -> None:
-    names = {one.name for one in TECHNIQUES} | {""}
+    names = {one.name for one in techniques()} | {""}
     assert len({one.paper for one in published()}) == 5
     for one in published():
         assert one.source and one.hardware and one.data and one.model

@@ -12,8 +12,9 @@ from engine.models.f5.config import BackboneConfig
 from engine.models.f5.unett import UNetT
 from engine.sampling.actions import SkipAction
 from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 CONFIG = BackboneConfig("UNetT", 64, 4, 1, ff_mult=2, pe_attn_head=1, text_num_embeds=9)
 FRAMES = 17

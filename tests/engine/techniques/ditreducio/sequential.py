@@ -10,10 +10,11 @@ import hashlib
 import numpy as np
 
 from engine.sampling.actions import SkipAction
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable
+from engine.techniques.ditreducio.table import StrategyTable
 
 LAYERS, STEPS = 5, 6
 

@@ -17,13 +17,13 @@ from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.sampling.guidance import guided_velocity
 from engine.sampling.skipping import LayerMemory
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import diagonal_similarity, mean_absolute_error
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
-from engine.techniques.ditreducio.table import Compatibility
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 

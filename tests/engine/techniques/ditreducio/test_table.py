@@ -13,7 +13,8 @@ import pytest
 from engine.errors import ProfileError
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
-from engine.techniques.ditreducio.table import Compatibility, StrategyTable, read_actions
+from engine.setting.compatibility import Compatibility
+from engine.techniques.ditreducio.table import StrategyTable, read_actions
 from tests.engine.techniques.ditreducio.sequential import calibrate, compatibility
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS

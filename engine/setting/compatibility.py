@@ -1,0 +1,101 @@
+"""What an artefact was made for: it serves only where all of this is equal. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from engine.errors import ProfileError
+from engine.setting.knobs import Knob, Values
+
+
+@dataclass(frozen=True)
+class Compatibility:
+    """The model, its weights and the sampling under which an artefact was made."""
+
+    model: str
+    fingerprint: str
+    """SHA-256 of the weights that run, hexadecimal."""
+    variant: str
+    sampling: Values
+    """The sampler options that shape the trajectory (``Knob.trajectory``); ``steps`` is always among them."""
+
+    @classmethod
+    def of(
+        cls, model: str, fingerprint: str, variant: str, knobs: Iterable[Knob], options: Mapping[str, object]
+    ) -> Compatibility:
+        """What runs under ``options``, which are those of ``knobs``."""
+        sampling = Values({knob.name: options[knob.name] for knob in knobs if knob.trajectory})
+        return cls(model, fingerprint, variant, sampling)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of the grid."""
+        return self.sampling["steps"]
+
+    def mismatch(self, other: Compatibility) -> str | None:
+        """The first respect in which ``other`` differs, as a sentence, or ``None``."""
+        pairs = {
+            "model": (self.model, other.model),
+            "checkpoint": (self.fingerprint[:12], other.fingerprint[:12]),
+            "architecture variant": (self.variant, other.variant),
+        }
+        for name in sorted({*self.sampling, *other.sampling}, key=lambda name: (name != "steps", name)):
+            pairs[_WORDS.get(name, name)] = self.sampling.get(name), other.sampling.get(name)
+        different = self.fingerprint != other.fingerprint
+        for name, (mine, theirs) in pairs.items():
+            if mine != theirs or (name == "checkpoint" and different):
+                return f"it belongs to {name} {mine!r}, but {theirs!r} is in use"
+        return None
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """All values by their paths in a file."""
+        said: dict[str, object] = {name: getattr(self, name) for name in ("model", "fingerprint", "variant")}
+        return said | {f"sampling.{name}": value for name, value in self.sampling.items()}
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        return {
+            "model": self.model,
+            "fingerprint": self.fingerprint,
+            "variant": self.variant,
+            "sampling": dict(self.sampling),
+        }
+
+    @classmethod
+    def from_json(cls, data: object, where: str) -> Compatibility:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names ``where`` and the field at fault."""
+        if not isinstance(data, dict):
+            raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
+        names = [one.name for one in fields(cls)]
+        for name in names:
+            if name not in data:
+                raise ProfileError(f"{where} lacks the field {name!r}.")
+            kind = dict if name == "sampling" else str
+            if not isinstance(data[name], kind):
+                raise ProfileError(f"{where}.{name} must be of type {kind.__name__}, not {data[name]!r}.")
+        unknown = sorted(set(data) - set(names))
+        if unknown:
+            raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
+        sampling = data["sampling"]
+        if "steps" not in sampling:
+            raise ProfileError(f"{where}.sampling lacks the field 'steps'.")
+        for name, value in sampling.items():
+            if not isinstance(value, bool | int | float | str):
+                raise ProfileError(f"{where}.sampling.{name} must be a number, a text or a truth value, not {value!r}.")
+        steps = sampling["steps"]
+        if not isinstance(steps, int) or isinstance(steps, bool):
+            raise ProfileError(f"{where}.sampling.steps must be of type int, not {steps!r}.")
+        if steps < 1:
+            raise ProfileError(f"{where}.sampling.steps must be at least 1, not {steps}.")
+        return cls(**{**data, "sampling": Values(sampling)})
+
+
+_WORDS = {
+    "steps": "number of steps",
+    "spacing": "step grid",
+    "sway": "sway coefficient",
+    "guidance": "guidance strength",
+}
+"""Sampler options in words, where their names are not."""

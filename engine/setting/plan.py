@@ -1,0 +1,224 @@
+"""A plan: what a setting means for one model, decided once before anything runs. Torch-free.
+
+:func:`engine.techniques.resolve` starts with the model's own plan and lets every engaged technique turn it into the
+next. The families (:mod:`engine.models.families`) then run the plan; they know no technique. A technique changes how a
+model computes through the fields below. Where that takes torch, the field holds a :class:`Part`: the name of a function
+that the family imports and calls when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+from engine.errors import SettingError
+from engine.setting.compatibility import Compatibility
+from engine.setting.knobs import Values
+
+if TYPE_CHECKING:
+    from engine.models.base import DraftWeights, OperationCounts, StudentWeights, WeightSet
+
+WHOLE = "_all"
+"""Ends the names of precisions in which the whole network computes, and not only its products and attention."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function that needs torch, by its name ``"package.module:function"``, and the keyword arguments for it.
+
+    Arguments must be hashable and picklable: plans are compared, and used as keys.
+    """
+
+    target: str
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, target: str, **arguments: Any) -> Part:
+        """The part ``target`` with these arguments."""
+        return cls(target, tuple(sorted(arguments.items())))
+
+    def make(self, *given: Any) -> Any:
+        """Import the function and call it with what the family gives, and the arguments. Raises :class:`SettingError`
+        where there is no such function."""
+        return imported(self.target)(*given, **dict(self.arguments))
+
+
+def imported(target: str) -> Any:
+    """What ``"package.module:name"`` names. Raises :class:`SettingError` where it is not there."""
+    module, _, name = target.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise SettingError(f"{target} could not be imported ({error}); install its package again.") from error
+
+
+@dataclass(frozen=True)
+class GuidanceSchedule:
+    """Which steps are guided. By default all are."""
+
+    steps: int | None = None
+    """How many steps from the first are guided, where not all are."""
+    every: int = 1
+    """Of these every n-th is (masked models)."""
+    reuse: bool = False
+    """Whether the effect of the last guided step stands for the steps in between."""
+
+    def shortened(self, steps: int) -> bool:
+        """Whether the last of ``steps`` steps are not guided."""
+        return self.steps is not None and self.steps < steps
+
+
+@dataclass(frozen=True)
+class Graphing:
+    """How forwards are recorded as CUDA graphs."""
+
+    bucket: int
+    """Lengths are rounded up to multiples of this; 1: every length has a graph of its own."""
+    most: int
+    """How many graphs are kept."""
+    share: float
+    """How much of the device's memory they may hold together, at most 1."""
+
+
+@dataclass(frozen=True)
+class Launching:
+    """What is done to forwards that changes nothing of their results."""
+
+    graphs: Graphing | None = None
+    """How they are recorded as CUDA graphs."""
+    mode: str | None = None
+    """In which mode of ``torch.compile`` they are compiled."""
+
+
+PLAIN = Launching()
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How a canvas of masked tokens is divided and filled in."""
+
+    size: int
+    """Frames of a block, at most."""
+    first_size: int
+    """Frames of the very first block."""
+    first_steps: int
+    later_steps: int
+    """Steps of later blocks; where ``adaptive``, at most."""
+    adaptive: bool
+    """Whether later blocks take only as many steps as playback leaves time for, as it is measured."""
+    step_seconds: float
+    """Where they do not: how long a step is assumed to last, to decide how many fit; 0: all."""
+    look_ahead: int | None
+    """How many frames after a block the network sees; ``None``: all."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all families have in common."""
+
+    options: Values
+    """The sampler options in force."""
+    reference: Values
+    """Those of the same setting without techniques: what savings are counted against."""
+    fingerprint: str
+    """SHA-256 of the weights that run, hexadecimal."""
+    compatibility: Compatibility
+    """What artefacts must have been made for. While techniques resolve: see :meth:`Context.compatibility`."""
+    precision: str = "float32"
+    guidance: GuidanceSchedule = GuidanceSchedule()
+    launching: Launching = PLAIN
+    notes: tuple[str, ...] = ()
+    """Sentences for a take: where the result differs from what a listener would expect."""
+
+    def noted(self, *sentences: str) -> Self:
+        """The same with more notes."""
+        return replace(self, notes=(*self.notes, *sentences))
+
+    @property
+    def computes_in_part(self) -> bool:
+        """Whether evaluations differ in what they compute, so that none can be recorded or compiled as a whole."""
+        return False
+
+
+@dataclass(frozen=True)
+class FlowPlan(Plan):
+    """The plan of a model that goes from noise to speech."""
+
+    weights: WeightSet | None = None
+    """What takes the place of the model's own weights."""
+    branches: int = 1
+    reference_branches: int = 1
+    stepper: Part | None = None
+    """Changes the sampler's step: called for each passage as ``function(times, follow, **arguments) -> follow`` with
+    the grid (steps + 1 values) and the model's own step, :data:`engine.sampling.flow.Follow`. One evaluation a step."""
+    evaluator: Part | None = None
+    """Makes evaluations otherwise than whole: called for each synthesis as ``function(stage, **arguments)`` with a
+    :class:`engine.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
+    :class:`engine.sampling.caching.Evaluator`."""
+    evaluated_share: Callable[[OperationCounts], float] | None = None
+    """What share of its operations the evaluator computes, foreseen from what a whole evaluation costs; ``None`` where
+    only running it tells."""
+
+    @property
+    def computes_in_part(self) -> bool:
+        return self.evaluator is not None
+
+    def ops_ratio(self, operations: OperationCounts) -> float | None:
+        """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
+        costs, whatever branches that was counted for; ``None`` where only running it tells."""
+        from engine.sampling.schedules import evaluations
+
+        if self.evaluator is not None and self.evaluated_share is None:
+            return None
+        spent = replace(operations, branches=self.branches)
+        full = replace(operations, branches=self.reference_branches)
+        ratio = self.evaluated_share(spent) if self.evaluated_share else 1.0
+        steps = self.options["steps"]
+        if self.guidance.shortened(steps):
+            guided = self.guidance.steps / steps
+            ratio *= guided + (1 - guided) * replace(operations, branches=1).evaluation / spent.evaluation
+        return ratio * evaluations(self.options) * spent.evaluation / (evaluations(self.reference) * full.evaluation)
+
+
+@dataclass(frozen=True)
+class LanguagePlan(Plan):
+    """The plan of a model that decodes token by token."""
+
+    weights: StudentWeights | None = None
+    """What takes the place of the model's own weights."""
+    layers: tuple[int, ...] | None = None
+    """Which of the model's layers run, in order, where not all do."""
+    draft: DraftWeights | StudentWeights | None = None
+    """What proposes tokens."""
+    sampler: Part | None = None
+    """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
+    :class:`engine.sampling.tokens.TokenSampler`; returns another."""
+    decoding: Part | None = None
+    """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
+    :class:`engine.models.families.decoding.DecodingLoop`; returns a :data:`engine.sampling.autoregressive.Decoding`."""
+
+
+@dataclass(frozen=True)
+class MaskedPlan(Plan):
+    """The plan of a model that fills in masked tokens."""
+
+    blocks: Blocks | None = None
+    """How the canvas is filled in, where not as a whole."""
+    run: Part | None = None
+    """Makes passes otherwise than whole: called for each canvas as ``function(network, request, guidance,
+    **arguments)``; returns a :class:`engine.models.kernels.fused_masked.MaskedRun`."""
+
+    @property
+    def computes_in_part(self) -> bool:
+        return self.run is not None
+
+
+class NotPrepared(SettingError):
+    """A technique lacks what has to be prepared for it: a table, a draft, weights. ``plan``: what it would give once
+    prepared, as far as that is known."""
+
+    def __init__(self, sentence: str, plan: Plan | None = None) -> None:
+        super().__init__(sentence)
+        self.plan = plan

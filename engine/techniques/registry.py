@@ -1,0 +1,125 @@
+"""Which techniques there are: everything in the entry-point group ``paretone.techniques``. Torch-free.
+
+Ours are registered in ``pyproject.toml`` in the same way as a researcher's in the package that brings them. A checkout
+is its own metadata: there ours are read from its ``pyproject.toml``, so that they are found whatever was installed
+when. A plug-in that cannot be imported, or is no technique, is left out and named in one sentence; all others go on.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from engine.errors import SettingError
+from engine.setting.knobs import Knob
+from engine.techniques.base import Technique
+
+GROUP = "paretone.techniques"
+OURS = "paretone"
+"""The distribution that brings ours."""
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Registry:
+    """What was found."""
+
+    techniques: tuple[Technique, ...]
+    """In the order in which lists show them."""
+    problems: tuple[str, ...]
+    """A sentence for each plug-in that was left out."""
+
+
+def techniques() -> tuple[Technique, ...]:
+    """All techniques, in the order in which lists show them."""
+    return registry().techniques
+
+
+def problems() -> tuple[str, ...]:
+    """A sentence for each plug-in that was left out."""
+    return registry().problems
+
+
+@cache
+def registry() -> Registry:
+    """All there is, found once; ``registry.cache_clear()`` looks again."""
+    found: dict[str, Technique] = {}
+    failed: list[str] = []
+    for point in _points():
+        loaded = _loaded(point)
+        if isinstance(loaded, Technique) and loaded.name in found:
+            loaded = (
+                f"The plug-in {_called(point)} brings a technique named {loaded.name!r}, which is there already; "
+                "it was left out."
+            )
+        if isinstance(loaded, Technique):
+            found[loaded.name] = loaded
+        else:
+            failed.append(loaded)
+    return Registry(tuple(sorted(found.values(), key=lambda one: (one.place, one.title))), tuple(failed))
+
+
+def find(name: str) -> Technique | None:
+    """The technique called ``name``, if there is one: what was kept may name one of another version or plug-in."""
+    return next((one for one in techniques() if one.name == name), None)
+
+
+def technique(name: str) -> Technique:
+    """The technique called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    found = find(name)
+    if found is None:
+        known = ", ".join(one.name for one in techniques())
+        why = "".join(f" {one}" for one in problems())
+        raise SettingError(
+            f"There is no technique named {name!r}; known techniques: {known}. If a plug-in brings it, install the "
+            f"plug-in.{why}"
+        )
+    return found
+
+
+def applying_to(family: str, options: Iterable[Knob]) -> tuple[Technique, ...]:
+    """The techniques for a model of ``family`` that has these ``options``."""
+    names = {knob.name for knob in options}
+    return tuple(one for one in techniques() if family in one.families and names.issuperset(one.options))
+
+
+def lacking(family: str) -> dict[str, str]:
+    """By name, why techniques are not offered for models of ``family``, whatever their device."""
+    reasons = {one.name: one.lacking(family) for one in techniques()}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _points() -> Iterator[EntryPoint]:
+    """Ours first, so that no plug-in takes their names."""
+    installed = sorted(entry_points(group=GROUP), key=lambda one: one.dist is None or one.dist.name != OURS)
+    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    if not project.is_file():
+        yield from installed
+        return
+    declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"][GROUP]
+    yield from (EntryPoint(name, value, GROUP) for name, value in declared.items())
+    yield from (one for one in installed if one.dist is None or one.dist.name != OURS)
+
+
+def _loaded(point: EntryPoint) -> Technique | str:
+    """The technique that ``point`` names, or a sentence that says what is wrong with it."""
+    try:
+        found = point.load()
+    except Exception as error:  # Whatever a plug-in raises must not take the others down.
+        return f"The plug-in {_called(point)} was left out: it cannot be imported ({type(error).__name__}: {error})."
+    if not isinstance(found, Technique) or not _NAME.fullmatch(found.name):
+        return (
+            f"The plug-in {_called(point)} was left out: {point.value} is no Technique with a name of lower-case "
+            "letters, digits and underscores."
+        )
+    return found
+
+
+def _called(point: EntryPoint) -> str:
+    """The plug-in, with the package that brings it."""
+    return f"{point.name!r} of {point.dist.name} {point.dist.version}" if point.dist else repr(point.name)

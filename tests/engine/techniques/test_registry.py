@@ -1,0 +1,59 @@
+"""The registry finds our techniques in the entry points, and all of them."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import entry_points
+
+import pytest
+
+from engine.errors import SettingError
+from engine.paths import resource
+from engine.setting.plan import Part, imported
+from engine.techniques import applying_to, find, technique, techniques
+from engine.techniques.registry import GROUP, OURS, problems
+
+ROOM = resource().parent / "engine" / "techniques"
+
+
+def declared() -> dict[str, str]:
+    return tomllib.loads((ROOM.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"][
+        GROUP
+    ]
+
+
+def test_installed_metadata_names_what_the_project_declares() -> None:
+    installed = {one.name: one.value for one in entry_points(group=GROUP) if one.dist and one.dist.name == OURS}
+    assert installed == declared(), "install Paretone again: packaging/dev.py does"
+
+
+def test_every_technique_of_the_folder_is_declared_under_its_name() -> None:
+    assert not problems()
+    for name, value in declared().items():
+        module, _, attribute = value.partition(":")
+        assert module == f"engine.techniques.{name}" and attribute == "TECHNIQUE"
+        assert find(name) is imported(value) and technique(name).name == name
+
+
+def test_lists_have_one_order_and_titles_are_unique() -> None:
+    listed = techniques()
+    assert [one.place for one in listed] == sorted({one.place for one in listed})
+    assert len({one.title for one in listed}) == len(listed)
+
+
+def test_a_model_is_offered_what_its_family_and_options_allow() -> None:
+    flow = applying_to("flow", ())
+    assert flow and all("flow" in one.families and not one.options for one in flow)
+
+
+def test_unknown_names_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(SettingError, match=r"no technique named 'warp'; known techniques: ditreducio"):
+        technique("warp")
+
+
+def test_a_part_is_imported_when_it_is_made() -> None:
+    assert Part.of("builtins:dict", steps=7, sway=-1.0).make({"a": 1}) == {"a": 1, "steps": 7, "sway": -1.0}
+    assert Part.of("builtins:dict", b=1, a=2) == Part.of("builtins:dict", a=2, b=1)
+    for target in ("nowhere.at_all:thing", "builtins:thing"):
+        with pytest.raises(SettingError, match="could not be imported"):
+            Part.of(target).make()
