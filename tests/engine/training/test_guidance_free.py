@@ -30,6 +30,7 @@ from engine.training.guidance_free import (
     without_conditions,
 )
 from engine.training.processes import join_processes
+from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
 
@@ -180,20 +181,19 @@ def test_the_branches_differ_in_nothing_but_their_conditions(examples: Examples)
     assert not other.condition.any()
 
 
-@pytest.mark.slow
 def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, examples: Examples):
     """The sign: with a minus, the branches would come closer than in plain training."""
 
     def difference(weight: float) -> float:
         recipe = _recipe(checkpoint, examples, weight=weight, learning_rate=3e-3, weight_warm_up=0.0)
-        for number in range(1, 121):
+        for number in range(1, 61):
             recipe.step(number, 0.3)
         ids, problem = _problem(examples)
         conditional, unconditional = _branches(recipe.model, ids, problem)
         return float(span_error(conditional, unconditional, problem.span)) ** 0.5
 
     plain, guided = difference(0.001), difference(0.6)
-    assert guided > 1.25 * plain
+    assert guided > (1 + SHARE) * plain
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
@@ -209,11 +209,13 @@ def test_distillation_closes_the_gap_on_held_out_speech(
     assert before["learnt"] == pytest.approx(0.0, abs=1e-5)
     assert list(before) == [*(f"guided t={time:.2f}" for time in VALIDATION_TIMES), "gap", "learnt"]
     assert before == recipe.validate()
-    for number in range(1, 61):
+    for number in range(1, 21):
         recipe.step(number, number / 61)
     after = recipe.validate()
-    assert after["gap"] < 0.9
-    assert 0.05 < after["learnt"] < 1.2
+    # With nothing learnt the gap is one and the share learnt zero; with everything, the other way round.
+    assert after["gap"] < 1 - SHARE
+    assert after["learnt"] > SHARE
+    assert abs(1 - after["learnt"]) < 1 - SHARE
     assert all(one.dtype == torch.float32 for one in recipe.model.parameters())
 
 

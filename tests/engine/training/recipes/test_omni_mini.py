@@ -14,6 +14,7 @@ from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodecConfig
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.recipes.omni_mini import ARCHITECTURE, LAYOUT, OmniMini, OmniMiniOptions, PhonePairs
+from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
@@ -49,14 +50,13 @@ def recipe(codec: Path, work: Path, options: OmniMiniOptions = QUICK) -> OmniMin
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_what_is_said_is_learnt(codec: Path, tmp_path: Path, half: bool):
-    run = recipe(codec, tmp_path / "work", replace(QUICK, half_precision=half))
-    before = run.validate()
-    for number in range(1, 41):
-        run.step(number, 0.1)
-    after = run.validate()
-    assert after["cross_entropy"] < 0.8 * before["cross_entropy"]
-    assert after["first"] > before["first"]
-    assert all(value.dtype == torch.float32 for value in run.model.parameters())
+    def make(options: OmniMiniOptions) -> OmniMini:
+        return recipe(codec, tmp_path / "work", options)
+
+    learnt = learning(make, replace(QUICK, half_precision=half), 40, lambda number: 0.1)
+    learnt.assert_validation_falls("cross_entropy")
+    assert learnt.taught.after["first"] > learnt.control.after["first"]
+    assert all(value.dtype == torch.float32 for value in learnt.taught.recipe.model.parameters())
 
 
 def test_text_tells_the_phones_of_both_halves_of_every_frame(codec: Path, tmp_path: Path):

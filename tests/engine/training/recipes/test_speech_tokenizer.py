@@ -9,6 +9,7 @@ import torch
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizerConfig, TokenizerFolder
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
+from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
 
@@ -30,14 +31,12 @@ def recipe(options: SpeechTokenizerOptions = QUICK) -> SpeechTokenizerRecipe:
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_copies_get_better_and_codes_tell_phones_apart(half: bool):
-    run = recipe(replace(QUICK, half_precision=half))
-    before = run.validate()
-    losses = [run.step(number, 0.1) for number in range(1, 41)]
-    after = run.validate()
-    assert after["mel"] < 0.8 * before["mel"]
-    assert after["phones"] > before["phones"]
-    assert losses[-1]["phone"] < 0.7 * losses[0]["phone"]
-    assert all(value.dtype == torch.float32 for value in run.model.parameters())
+    learnt = learning(recipe, replace(QUICK, half_precision=half), 40, lambda number: 0.1)
+    learnt.assert_validation_falls("mel")
+    learnt.assert_losses_fall("phone")
+    run = learnt.taught
+    assert run.after["phones"] > max(run.before["phones"], learnt.control.after["phones"])
+    assert all(value.dtype == torch.float32 for value in run.recipe.model.parameters())
 
 
 def test_the_voice_is_told_by_the_mean_over_clips_of_its_own():
