@@ -71,7 +71,7 @@ def _words(panel: HeatMap) -> str:
 VIEW = View(
     name="branch-redundancy",
     title="Branch redundancy",
-    question="Where do the branches of guidance put out nearly the same?",
+    question="Where are the outputs of the guidance branches nearly equal?",
     source="DiTReducio (arXiv 2509.09748), figure 8",
     families=("flow",),
     compute=compute,

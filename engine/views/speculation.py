@@ -257,7 +257,7 @@ def _caption(
 VIEW = View(
     name="speculation",
     title="SSD: tolerance and length",
-    question="What do tolerance and draft length bring, and what do they cost?",
+    question="What do tolerance and draft length gain, and what do they cost?",
     source="Speech speculative decoding (arXiv 2505.15380), table 3 and figure 3",
     families=("language",),
     knobs=knobs,

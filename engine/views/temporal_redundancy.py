@@ -103,7 +103,7 @@ def _caption(panels: tuple[HeatMap, ...], steps: int) -> str:
 VIEW = View(
     name="temporal-redundancy",
     title="Temporal redundancy",
-    question="How much does a module repeat at a step what it put out at others?",
+    question="How similar are a module's outputs at different steps?",
     source="DiTReducio (arXiv 2509.09748), figure 7",
     families=("flow",),
     knobs=knobs,
