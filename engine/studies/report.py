@@ -15,11 +15,15 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+import numpy as np
+
 from engine import files
 from engine.errors import StudyError
+from engine.figures import svg
+from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
+from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric, metric
-from engine.studies.drawing import Point, scatter
 from engine.studies.layers import importance
 from engine.studies.results import VERDICTS, Heard, Results
 from engine.studies.search import answer
@@ -234,31 +238,47 @@ def _figures(results: Results) -> list[str]:
     speed = next((name for name in SPEEDS if any(name in one.figures for one in results.settings)), None)
     parts = []
     for name in QUALITIES:
-        points = _points(results, speed, name) if speed else []
-        if len(points) > 1:
+        shown = _scatter(results, speed, name) if speed else None
+        if shown is not None and len(shown.glyphs) > 1:
             across, down = metric(speed), metric(name)
-            parts += [f"<h2>{escape(down.title)} against {escape(across.title)}</h2>"]
-            parts += [scatter(points, across.label, down.label)]
+            parts += [f"<h2>{escape(down.title)} against {escape(across.title)}</h2>", svg.draw(shown)]
             parts += [
-                "<p><small>Filled: no other setting is better in both. Lines: 95 % intervals. Numbers: rows of the "
-                f"table. {escape(down.definition)}</small></p>"
+                "<p><small>Filled, along the dashed line: no other setting is better in both. Two colours: two "
+                f"techniques. Lines: 95 % intervals. Numbers: rows of the table. {escape(down.definition)}</small></p>"
             ]
     return parts
 
 
-def _points(results: Results, x: str, y: str) -> list[Point]:
-    best, points = results.front((x, y)), []
-    for number, one in enumerate(results.settings, start=1):
-        across, down = one.figures.get(x), one.figures.get(y)
-        if across is None or down is None:
-            continue
-        names = " + ".join(short_title(each.technique) for each in one.setting.techniques) or "No technique"
-        label = f"{setting_title(one)}: {metric(x).title} {across.value:.4g}, {metric(y).title} {down.value:.4g}"
-        intervals = (across.low, across.high), (down.low, down.high)
-        on_front = one.key in best
-        mark = str(number) if on_front else ""
-        points.append(Point(across.value, down.value, *intervals, names, label, mark, on_front))
-    return points
+def _scatter(results: Results, x: str, y: str) -> Scatter:
+    """Every setting that has both figures; those of the front with their numbers."""
+    best, across, up = results.front((x, y)), metric(x), metric(y)
+    shown = [
+        (number, one) for number, one in enumerate(results.settings, start=1) if x in one.figures and y in one.figures
+    ]
+    names = [tuple(each.technique for each in one.setting.techniques) for _, one in shown]
+    techniques = tuple(dict.fromkeys(name for each in names for name in each))
+    glyphs = Glyphs(techniques, SERIES_ON_ANY, "currentColor")
+    on_front = [one.key in best for _, one in shown]
+    legend = [*([()] if () in names else []), *((name,) for name in techniques)]
+    places = [np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y)]
+    front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: places[0][one, 0])
+    return Scatter(
+        Dimension(across.label, across.title, across.better),
+        Dimension(up.label, up.title, up.better),
+        *places,
+        tuple(glyphs.glyph(own, FILLED if is_on else HOLLOW) for own, is_on in zip(names, on_front, strict=True)),
+        tuple(str(number) if is_on else "" for (number, _), is_on in zip(shown, on_front, strict=True)),
+        tuple(
+            f"{setting_title(one)}: {across.title} {one.figures[x].value:.4g}, {up.title} {one.figures[y].value:.4g}"
+            for _, one in shown
+        ),
+        tuple(front),
+        legend=tuple((glyphs.glyph(own), short_title(own[0]) if own else "No technique") for own in legend),
+    )
+
+
+def _ends(figure: Estimate) -> tuple[float, float, float]:
+    return figure.value, figure.low, figure.high
 
 
 def _table(results: Results) -> str:

@@ -10,10 +10,10 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap
 
 from app.features.tradeoff.axes import Axis
-from app.features.tradeoff.scales import Scale, tick_text
 from app.features.tradeoff.scene import Scene
 from app.features.tradeoff.styles import Glyph, Looks, paint_glyph
 from app.shell.theme import Colours
+from engine.figures.scales import Scale, tick_text
 from engine.measure.metrics import HIGHER, NEITHER
 
 _RIGHT, _TOP, _BOTTOM = 1.2, 0.8, 2.7

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from PySide6.QtCore import QPointF
 
 from app.features.tradeoff.painting import Painting, Sections
-from app.features.tradeoff.scales import Scale
+from engine.figures.scales import Scale
 
 
 def zoomed(painting: Painting, factor: float, place: QPointF) -> Sections:

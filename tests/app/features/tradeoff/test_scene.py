@@ -23,12 +23,12 @@ from app.features.tradeoff.points import (
     study_points,
     take_points,
 )
-from app.features.tradeoff.scales import Scale, tick_text
 from app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene
 from app.features.tradeoff.words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
 from app.listening.results import ListeningScore
 from app.listening.stimuli import setting_key
 from app.shell.theme import LIGHT
+from engine.figures.scales import Scale, tick_text
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.setting.knobs import Values

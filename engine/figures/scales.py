@@ -45,20 +45,25 @@ class Scale:
         room = (high - low) * _PADDING
         return cls(low - room, high + room)
 
-    def share(self, values: np.ndarray) -> np.ndarray:
-        """How far along the axis, from 0 to 1. What has no logarithm is a whole axis before its beginning."""
-        if not self.logarithmic:
-            return (values - self.low) / (self.high - self.low)
-        first, last = self._ends
-        there = values > 0.0
-        return np.where(there, (np.log10(np.where(there, values, 1.0)) - first) / (last - first), -1.0)
-
-    # --- Sections ----------------------------------------------------------------------------------------------------
     @property
-    def _ends(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
         """Both ends in what the axis is even in: figures, or their decimal logarithms."""
         return (math.log10(self.low), math.log10(self.high)) if self.logarithmic else (self.low, self.high)
 
+    def even(self, values: np.ndarray) -> np.ndarray:
+        """Figures in what the axis is even in. What has no logarithm is a whole axis before its beginning."""
+        if not self.logarithmic:
+            return values
+        first, last = self.ends
+        there = values > 0.0
+        return np.where(there, np.log10(np.where(there, values, 1.0)), 2 * first - last)
+
+    def share(self, values: np.ndarray) -> np.ndarray:
+        """How far along the axis, from 0 to 1."""
+        first, last = self.ends
+        return (self.even(values) - first) / (last - first)
+
+    # --- Sections ----------------------------------------------------------------------------------------------------
     def _from(self, first: float, last: float) -> Scale:
         if self.logarithmic:
             first, last = 10.0**first, 10.0**last
@@ -67,18 +72,18 @@ class Scale:
     def zoomed(self, factor: float, around: float, whole: Scale) -> Scale:
         """A section ``factor`` times as long, in which what is at the share ``around`` stays there; never beyond
         ``whole``."""
-        first, last = self._ends
-        start, end = whole._ends
+        first, last = self.ends
+        start, end = whole.ends
         length = max((last - first) * factor, (end - start) * _CLOSEST)
         return self._placed(first + around * (last - first) - around * length, length, whole)
 
     def moved(self, by: float, whole: Scale) -> Scale:
         """The section that lies ``by`` of its length further on; never beyond ``whole``."""
-        first, last = self._ends
+        first, last = self.ends
         return self._placed(first + by * (last - first), last - first, whole)
 
     def _placed(self, first: float, length: float, whole: Scale) -> Scale:
-        start, end = whole._ends
+        start, end = whole.ends
         if length >= (end - start) * (1 - 1e-9):
             return whole
         first = min(max(first, start), end - length)
@@ -92,7 +97,7 @@ class Scale:
 
     def _decades(self) -> Iterator[tuple[float, ...]]:
         """Round numbers of each decade, ever fewer of them, then of every second decade, every third, and so on."""
-        first, last = (math.floor(one) for one in self._ends)
+        first, last = (math.floor(one) for one in self.ends)
         choices = [(mantissas, 1) for mantissas in _MANTISSAS] + [((1,), stride) for stride in range(2, last - first)]
         for mantissas, stride in choices:
             found = [one * 10.0**power for power in range(first, last + 1) for one in mantissas if not power % stride]

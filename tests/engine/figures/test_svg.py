@@ -1,0 +1,108 @@
+"""Scatter plots of reports."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from engine.figures import svg
+from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs, corners, part
+from engine.figures.scales import Scale
+from engine.figures.scatter import Dimension, Scatter
+from engine.measure.metrics import HIGHER, LOWER
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def of(names: list[tuple[str, ...]], values: list[tuple[float, float]], **more: object) -> Scatter:
+    """Points that go by ``names`` at ``values``, with intervals of 0.1 on either side."""
+    known = tuple(dict.fromkeys(name for each in names for name in each))
+    glyphs = Glyphs(known, SERIES_ON_ANY, "currentColor")
+    places = np.array(values, float).T.reshape(2, -1, 1) + np.array([0.0, -0.1, 0.1])
+    tips = tuple(f"{'+'.join(own)} & <{x}>" for own, (x, _) in zip(names, values, strict=True))
+    return Scatter(
+        Dimension("x & y"),
+        Dimension("<z>"),
+        *places,
+        tuple(glyphs.glyph(own) for own in names),
+        more.pop("labels", ("",) * len(names)),
+        tips,
+        legend=tuple((glyphs.glyph((name,)), name) for name in known),
+        **more,
+    )
+
+
+def test_every_point_is_there_with_its_label() -> None:
+    root = ElementTree.fromstring(svg.draw(of([("one",), ("two",)], [(1, 2), (3, 4)], labels=("1", ""))))
+    assert [one.text for one in root.iter(f"{SVG}title")] == ["one & <1>", "two & <3>"]
+    texts = [one.text for one in root.iter(f"{SVG}text")]
+    assert {"x & y", "<z>", "1", "one", "two"} <= set(texts)
+    assert svg.draw(of([], [])) == ""
+
+
+def test_groups_differ_in_colour_or_shape() -> None:
+    names = [(f"group {number}",) for number in range(42)]
+    shown = of(names, [(number, number) for number in range(42)])
+    assert len({(one.colours, one.shape) for one in shown.glyphs}) == 42
+    looks = set()
+    for point in ElementTree.fromstring(svg.draw(shown)).iter(f"{SVG}g"):
+        if point.find(f"{SVG}title") is None:
+            continue
+        shape = point[2]
+        around = [tuple(map(float, pair.split(","))) for pair in shape.get("points", "").split()]
+        outline = tuple((round(x - around[0][0]), round(y - around[0][1])) for x, y in around)
+        looks.add((shape.tag, shape.get("stroke"), outline))
+    assert len(looks) == 42, "as they are drawn, too"
+
+
+def test_two_names_share_a_point() -> None:
+    two = of([("one", "two")], [(1, 2)])
+    halves = ElementTree.fromstring(svg.draw(two)).find(f".//{SVG}title/../{SVG}polygon/..").findall(f"{SVG}polygon")
+    assert [one.get("fill") for one in halves] == list(SERIES_ON_ANY[:2])
+    edges = [[float(pair.split(",")[0]) for pair in one.get("points").split()] for one in halves]
+    assert max(edges[0]) == pytest.approx(min(edges[1])), "the second begins where the first ends"
+
+
+@pytest.mark.parametrize("shape", ["circle", "square", "triangle", "diamond", "hexagon", "down"])
+def test_slices_make_up_the_whole(shape: str) -> None:
+    def area(around: tuple[tuple[float, float], ...]) -> float:
+        x, y = np.array(around).T
+        return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2
+
+    whole = area(corners(shape)) if corners(shape) else np.pi
+    assert sum(area(part(shape, number, 3)) for number in range(3)) == pytest.approx(whole, rel=0.01)
+
+
+def test_looks_are_filled_or_hollow() -> None:
+    glyphs = Glyphs(("a",), SERIES_ON_ANY, "currentColor")
+    assert glyphs.glyph(("a",), HOLLOW) is glyphs.glyph(("a",), HOLLOW)
+    assert glyphs.glyph(("a",), HOLLOW) != glyphs.glyph(("a",), FILLED)
+    assert glyphs.glyph(()).colours == ("currentColor",)
+
+
+def test_the_better_end_of_an_axis_is_marked_and_the_front_is_drawn_in_steps() -> None:
+    shown = Scatter(
+        Dimension("speed", better=HIGHER),
+        Dimension("error", better=LOWER),
+        *np.repeat(np.array([[1.0, 2.0], [0.1, 0.3]])[..., None], 3, axis=2),
+        (Glyphs((), (), "red").glyph(()),) * 2,
+        ("1", "2"),
+        ("one", "two"),
+        front=(0, 1),
+    )
+    root = ElementTree.fromstring(svg.draw(shown))
+    assert {"better →", "← better"} <= {one.text for one in root.iter(f"{SVG}text")}
+    across, up = shown.scales()
+    edge, ground = shown.edge(across, up)
+    assert edge == [(across.low, 0.1), (1.0, 0.1), (1.0, 0.3), (2.0, 0.3), (2.0, up.high)]
+    assert ground[-1] == (across.low, up.high), "what is worse in both"
+
+
+def test_scales_have_round_ticks_and_nothing_negative_without_need() -> None:
+    assert Scale.of(np.array([0.0, 1.0])).ticks(6) == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert min(Scale.of(np.array([0.0, 0.0])).ticks(6)) == 0.0
+    assert min(Scale.of(np.array([-1.0, 1.0])).ticks(6)) == -1.0
+    two, three, four = Scale.of(np.array([2.0, 4.0])).share(np.array([2.0, 3.0, 4.0]))
+    assert 0 < two < three < four < 1
