@@ -1,14 +1,17 @@
 """A text in the pieces that CosyVoice 2 is given one by one: numbers written out, cut where the official code cuts.
 
 Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. Upstream normalises with ``wetext`` where it is
-installed; so do we, and interjections stay, which some of its versions drop. Without it upstream spells digits, so
-that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle: here Paretone's own rules
-read all but short whole numbers. Texts with special tokens (``<|…|>``) are left as they are. Torch-free.
+installed; so do we, and interjections stay, which some of its versions drop. Without it upstream spells runs of digits,
+so that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle. The *improved* way, which
+is the default, reads all but short whole numbers by Paretone's own rules and keeps decimals together; with
+``improved=False`` texts become what the official code makes of them. Texts with special tokens (``<|…|>``) are left as
+they are. Torch-free.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -30,6 +33,10 @@ NUMBERS_NOTE = (
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SPELT_OTHERWISE = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 """Kana and Hangul: in their languages, English number words would be out of place."""
+_SCALES = (
+    *("", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion", "sextillion", "septillion"),
+    *("octillion", "nonillion", "decillion"),
+)
 _SHORT_NUMBER = re.compile(r"(?<![\w$£€¥₹°+-])(?<!\d[.,:/])(?:0|[1-9]\d{0,2})(?![\w%°-]|[.,:/]\d)")
 _STRAY_BLANK = re.compile(r"(?<![\x00-\x1f!-\x7f]) | (?![\x00-\x1f!-\x7f])")
 """A blank with something other than ASCII on either side."""
@@ -47,26 +54,30 @@ class ReadText:
     """Things the user should know, as sentences."""
 
 
-def read_text(text: str, tokens: Callable[[str], int]) -> ReadText:
-    """Normalise and cut ``text``; ``tokens`` counts those of a piece. Raises :class:`TextError` when nothing is
-    left."""
+def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) -> ReadText:
+    """Normalise and cut ``text``; ``tokens`` counts those of a piece, ``improved`` is explained at :func:`normalised`.
+    Raises :class:`TextError` when nothing is left."""
     if not text.strip():
         raise TextError("There is no text to speak; type a sentence.")
-    written, notes = normalised(text)
+    written, notes = normalised(text, improved)
     found = tuple(pieces(written, tokens))
     if not found:
         raise TextError("There is nothing but punctuation in this text; type a sentence.")
     return ReadText(found, notes)
 
 
-def normalised(text: str) -> tuple[str, tuple[str, ...]]:
-    """``text`` as it is spoken, in one piece, and notes about it."""
+def normalised(text: str, improved: bool = True) -> tuple[str, tuple[str, ...]]:
+    """``text`` as it is spoken, in one piece, and notes about it.
+
+    ``improved`` decides how numbers are read: by rules that keep amounts, years and decimals whole, or exactly as the
+    official code does.
+    """
     if not text or has_special_tokens(text):
         return text, ()
     text = text.strip()
     if _HAN.search(text):
-        return _chinese(text), ()
-    return _english(text)
+        return _chinese(text, improved), ()
+    return _english(text) if improved else (_officially_spelt(text), ())
 
 
 def pieces(text: str, tokens: Callable[[str], int]) -> Iterator[str]:
@@ -115,11 +126,13 @@ def _sentences(text: str, marks: str) -> list[str]:
     return found
 
 
-def _chinese(text: str) -> str:
+def _chinese(text: str, improved: bool) -> str:
     official = _official_normaliser("zh")
     if official is not None:
         text = official(text)
-    text = re.sub(r"(?<=\d)\.(?=\d)", "点", text.replace("\n", ""))
+    text = text.replace("\n", "")
+    if improved:
+        text = re.sub(r"(?<=\d)\.(?=\d)", "点", text)
     text = _STRAY_BLANK.sub("", text).translate(_IN_CHINESE).replace(" - ", "，").replace("——", " ")
     return re.sub("[，,、]+$", "。", text)
 
@@ -133,6 +146,26 @@ def _english(text: str) -> tuple[str, tuple[str, ...]]:
     if any(map(str.isdigit, _SHORT_NUMBER.sub("", text))):
         return re.sub(r" +(?=[ .,?!;:])", "", spell_numbers(text)).strip(), (NUMBERS_NOTE,)
     return _short_numbers(text), ()
+
+
+def _officially_spelt(text: str) -> str:
+    official = _official_normaliser("en")
+    text = text if official is None else official(text)
+    runs = ((is_digit, "".join(run)) for is_digit, run in itertools.groupby(text, str.isdigit))
+    return "".join(_run_of_digits(run) if is_digit else run for is_digit, run in runs)
+
+
+def _run_of_digits(run: str) -> str:
+    """Digits as ``inflect`` reads them, without raised ones. Runs beyond its names, where upstream fails, stay."""
+    number = "".join(str(unicodedata.decimal(digit)) for digit in run if digit.isdecimal()).lstrip("0") or "0"
+    if len(number) > 3 * len(_SCALES):
+        return run
+    groups = [int(number[max(0, last - 3) : last]) for last in range(len(number), 0, -3)]
+    words = [f"{_spelt(group)} {scale}".rstrip() for group, scale in zip(groups, _SCALES, strict=False) if group]
+    if not words:
+        return ONES[0]
+    joint = " and " if 0 < groups[0] < 100 else ", "
+    return joint.join(filter(None, [", ".join(reversed(words[1:])), words[0]]))
 
 
 def _short_numbers(text: str) -> str:

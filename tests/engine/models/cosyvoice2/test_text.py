@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import TextError
 from engine.models.cosyvoice2 import text
-from engine.models.cosyvoice2.text import NUMBERS_NOTE, normalised, pieces, read_text
+from engine.models.cosyvoice2.text import NUMBERS_NOTE, normalised, read_text
 
 
 def words(piece: str) -> int:
@@ -46,7 +46,15 @@ def test_short_numbers_are_written_as_upstream_does(number: int, spoken: str) ->
 
 
 def test_decimals_in_chinese_stay_in_one_piece() -> None:
-    assert list(pieces(normalised("气温是1.5度.")[0], words)) in (["气温是1点5度。"], ["气温是一点五度。"])
+    assert read_text("气温是1.5度.", words).pieces == ("气温是一点五度。",)
+
+
+@pytest.mark.usefixtures("without_wetext")
+def test_decimals_in_chinese_stay_in_one_piece_unless_they_are_read_as_upstream_does() -> None:
+    assert read_text("气温是1.5度.", words).pieces == ("气温是1点5度。",)
+    # After the mark in the middle a new sentence begins.
+    assert read_text("气温是1.5度.", words, improved=False).pieces == ("气温是1。5度。",)
+    assert read_text("It costs $1.50.", words, improved=False) == text.ReadText(("It costs $one.fifty.",))
 
 
 @pytest.mark.parametrize("given", ["3個ください。", "안녕 3개"])
@@ -69,7 +77,6 @@ def test_marks_of_the_model_are_left_alone() -> None:
 
 
 def test_wetext_is_used_where_it_is_installed() -> None:
-    pytest.importorskip("wetext")
     spoken = "It costs three point five dollars for two."
     assert read_text("It costs $3.50 for 2.", words) == text.ReadText((spoken,))
     # Some versions leave interjections out unless told otherwise.
