@@ -47,7 +47,7 @@ def speak_tokens(
         voice = voices[number % len(voices)]
         _, passages = front_end(sentence, voice, Values(speed=1.0), lambda: None)
         texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
-    transformer = network.transformer.optimised()
+    transformer = FusedTransformer.of(network.transformer)
     found: dict[int, SpokenTokens] = {}
     done = 0
     for voice in voices:

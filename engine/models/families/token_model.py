@@ -99,10 +99,10 @@ class TokenModel(nn.Module):
         return fewer
 
     def optimised(self) -> TokenModel:
-        """The same for inference; see :meth:`engine.models.networks.causal.CausalTransformer.optimised`."""
+        """The same for inference; see :class:`engine.models.kernels.fused_causal.FusedTransformer`."""
         transformer = self.transformer
         if isinstance(transformer, CausalTransformer):
-            transformer = transformer.optimised()
+            transformer = FusedTransformer.of(transformer)
         tables = (None if one is None else one.detach() for one in (self.embedding, self.head, self.bias))
         fast = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
         fast._scores = product(fast.head.detach(), None if fast.bias is None else fast.bias.detach())

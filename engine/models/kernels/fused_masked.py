@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -33,6 +32,7 @@ from torch import Tensor, nn
 from engine.models.kernels import products
 from engine.models.kernels.half_products import Product
 from engine.models.kernels.int8 import Int8Linear
+from engine.models.kernels.layer_span import LayerSpan
 from engine.models.kernels.precision import DTYPES
 from engine.models.kernels.products import PackedProduct
 from engine.models.networks.bidirectional import BidirectionalLayer
@@ -40,9 +40,6 @@ from engine.models.networks.causal import rotations
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.sampling.demasking import Guide
 from engine.techniques.precision import ALL
-
-if TYPE_CHECKING:
-    from engine.models.kernels.reused_layers import LayerSpan
 
 Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""

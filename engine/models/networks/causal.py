@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -23,9 +23,6 @@ from torch import Tensor, nn
 from engine.errors import CheckpointError
 from engine.models.networks.shapes import without_weights
 from engine.sampling.cache import KeyValueCache
-
-if TYPE_CHECKING:
-    from engine.models.kernels.fused_causal import FusedTransformer
 
 Probe = Callable[[int, str, Tensor], None]
 """Called with layer, name and value of an intermediate result: ``output``, before the final norm; and ``attention``,
@@ -236,7 +233,7 @@ class CausalLayer(nn.Module):
 
 class CausalTransformer(nn.Module):
     """All layers and the final norm, from embeddings to hidden states. For training and for a look inside;
-    :meth:`optimised` gives what decodes."""
+    what decodes is :class:`engine.models.kernels.fused_causal.FusedTransformer`."""
 
     def __init__(self, config: CausalConfig) -> None:
         super().__init__()
@@ -299,12 +296,6 @@ class CausalTransformer(nn.Module):
             tensors |= {f"layers.{new}.{name}": value for name, value in layer.items()}
         smaller.load_state_dict({name: value.detach().clone() for name, value in tensors.items()}, assign=True)
         return smaller
-
-    def optimised(self) -> FusedTransformer:
-        """The same for inference, with weights of its own: several times as fast for single tokens."""
-        from engine.models.kernels.fused_causal import FusedTransformer
-
-        return FusedTransformer.of(self)
 
     def operations(self, tokens: int, context: int = 0) -> float:
         """Operations of a pass over ``tokens`` tokens behind ``context`` others; see :func:`operations`."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.errors import CheckpointError
+from engine.models.kernels.fused_causal import FusedTransformer
 from engine.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
 from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_transformer
 
@@ -75,7 +76,7 @@ def test_it_computes_what_transformers_does(config: CausalConfig) -> None:
         mask = torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool).tril()
         expected = official(inputs_embeds=x, position_ids=positions[None], attention_mask=mask).last_hidden_state
         torch.testing.assert_close(plain(x, positions=positions), expected, atol=CLOSE, rtol=0)
-        torch.testing.assert_close(plain.optimised()(x, positions=positions), expected, atol=CLOSE, rtol=0)
+        torch.testing.assert_close(FusedTransformer.of(plain)(x, positions=positions), expected, atol=CLOSE, rtol=0)
 
 
 @CONFIGS
@@ -83,7 +84,7 @@ def test_it_computes_what_transformers_does(config: CausalConfig) -> None:
 @pytest.mark.parametrize("blocks", [(1,) * LENGTH, (4, 1, 6), (1, 10), (8, 3)])
 def test_a_cache_changes_nothing(config: CausalConfig, kind: str, blocks: tuple[int, ...]) -> None:
     plain = small_transformer(config)
-    model = plain if kind == "plain" else plain.optimised()
+    model = plain if kind == "plain" else FusedTransformer.of(plain)
     x, positions = embedded(2), torch.tensor([3, 4, 5, 0, 1, 2, 3, 4, 9, 10, 11])
     cache = model.cache(LENGTH, batch=2)
     parts = [
@@ -96,7 +97,7 @@ def test_a_cache_changes_nothing(config: CausalConfig, kind: str, blocks: tuple[
 @pytest.mark.parametrize("kind", ["plain", "optimised"])
 def test_what_was_cropped_leaves_nothing_behind(kind: str) -> None:
     plain = small_transformer()
-    model = plain if kind == "plain" else plain.optimised()
+    model = plain if kind == "plain" else FusedTransformer.of(plain)
     x, cache = embedded(), model.cache(LENGTH)
     model(x[:, :4], cache)
     model(7 * x[:, 6:9], cache)
@@ -107,7 +108,7 @@ def test_what_was_cropped_leaves_nothing_behind(kind: str) -> None:
 def test_positions_of_every_item() -> None:
     plain = small_transformer()
     x, positions = embedded(2), torch.stack([torch.arange(LENGTH), torch.arange(LENGTH) + 5])
-    for model in (plain, plain.optimised()):
+    for model in (plain, FusedTransformer.of(plain)):
         both = model(x, positions=positions)
         for row in range(2):
             alone = plain(x[row : row + 1], positions=positions[row])
@@ -119,7 +120,7 @@ def test_positions_of_every_item() -> None:
 
 def test_positions_beyond_the_table() -> None:
     plain = small_transformer()
-    fused, positions = plain.optimised(), torch.arange(LENGTH) + 9000
+    fused, positions = FusedTransformer.of(plain), torch.arange(LENGTH) + 9000
     fused.reach(9000 + LENGTH)
     torch.testing.assert_close(
         fused(embedded(), positions=positions), plain(embedded(), positions=positions), atol=1e-4, rtol=0
@@ -129,7 +130,7 @@ def test_positions_beyond_the_table() -> None:
 @pytest.mark.parametrize("kind", ["plain", "optimised"])
 def test_layers_kept_and_layers_skipped_agree(kind: str) -> None:
     plain = small_transformer(QWEN)
-    model = plain if kind == "plain" else plain.optimised()
+    model = plain if kind == "plain" else FusedTransformer.of(plain)
     fewer = model.kept([0, 2]).requires_grad_(False)
     assert fewer.config == replace(QWEN, layers=2)
     x, cache = embedded(), fewer.cache(LENGTH)
@@ -157,7 +158,7 @@ def test_impossible_choices_of_layers(retained: list[int]) -> None:
 
 def test_replaced_layers() -> None:
     plain, other = small_transformer(), small_transformer(seed=1)
-    replaced = plain.optimised().replaced({2: other.layers[0]})
+    replaced = FusedTransformer.of(plain).replaced({2: other.layers[0]})
     plain.layers[2] = other.layers[0]
     torch.testing.assert_close(replaced(embedded()), plain(embedded()), atol=CLOSE, rtol=0)
 
@@ -179,7 +180,7 @@ def test_a_look_inside() -> None:
     assert not weights.triu(1).any()
     # The same inside of the other kind, and behind a cache.
     outputs = {}
-    plain.optimised()(x, probe=lambda layer, name, value: outputs.update({(layer, name): value.clone()}))
+    FusedTransformer.of(plain)(x, probe=lambda layer, name, value: outputs.update({(layer, name): value.clone()}))
     for layer in range(4):
         torch.testing.assert_close(outputs[layer, "output"], seen[layer, "output"], atol=CLOSE, rtol=0)
     cache = plain.cache(LENGTH, 2)
@@ -207,7 +208,7 @@ def test_operations_are_those_of_the_products(tokens: int, context: int) -> None
     # The reference computes what is masked as well.
     masked = tokens * (tokens - 1) / 2 * 4 * LLAMA.heads * LLAMA.head_width * LLAMA.layers
     assert plain.operations(tokens, context) == counter.get_total_flops() - masked
-    assert plain.optimised().operations(tokens, context) == plain.operations(tokens, context)
+    assert FusedTransformer.of(plain).operations(tokens, context) == plain.operations(tokens, context)
 
 
 def test_configurations_are_read() -> None:

@@ -1,0 +1,28 @@
+"""Layers that are computed in one pass, and in the next stand for what they added then."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+class LayerSpan:
+    """Layers that lie side by side, neither the first nor the last among them, and what they added when they ran."""
+
+    def __init__(self, layers: range) -> None:
+        self.layers = layers
+        self.recording = True
+        """Whether the next pass computes them, or adds what they added."""
+        self._added: Tensor | None = None
+
+    @property
+    def rows(self) -> int:
+        """Of how many rows it is known what was added to them."""
+        return 0 if self._added is None else len(self._added)
+
+    def passed(self, hidden: Tensor) -> Tensor:
+        """Rows (n, hidden) before the span to those behind it, by what was added to the first n when it ran."""
+        return hidden + self._added[: len(hidden)]
+
+    def ran(self, before: Tensor, behind: Tensor) -> None:
+        """Keep what the layers added: rows (n, hidden) before the span, and behind it."""
+        self._added = behind - before
