@@ -20,7 +20,7 @@ from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.training.recipes.corpora import speak
+from engine.training.corpora import speak
 
 ORIGINAL = "original speech"
 VOCODER_ONLY = "vocoder only"

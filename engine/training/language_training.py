@@ -31,7 +31,7 @@ from engine.training.draft import DraftOptions, DraftRecipe
 from engine.training.fine_tuning import SMALL_PARAMETERS, Follower
 from engine.training.optimisers import Rates
 from engine.training.recipes.export_f5 import PROMPT
-from engine.training.recipes.sentences import training_sentences
+from engine.training.sentences import training_sentences
 from engine.training.session import LOG, Budget, Milestone, Pace, Session, check_place
 from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens

@@ -20,7 +20,7 @@ from pathlib import Path
 from engine.errors import TrainingError
 from engine.files import write_atomically
 from engine.front_end.durations import TimedPhone
-from engine.training.recipes.corpora import Clip
+from engine.training.corpora import Clip
 
 REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")

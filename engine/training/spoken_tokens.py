@@ -20,7 +20,7 @@ from engine.errors import TrainingError
 from engine.models.families.training_layout import Row
 from engine.models.minis.lm_mini.layout import Layout, positions
 from engine.techniques.spade.losses import IGNORED
-from engine.training.recipes.corpora import Clip, Corpus
+from engine.training.corpora import Clip, Corpus
 
 FRAMES = (60, 420)
 """Mel frames of the clips that are used: shorter ones are hardly sentences, longer ones would fill a batch alone."""
@@ -41,7 +41,7 @@ class SpokenTokens:
 
     @property
     def frames(self) -> int:
-        """How many tokens it has; named for :class:`engine.training.recipes.batch_queue.BatchQueue`."""
+        """How many tokens it has; named for :class:`engine.training.batch_queue.BatchQueue`."""
         return len(self.codes)
 
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from engine.errors import TrainingError
+from engine.training.batch_queue import BatchQueue, held_out_pairs
 from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from engine.training.recipes.batch_queue import BatchQueue, held_out_pairs
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 from engine.training.spoken_tokens import Collate, SpokenTokens, TokenBatch

@@ -8,7 +8,7 @@ import soundfile
 from engine.errors import PlainError
 from engine.models.base import Voice
 from engine.models.f5.config import SAMPLE_RATE
-from engine.training.recipes.corpora import VOICES, speak
+from engine.training.corpora import VOICES, speak
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
+from engine.training.batch_queue import BatchQueue, Spoken
+from engine.training.corpora import Corpus
 from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from engine.training.recipes.batch_queue import BatchQueue, Spoken
-from engine.training.recipes.corpora import Corpus
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 

@@ -18,9 +18,9 @@ from engine.models.catalogue import harvard_sentences
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.models.minis.omni_mini.checkpoint import CODEC
 from engine.paths import resource
+from engine.training.corpora import Corpus, prepare_corpus
 from engine.training.fine_tuning import Follower
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
-from engine.training.recipes.corpora import Corpus, prepare_corpus
 from engine.training.recipes.export_f5 import PROMPT
 from engine.training.recipes.f5_mini import F5Mini, F5Options
 from engine.training.recipes.lm_mini import LmMini, LmMiniOptions

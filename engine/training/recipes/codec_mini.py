@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig, ResidualQuantiser
-from engine.training.recipes.corpora import Corpus
+from engine.training.corpora import Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, ExcerptOptions
 from engine.training.recipes.quantised_mel import QuantisedMelRecipe
 

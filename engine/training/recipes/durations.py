@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.front_end.durations import context_keys
 from engine.front_end.phones import PAUSE
-from engine.training.recipes.corpora import Clip
+from engine.training.corpora import Clip
 
 FEWEST = 15
 """A mean over fewer phones than this is left out of the table, and the back-off serves instead."""

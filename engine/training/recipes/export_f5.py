@@ -16,7 +16,7 @@ from engine.files import write_atomically
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.dit import DiT
-from engine.training.recipes.corpora import Clip, Corpus, speak
+from engine.training.corpora import Clip, Corpus, speak
 from engine.training.recipes.durations import write_duration_tables
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."

@@ -22,7 +22,7 @@ from engine.models.megatts3.bundled import DURATIONS, WEIGHTS
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec
-from engine.training.recipes.corpora import HOP, SAMPLE_RATE, Corpus
+from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
 from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.export_f5 import export_voice
 

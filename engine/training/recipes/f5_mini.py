@@ -19,6 +19,8 @@ from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
+from engine.training.batch_queue import held_out_pairs
+from engine.training.corpora import Clip, Corpus
 from engine.training.flow_matching import (
     FlowMatchingDraw,
     FlowMatchingOptions,
@@ -30,9 +32,7 @@ from engine.training.flow_matching import (
 )
 from engine.training.flow_times import errors_by_time
 from engine.training.optimisers import LayerMatrices
-from engine.training.recipes.batch_queue import held_out_pairs
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
-from engine.training.recipes.corpora import Clip, Corpus
 from engine.training.recipes.export_f5 import export_f5
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))

@@ -25,7 +25,7 @@ from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.networks.vocos import Vocos
 from engine.paths import resource
 from engine.setting.setting import Setting
-from engine.training.recipes.corpora import SAMPLE_RATE, VOICES, speak
+from engine.training.corpora import SAMPLE_RATE, VOICES, speak
 from engine.training.recipes.vocos_mini import copy_synthesis_distances
 
 MODELS = ("f5-mini", "megatts3-mini")

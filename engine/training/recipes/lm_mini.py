@@ -29,7 +29,7 @@ from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, Tokeni
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import WEIGHT_FILE
 from engine.techniques.spade.losses import cross_entropy
-from engine.training.recipes.corpora import Clip, Corpus
+from engine.training.corpora import Clip, Corpus
 from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens

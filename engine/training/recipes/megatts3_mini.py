@@ -23,6 +23,8 @@ from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.mel_codec import WEIGHT_FILE, MelCodec
 from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
+from engine.training.batch_queue import held_out_pairs
+from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
 from engine.training.flow_matching import span_error
 from engine.training.flow_times import errors_by_time
 from engine.training.latent_flow import (
@@ -33,9 +35,7 @@ from engine.training.latent_flow import (
     latent_synthesis_problem,
 )
 from engine.training.optimisers import LayerMatrices
-from engine.training.recipes.batch_queue import held_out_pairs
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
-from engine.training.recipes.corpora import HOP, SAMPLE_RATE, Clip, Corpus
 from engine.training.recipes.export_megatts3 import export_mega
 
 ARCHITECTURE = DiTConfig(

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from engine.files import write_atomically
 from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
-from engine.training.recipes.corpora import HOP, SAMPLE_RATE, Corpus
+from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, Excerpt, ExcerptOptions, ExcerptRecipe, spectral_losses
 
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
-from engine.training.recipes.corpora import Clip, Corpus
+from engine.training.corpora import Clip, Corpus
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 

@@ -30,10 +30,10 @@ from engine.models.minis.omni_mini.layout import LAYOUT_FILE, Layout
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.quantised_mel import WEIGHT_FILE
+from engine.training.batch_queue import held_out_pairs
+from engine.training.corpora import Clip, Corpus
 from engine.training.optimisers import LayerMatrices
-from engine.training.recipes.batch_queue import held_out_pairs
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
-from engine.training.recipes.corpora import Clip, Corpus
 from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
 from engine.training.recipes.mel_excerpts import VOCABULARY

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from engine.audio.mel import MelFrontEnd
 from engine.models.networks.vocos import Vocos, VocosConfig
-from engine.training.recipes.corpora import HOP, SAMPLE_RATE, Clip, Corpus
+from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
 from engine.training.recipes.discriminators import (
     Discriminators,
     Judgement,

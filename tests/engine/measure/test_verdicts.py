@@ -15,7 +15,7 @@ from engine.models.base import Piece, Synthesis, Voice
 from engine.models.catalogue import entry, harvard_sentences, voice
 from engine.models.networks.vocos import Vocos
 from engine.setting.setting import Setting
-from engine.training.recipes.corpora import speak
+from engine.training.corpora import speak
 
 pytestmark = [
     pytest.mark.slow,

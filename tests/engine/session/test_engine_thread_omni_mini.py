@@ -27,7 +27,7 @@ from engine.session.messages import (
     TrainingProgress,
 )
 from engine.setting.setting import Setting
-from engine.training.recipes import corpora
+from engine.training import corpora
 from engine.training.session import CHECKPOINT
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 

@@ -13,10 +13,10 @@ from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.networks.vocos import Vocos
 from engine.paths import resource
-from engine.training.__main__ import main as write_manifest
-from engine.training.recipes import corpora
+from engine.training import corpora
 from engine.training.recipes.bundled_training import RECIPES
 from engine.training.recipes.judging import main as judge
+from engine.training.recipes.manifest import main as write_manifest
 
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 

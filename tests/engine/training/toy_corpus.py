@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from engine.audio.mel import MelFrontEnd
-from engine.training.recipes.corpora import HOP, LEVEL, SAMPLE_RATE, Clip, Corpus
+from engine.training.corpora import HOP, LEVEL, SAMPLE_RATE, Clip, Corpus
 
 PHONES = ("aa", "s", "iy", "m", "uw", "k")
 

@@ -14,8 +14,8 @@ import yaml
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.dit import DiT
 from engine.paths import resource
+from engine.training.batch_queue import BatchQueue
 from engine.training.recipes import f5_mini
-from engine.training.recipes.batch_queue import BatchQueue
 from engine.training.recipes.durations import duration_table
 from engine.training.recipes.f5_mini import ARCHITECTURE, VOCABULARY, F5Mini, F5Options
 from tests.engine.training.learning import learning

@@ -28,7 +28,7 @@ from engine.errors import PlainError
 from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
 from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.training.recipes.sentences import training_sentences
+from engine.training.sentences import training_sentences
 
 VOICES = ("slt", "rms")
 FLITE_RATE = 16_000

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from engine.paths import resource
-from engine.training.recipes.sentences import (
+from engine.training.sentences import (
     LONGEST,
     SHARED_RUN,
     SHORTEST,

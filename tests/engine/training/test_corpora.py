@@ -13,8 +13,8 @@ import pytest
 from engine.errors import PlainError
 from engine.front_end.durations import labels
 from engine.front_end.phones import PAUSE
-from engine.training.recipes import corpora
-from engine.training.recipes.corpora import HOP, LEVEL, SAMPLE_RATE, prepare_corpus, speak
+from engine.training import corpora
+from engine.training.corpora import HOP, LEVEL, SAMPLE_RATE, prepare_corpus, speak
 from engine.training.recipes.f5_mini import VOCABULARY
 
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
