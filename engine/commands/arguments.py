@@ -347,7 +347,7 @@ def training_manner(options: argparse.Namespace) -> dict[str, Any]:
 
 
 class TrainingFollower:
-    """Shows a training run in the terminal; see :class:`engine.training.fine_tuning.Follower`."""
+    """Shows a training run in the terminal; see :class:`engine.training.follower.Follower`."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal

@@ -219,7 +219,7 @@ class StudyObserver(JobObserver):
 
 
 class TrainingObserver(JobObserver):
-    """Follows a training run: see :class:`engine.training.fine_tuning.Follower`."""
+    """Follows a training run: see :class:`engine.training.follower.Follower`."""
 
     def progress(self, done: int, total: int, text: str = "Preparing speech") -> None:
         """Tell how much speech is prepared."""

@@ -1,18 +1,5 @@
-"""The recipes that make the bundled models from nothing but what ``flite`` says.
+"""What users train: CFG-free weights, drafts and students, from a manifest of recordings or from what a model speaks.
 
-    paretone train vocos-mini --minutes 40 --work runs/vocos-mini
-    paretone train f5-mini --minutes 60 --work runs/f5-mini
-    paretone train mel-codec --minutes 10 --work runs/mel-codec
-    paretone train megatts3-mini --minutes 30 --work runs/megatts3-mini --codec runs/mel-codec/export
-    paretone train speech-tokenizer --minutes 20 --work runs/speech-tokenizer
-    paretone train lm-mini --minutes 50 --work runs/lm-mini --codec runs/speech-tokenizer/export
-    paretone train codec-mini --minutes 9 --work runs/codec-mini
-    paretone train omni-mini --minutes 32 --work runs/omni-mini --codec runs/codec-mini/export
-    python -m engine.training.recipes.judging --models FOLDER
-    python -m engine.training --manifest runs/manifest/flite.csv --corpus runs/corpus
-
-The last one writes the corpus as a manifest for what is trained from recordings, as the CFG-free versions of
-``f5-mini``.
-Ctrl-C leaves a checkpoint, and ``--resume`` goes on from it. Needs the program flite, and for judging the ``evaluate``
-extra. Beside each shipped model lies the log of a run, ``training.jsonl``; its first line says whose weights ship.
+A :class:`engine.training.session.Recipe` makes steps, validates and exports; a :class:`engine.training.session.Session`
+runs it within a budget, logs it and keeps checkpoints. How the bundled models are made: :mod:`engine.training.recipes`.
 """

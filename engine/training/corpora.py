@@ -27,8 +27,9 @@ from engine.audio.resampling import resample
 from engine.errors import PlainError
 from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
+from engine.models.catalogue import harvard_sentences
 from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.training.sentences import training_sentences
+from engine.training.sentences import PROMPT, training_sentences
 
 VOICES = ("slt", "rms")
 FLITE_RATE = 16_000
@@ -40,6 +41,10 @@ LEAD, TAIL = 0.02, 0.05
 """Seconds of silence kept before the first and after the last phone."""
 SHARD = 100
 """Clips a shard."""
+CORPUS = "corpus"
+"""Folder beside work folders that holds the corpus of the bundled models."""
+SENTENCES = 3_400
+"""Of every voice in it."""
 HELD_OUT = 60
 """Clips of every voice that are validated on and never trained on."""
 
@@ -123,7 +128,7 @@ def _trimmed(ends: list[tuple[str, float]], start: float, duration: float) -> tu
 
 def prepare_corpus(
     folder: Path,
-    sentences_per_voice: int = 3_400,
+    sentences_per_voice: int = SENTENCES,
     voices: Sequence[str] = VOICES,
     excluded: Sequence[str] = (),
     workers: int | None = None,
@@ -152,6 +157,11 @@ def prepare_corpus(
         held_out += clips[:HELD_OUT]
         training += clips[HELD_OUT:]
     return Corpus(tuple(training), tuple(held_out))
+
+
+def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus:
+    """The corpus of every bundled model; the sentences that models are judged by are not in it."""
+    return prepare_corpus(folder, sentences, excluded=[PROMPT, *harvard_sentences()], progress=progress)
 
 
 def _make(shards: Sequence[_Shard], workers: int | None, progress: Callable[[int, int], None]) -> None:

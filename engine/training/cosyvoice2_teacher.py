@@ -19,7 +19,7 @@ from engine.models.cosyvoice2.training_layout import CosyNames
 from engine.models.families.training_layout import Row
 from engine.models.files.checkpoints import fingerprint
 from engine.sampling.tokens import RepetitionAware
-from engine.training.fine_tuning import Follower
+from engine.training.follower import Follower
 from engine.training.teacher import OfficialTeacher
 from engine.training.token_network import TokenNetwork
 

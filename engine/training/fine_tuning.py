@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import torch
 
@@ -20,10 +19,12 @@ from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.weight_sets import FOLDER, cfg_free_weight
 from engine.paths import data_folder
 from engine.training import features
+from engine.training.corpora import CORPUS, SENTENCES, flite_corpus
+from engine.training.follower import Follower, SilentFollower
 from engine.training.guidance_free import GuidanceFree, GuidanceFreeOptions
 from engine.training.manifest import read_manifest, write_clips
 from engine.training.processes import Processes, join_processes
-from engine.training.session import LOG, Budget, Milestone, Pace, Session, check_place
+from engine.training.session import LOG, Budget, Pace, Session, check_place
 
 SMALL_PARAMETERS = 20_000_000
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
@@ -33,22 +34,6 @@ MANIFEST = "flite"
 """Of what flite speaks: the name of its folder, beside the work folder, and of its file."""
 SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
-
-
-class Follower(Protocol):
-    """Who is told how it goes. Every method may raise :class:`Cancelled`."""
-
-    def check(self) -> None:
-        """Called often."""
-
-    def status(self, text: str) -> None:
-        """Called with a line when another part begins, and with the losses now and then."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called while speech is prepared."""
-
-    def milestone(self, milestone: Milestone) -> None:
-        """Called after every step and validation."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +55,7 @@ class FineTuning:
     resume: bool = False
     export: Path | None = None
     """Folder to write the result to; ``None`` for the user's own, where the application looks for it."""
-    sentences: int = 3_400
+    sentences: int = SENTENCES
     """What flite speaks in each voice where there is no manifest."""
 
 
@@ -101,7 +86,7 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
     check_place(job.work, job.resume)
     processes = join_processes(job.device, job.options.half_precision)
     if not processes.is_first:
-        follower = _Silent()
+        follower = SilentFollower()
     with processes.first_goes_first():
         manifest = job.manifest or _spoken(job, chosen, follower)
     follower.status(f"Reading {manifest.name}")
@@ -127,8 +112,6 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
 
 def _spoken(job: FineTuning, chosen: CatalogueEntry, follower: Follower) -> Path:
     """A manifest of what flite speaks, made now where it is not beside the work folder yet."""
-    from engine.training.recipes.bundled_training import CORPUS, flite_corpus  # Imported here: it imports this module.
-
     if not chosen.bundled:
         raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
     folder = job.work.parent
@@ -189,15 +172,3 @@ def _export(session: Session, target: Path) -> Path:
             "Everything that was trained is in the work folder: resume to write it again."
         ) from error
     return target
-
-
-class _Silent:
-    """What all processes but the first are followed by."""
-
-    def check(self) -> None: ...
-
-    def status(self, text: str) -> None: ...
-
-    def progress(self, done: int, total: int) -> None: ...
-
-    def milestone(self, milestone: Milestone) -> None: ...

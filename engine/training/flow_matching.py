@@ -18,6 +18,10 @@ from torch import Tensor
 from engine.models.f5.dit import DiT
 from engine.models.networks.layers import modulate_items
 from engine.training.flow_times import drawn_times
+from engine.training.optimisers import LayerMatrices
+
+LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
+"""What Muon moves of a :class:`engine.models.f5.dit.DiT`."""
 
 
 @dataclass(frozen=True)

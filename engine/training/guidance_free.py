@@ -30,10 +30,12 @@ from torch import Tensor, nn
 from engine.errors import SettingError, TrainingError
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.dit import DiT
+from engine.models.f5.saving import save_official
 from engine.models.files.checkpoints import fingerprint
 from engine.training.batch_queue import BatchQueue
 from engine.training.features import Example, Examples
 from engine.training.flow_matching import (
+    LAYER_MATRICES,
     FlowMatchingDraw,
     FlowMatchingOptions,
     SpeechBatch,
@@ -44,8 +46,6 @@ from engine.training.flow_matching import (
 )
 from engine.training.optimisers import MuonAndAdamW, Rates
 from engine.training.processes import Processes
-from engine.training.recipes.export_f5 import save_official
-from engine.training.recipes.f5_mini import LAYER_MATRICES
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 

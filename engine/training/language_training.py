@@ -28,10 +28,10 @@ from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.pruning import require_layers
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from engine.training.draft import DraftOptions, DraftRecipe
-from engine.training.fine_tuning import SMALL_PARAMETERS, Follower
+from engine.training.fine_tuning import SMALL_PARAMETERS
+from engine.training.follower import Follower
 from engine.training.optimisers import Rates
-from engine.training.recipes.export_f5 import PROMPT
-from engine.training.sentences import training_sentences
+from engine.training.sentences import PROMPT, training_sentences
 from engine.training.session import LOG, Budget, Milestone, Pace, Session, check_place
 from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens

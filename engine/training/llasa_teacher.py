@@ -21,7 +21,7 @@ from engine.models.llasa.xcodec2 import SAMPLE_RATE
 from engine.models.load_request import LoadRequest
 from engine.paths import data_folder
 from engine.sampling.tokens import Nucleus
-from engine.training.fine_tuning import Follower
+from engine.training.follower import Follower
 from engine.training.teacher import OfficialTeacher
 from engine.training.token_network import TokenNetwork
 

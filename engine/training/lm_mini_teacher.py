@@ -16,7 +16,7 @@ from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.minis.lm_mini.front_end import LmMiniFrontEnd
 from engine.sampling.tokens import Nucleus
-from engine.training.fine_tuning import Follower
+from engine.training.follower import Follower
 from engine.training.recorded_tokens import record_tokens
 from engine.training.self_generated import TOGETHER, speak_tokens
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate

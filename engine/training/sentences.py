@@ -15,6 +15,8 @@ from functools import cache
 
 from engine.paths import resource
 
+PROMPT = "We will meet at the old harbor, and talk about the weather."
+"""What the voices that ship say; not among the training sentences."""
 SHORTEST, LONGEST = 16, 72
 """Length limits of a sentence in characters: at the voices' pace, roughly one to five seconds."""
 SHARED_RUN = 4

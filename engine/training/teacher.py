@@ -22,7 +22,7 @@ from engine.models.families.language import LanguageSpeech
 from engine.models.families.training_layout import Row as Sequenced
 from engine.sampling.tokens import TokenSampler
 from engine.setting.setting import Setting
-from engine.training.fine_tuning import Follower
+from engine.training.follower import Follower
 from engine.training.manifest import Row, read_manifest, refuse
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate_rows, kept_tokens
 from engine.training.token_network import TokenNetwork

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.errors import CheckpointError, TrainingError
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.training.cosyvoice2_teacher import CosyTeacher
-from engine.training.fine_tuning import Follower
+from engine.training.follower import Follower
 from engine.training.llasa_teacher import LlasaTeacher
 from engine.training.lm_mini_teacher import LmMiniTeacher
 from engine.training.teacher import Teacher

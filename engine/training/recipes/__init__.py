@@ -1,1 +1,18 @@
-"""How the bundled models are made."""
+"""The recipes that make the bundled models from nothing but what ``flite`` says.
+
+    paretone train vocos-mini --minutes 40 --work runs/vocos-mini
+    paretone train f5-mini --minutes 60 --work runs/f5-mini
+    paretone train mel-codec --minutes 10 --work runs/mel-codec
+    paretone train megatts3-mini --minutes 30 --work runs/megatts3-mini --codec runs/mel-codec/export
+    paretone train speech-tokenizer --minutes 20 --work runs/speech-tokenizer
+    paretone train lm-mini --minutes 50 --work runs/lm-mini --codec runs/speech-tokenizer/export
+    paretone train codec-mini --minutes 9 --work runs/codec-mini
+    paretone train omni-mini --minutes 32 --work runs/omni-mini --codec runs/codec-mini/export
+    python -m engine.training.recipes.judging --models FOLDER
+    python -m engine.training.recipes.manifest --manifest runs/manifest/flite.csv --corpus runs/corpus
+
+The last one writes the corpus as a manifest, for training from recordings such as the CFG-free versions of ``f5-mini``.
+Ctrl-C leaves a checkpoint, and ``--resume`` continues from it. Needs the program flite, and for judging the
+``evaluate`` extra. Next to each shipped model lies the log of its run, ``training.jsonl``; its first line says whose
+weights ship.
+"""

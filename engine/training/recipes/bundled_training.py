@@ -1,6 +1,4 @@
-"""Making a bundled model from nothing but ``flite`` speech: corpus, recipe, budget, and the folder that ships. The
-command line and the engine's jobs are both this.
-"""
+"""Making a bundled model from nothing but ``flite`` speech: corpus, recipe, budget, and the folder that ships."""
 
 from __future__ import annotations
 
@@ -14,14 +12,12 @@ import torch
 
 from engine.device import choose
 from engine.errors import Cancelled, SettingError
-from engine.models.catalogue import harvard_sentences
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.models.minis.omni_mini.checkpoint import CODEC
 from engine.paths import resource
-from engine.training.corpora import Corpus, prepare_corpus
-from engine.training.fine_tuning import Follower
+from engine.training.corpora import CORPUS, SENTENCES, Corpus, flite_corpus
+from engine.training.follower import Follower
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
-from engine.training.recipes.export_f5 import PROMPT
 from engine.training.recipes.f5_mini import F5Mini, F5Options
 from engine.training.recipes.lm_mini import LmMini, LmMiniOptions
 from engine.training.recipes.megatts3_mini import MegaMini, MegaOptions
@@ -31,10 +27,8 @@ from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, Spe
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
 from engine.training.session import LOG, Budget, Recipe, Session, check_place
 
-CORPUS, EXPORT = "corpus", "export"
-"""Folders beside the work folder, and in it."""
-SENTENCES = 3_400
-"""Of every voice."""
+EXPORT = "export"
+"""Folder of the result, in the work folder."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +100,6 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
     recipe.export(folder)
     shutil.copyfile(job.work / LOG, folder / LOG)
     return BundledModel(folder, session.number, session.seconds, session.validation)
-
-
-def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus:
-    """The corpus of every bundled model; the sentences that models are judged by are not in it."""
-    return prepare_corpus(folder, sentences, excluded=[PROMPT, *harvard_sentences()], progress=progress)
 
 
 def _f5_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:

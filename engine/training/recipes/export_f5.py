@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import soundfile
-import torch
 import yaml
-from safetensors.torch import save
 
-from engine.files import write_atomically
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.dit import DiT
+from engine.models.f5.saving import save_official
 from engine.training.corpora import Clip, Corpus, speak
 from engine.training.recipes.durations import write_duration_tables
-
-PROMPT = "We will meet at the old harbor, and talk about the weather."
-"""What the voices that ship say; not among the training sentences."""
+from engine.training.sentences import PROMPT
 
 
 def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, corpus: Corpus, step: int) -> None:
@@ -33,18 +28,6 @@ def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, 
     write_duration_tables(folder / "durations.json", corpus.training, vocabulary.phones)
     for voice in sorted({clip.voice for clip in corpus.training}):
         export_voice(folder / "voices", voice)
-
-
-def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
-    """Write the weights under their official keys in float16, whole or not at all. Raises :class:`OSError`."""
-    weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
-    weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
-    write_atomically(path, save(weights, dict(metadata) if metadata else None))
-
-
-def _stored(key: str, value: torch.Tensor) -> torch.Tensor:
-    """Weights in half precision; the rotary frequencies in full, because positions multiply their error."""
-    return value.cpu().contiguous().to(torch.float32 if key.endswith("inv_freq") else torch.float16)
 
 
 def _configuration(name: str, model: DiT) -> dict[str, dict]:

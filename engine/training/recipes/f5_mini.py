@@ -22,6 +22,7 @@ from engine.models.f5.dit import DiT
 from engine.training.batch_queue import held_out_pairs
 from engine.training.corpora import Clip, Corpus
 from engine.training.flow_matching import (
+    LAYER_MATRICES,
     FlowMatchingDraw,
     FlowMatchingOptions,
     SpeechBatch,
@@ -31,7 +32,6 @@ from engine.training.flow_matching import (
     synthesis_problem,
 )
 from engine.training.flow_times import errors_by_time
-from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.export_f5 import export_f5
 
@@ -47,7 +47,6 @@ ARCHITECTURE = BackboneConfig(
     conv_layers=3,
     text_num_embeds=len(VOCABULARY.phones),
 )
-LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
 
 
 @dataclass(frozen=True)

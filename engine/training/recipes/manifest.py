@@ -1,4 +1,7 @@
-"""``python -m engine.training``: write the corpus of the bundled models as a manifest, for ``paretone train``."""
+"""``python -m engine.training.recipes.manifest``: write the corpus of the bundled models as a manifest.
+
+For the trainings of ``paretone train`` that read recordings.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import sys
 from pathlib import Path
 
 from engine.errors import PlainError
+from engine.training.corpora import SENTENCES, flite_corpus
 from engine.training.manifest import write_clips
-from engine.training.recipes.bundled_training import SENTENCES, flite_corpus
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m engine.training", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m engine.training.recipes.manifest", description=__doc__)
     parser.add_argument("--manifest", type=Path, required=True, help="CSV file to write; the recordings go beside it")
     parser.add_argument("--corpus", type=Path, required=True, help="folder of the corpus; what is missing is spoken")
     parser.add_argument(

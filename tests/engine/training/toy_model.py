@@ -10,9 +10,9 @@ import torch
 import yaml
 
 from engine.models.f5.dit import DiT
+from engine.models.f5.saving import save_official
 from engine.paths import resource
 from engine.training.manifest import write_clips
-from engine.training.recipes.export_f5 import save_official
 from engine.training.recipes.f5_mini import ARCHITECTURE, initialise
 from tests.engine.training.toy_corpus import toy_corpus
 
