@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from engine import __version__, errors, failures
+from engine.commands.session import Session
 from engine.commands.terminal import Terminal, cancelling
 from engine.errors import Cancelled, CheckpointError, PlainError
 
@@ -52,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     with cancelling() as cancelled:
         terminal = Terminal(cancelled, quiet=options.quiet)
         try:
-            result = options.run(options, terminal)
+            result = options.run(options, Session(terminal))
         finally:
             terminal.clear()
     if options.json:

@@ -1,8 +1,8 @@
 """The commands of the command line, one module each.
 
 A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
-terminal)``, which does the work and returns a :class:`engine.commands.result.Result`. Adding a command means adding its
-module and naming it in ``COMMANDS``. All of them are torch-free at import: what is heavy is imported on use.
+session)``, which has the work done and returns a :class:`engine.commands.result.Result`. Adding a command means adding
+its module and naming it in ``COMMANDS``. All of them are torch-free at import: what is heavy is imported on use.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine import models
+from engine.commands.session import Session
 from engine.commands.technique_args import DITREDUCIO, engaged
 from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
@@ -206,18 +206,10 @@ def _escaped(text: str) -> str:
 
 
 # --- Given ------------------------------------------------------------------------------------------------------------
-def load(options: argparse.Namespace, terminal: Terminal, model: str, variant: str) -> SpeechModel:
+def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:
     """The model called ``model``, loaded as the arguments say."""
     catalogue.entry(model)
-    terminal.status(f"Loading {model}")
-    return models.load_model(
-        model,
-        folder=options.folder,
-        variant=variant,
-        device=options.device,
-        status=terminal.status,
-        check=terminal.check,
-    )
+    return session.load(model, options.folder, variant, options.device)
 
 
 def setting(options: argparse.Namespace, model: str) -> Setting:

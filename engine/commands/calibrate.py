@@ -10,22 +10,25 @@ from pathlib import Path
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.make_take import taken
 from engine.commands.output import writable, write_json
 from engine.commands.result import Result
+from engine.commands.session import JOB, Session
 from engine.commands.technique_args import DITREDUCIO, with_weights
 from engine.commands.terminal import Terminal
 from engine.errors import SettingError
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.models import catalogue
-from engine.models.base import FlowModel, Utterance, flow_model, run_to_completion
+from engine.models.base import FlowModel, Utterance, flow_model
 from engine.sampling.actions import SkipAction
+from engine.session.messages import Synthesise
 from engine.setting.knobs import Values, checked
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Engaged, Setting
+from engine.setting.take import Take
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.flow_engagement import engage
 
 NAME = "calibrate"
@@ -84,18 +87,19 @@ class _Calibration:
         return float(self.knobs["threshold"])
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Calibrate, measure what it gives, write what was asked for."""
+    terminal = session.terminal
     calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
     utterances = _utterances(options, model_id)
     plain = arguments.setting(options, model_id)
-    model = flow_model(arguments.load(options, terminal, model_id, options.variant), "Calibrating")
+    model = flow_model(arguments.load(options, session, model_id, options.variant), "Calibrating")
     plain = with_weights(plain, model.info)
     for number, one in enumerate(calibrations):
         _calibrate(one, calibrations[:number], model, utterances, options.combine, plain, terminal)
     if not options.no_evidence:
-        _measure(calibrations, model, utterances[0], plain, terminal)
+        _measure(calibrations, session, utterances[0], plain)
     operations = model.operations(utterances[0].text, utterances[0].voice, plain)
     found = []
     for one in calibrations:
@@ -180,28 +184,24 @@ def _engaged(plain: Setting, one: _Calibration) -> Setting:
 
 def _measure(
     calibrations: list[_Calibration],
-    model: FlowModel,
+    session: Session,
     utterance: Utterance,
     plain: Setting,
-    terminal: Terminal,
 ) -> None:
     """What each table gives beside the baseline: one synthesis each, from the same noise."""
-    text, voice = utterance.text, utterance.voice
-    terminal.begin()
-    terminal.status("Measuring the baseline")
-    # The first synthesis of this length also pays for its preparation.
-    run_to_completion(model.synthesise(text, voice, plain.baseline, (), terminal))
-    baseline = run_to_completion(model.synthesise(text, voice, plain.baseline, (), terminal))
-    reference = taken(baseline, text, voice, plain.baseline)
-    model.make_ready(plain, terminal)
+
+    def take(setting: Setting, *tables: StrategyTable) -> Take:
+        return session.carry_out(Synthesise(JOB, utterance.text, utterance.voice, setting, tables)).take
+
+    session.terminal.status("Measuring the baseline")
+    take(plain.baseline)  # The first synthesis of this length also pays for its preparation.
+    baseline = take(plain.baseline)
     for one in calibrations:
-        terminal.begin()
-        terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")
-        setting = _engaged(plain, one)
-        accelerated = run_to_completion(model.synthesise(text, voice, setting, (one.record.table,), terminal))
+        session.terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")
+        accelerated = take(_engaged(plain, one), one.record.table)
         distance = log_mel_distance(baseline.trace.mel, accelerated.trace.mel)
-        take = replace(taken(accelerated, text, voice, setting), fidelity_to=reference.id, log_mel_distance=distance)
-        one.evidence = Evidence.of(take, reference)
+        accelerated = replace(accelerated, fidelity_to=baseline.id, log_mel_distance=distance)
+        one.evidence = Evidence.of(accelerated, baseline)
 
 
 def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:

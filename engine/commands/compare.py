@@ -15,6 +15,7 @@ from engine.commands.comparison_sides import Side, prepare, sides_of
 from engine.commands.figures import beside_line, figures, heard_line, parts_line
 from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
+from engine.commands.session import Session
 from engine.commands.terminal import Terminal
 from engine.errors import PlainError, SettingError
 from engine.measure.baseline_metrics import held_against
@@ -96,8 +97,9 @@ class _Measured:
         }
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure both sides on every text."""
+    terminal = session.terminal
     place = None if options.out is None else folder(options.out)
     texts = arguments.texts(options)
     sides = sides_of(options)
@@ -107,7 +109,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     for side in sides:
         key = side.setting.model, side.variant
         if key not in loaded:
-            loaded[key] = arguments.load(options, terminal, *key)
+            loaded[key] = arguments.load(options, session.beside(), *key)
         prepare(side, loaded[key])
     terminal.begin()
     terminal.status("Synthesising in turn")

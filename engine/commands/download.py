@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 from engine.commands.result import Result
+from engine.commands.session import JOB, Session
 from engine.commands.terminal import Terminal
 from engine.errors import Cancelled, PlainError, SettingError
 from engine.models import catalogue
-from engine.models.files.downloads import Extent, download, extent
+from engine.models.files.downloads import Extent, extent
 from engine.models.files.licences import LICENCES
 from engine.models.files.releases import RELEASES, Release
+from engine.session.messages import DownloadModel, Event, Progress
 
 NAME = "download"
 SUMMARY = "Fetch an official checkpoint and its vocoder, after showing their licences."
@@ -34,8 +36,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-licence", metavar="NAME", default="", help="the licence that you accept")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Fetch what is not there yet; what an interrupted download has brought is used."""
+    terminal = session.terminal
     entry = catalogue.entry(options.model)
     if entry.id not in RELEASES:
         raise SettingError(f"{entry.title} ships with Paretone; there is nothing to download.")
@@ -43,21 +46,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     release = RELEASES[entry.id]
     if options.accept_licence != release.licence:
         _ask(release, options, folder, terminal)
-    terminal.begin()
     activity = ""
 
-    def progress(done: int, total: int, text: str) -> None:
+    def hear(event: Event) -> None:
         nonlocal activity
-        if text != activity:
-            activity = text
-            terminal.status(f"{text}, {_size(total)} in all")
-        terminal.progress(done, total)
+        if isinstance(event, Progress) and event.text != activity:
+            activity = event.text
+            terminal.status(f"{activity}, {_size(event.total)} in all")
+        terminal.hear(event)
 
     try:
-        found = download(entry.id, folder, release.licence, progress, terminal.check)
+        done = session.carry_out(DownloadModel(JOB, entry.id, str(folder), release.licence), hear)
     except Cancelled:
         raise Cancelled("Cancelled. What has been fetched is kept; the same command goes on from there.") from None
-    found = sorted({path.resolve() for path in found})
+    found = sorted({Path(path).resolve() for path in done.files})
     data = {
         "model": entry.id,
         "folder": str(folder),

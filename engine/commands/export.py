@@ -6,8 +6,9 @@ import argparse
 
 from engine.commands.output import place_for_folder
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import JOB, Session
 from engine.export.targets import TARGETS
+from engine.session.messages import ExportProfile
 from engine.setting.profile import Profile
 
 NAME = "export"
@@ -27,11 +28,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FOLDER", help="folder to write to; no file there is replaced")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Export the profile."""
-    from engine.export.exporting import export
-
     out, profile = place_for_folder(options.out), Profile.load(options.profile)
-    written = export(profile, options.target, out, terminal, options.folder)
-    names = ", ".join(path.name for path in written)
-    return Result({"out": str(out), "files": [path.name for path in written]}, f"Wrote {names}.")
+    exported = session.carry_out(ExportProfile(JOB, profile, options.target, str(out), options.folder))
+    return Result({"out": str(out), "files": list(exported.files)}, f"Wrote {', '.join(exported.files)}.")

@@ -7,8 +7,9 @@ import argparse
 from engine.commands import arguments
 from engine.commands.output import place_for_folder
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import JOB, Session
 from engine.commands.train_language import DEFAULT_MODEL
+from engine.session.messages import ExportWeights
 from engine.setting.knobs import Knob, Values
 from engine.techniques import speculative
 
@@ -26,15 +27,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_knobs(parser.add_argument_group("settings of a draft"), _settings())
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Write it."""
-    from engine.export.language import LanguageExport, export_language
-
     settings = Values(arguments.given(options, _settings()))
     out = place_for_folder(options.out)
-    job = LanguageExport(options.model, options.kind, out, options.file, settings, options.folder)
-    names = [path.relative_to(out).as_posix() for path in export_language(job, terminal)]
-    return Result({"out": options.out, "files": names}, f"Wrote {', '.join(names)}.")
+    command = ExportWeights(JOB, options.model, options.kind, options.file, str(out), settings, options.folder)
+    names = session.carry_out(command).files
+    return Result({"out": options.out, "files": list(names)}, f"Wrote {', '.join(names)}.")
 
 
 def _settings() -> list[Knob]:

@@ -6,7 +6,7 @@ import argparse
 
 from engine.commands.output import writable, write_json
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import Session
 from engine.errors import ProfileError
 from engine.setting.profile import Profile
 
@@ -20,7 +20,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FILE", help="official table to write")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Write the table."""
     profile, out = Profile.load(options.profile), writable(options.out)
     if profile.table is None:

@@ -7,20 +7,20 @@ from dataclasses import asdict
 
 from engine.measure.signal import of_its_own
 from engine.models.base import Synthesis
-from engine.setting.take import Metrics
+from engine.setting.take import Metrics, Take
 
 OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
 """Those of :class:`engine.setting.take.Metrics` that need no baseline."""
 
 
-def figures(synthesis: Synthesis) -> dict[str, float | None]:
+def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
     """What was measured; seconds are wall seconds, the operations a share of the baseline's. ``None`` stands for what
     there is not."""
-    measured = synthesis.measurements
-    heard = asdict(of_its_own(synthesis.samples, synthesis.sample_rate))
+    measured = spoken.measurements
+    heard = asdict(spoken.metrics if isinstance(spoken, Take) else of_its_own(spoken.samples, spoken.sample_rate))
     return {
-        "sample_rate": synthesis.sample_rate,
-        "samples": len(synthesis.samples),
+        "sample_rate": spoken.sample_rate,
+        "samples": len(spoken.samples),
         "real_time_factor": measured.real_time_factor,
         "seconds": measured.seconds,
         "audio_seconds": measured.audio_seconds,

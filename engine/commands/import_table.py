@@ -7,8 +7,8 @@ import argparse
 from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
+from engine.commands.session import Session
 from engine.commands.technique_args import with_table
-from engine.commands.terminal import Terminal
 from engine.setting.profile import Profile
 from engine.techniques import ditreducio
 
@@ -26,11 +26,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FILE", help="profile to write")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Make the profile."""
     out = writable(options.out)
     model_id = options.model or arguments.DEFAULT_MODEL
-    model = arguments.load(options, terminal, model_id, options.variant)
+    model = arguments.load(options, session, model_id, options.variant)
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
     profile = Profile.of(setting, model.info, table)

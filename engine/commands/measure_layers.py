@@ -7,6 +7,7 @@ import argparse
 from engine.bench.report import table
 from engine.commands import arguments
 from engine.commands.result import Result
+from engine.commands.session import Session
 from engine.commands.terminal import Terminal
 from engine.commands.train_language import DEFAULT_MODEL
 from engine.errors import SettingError
@@ -39,9 +40,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the sampler (default: %(default)s)")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure, keep the record where the application looks, and show it."""
-    model = arguments.load(options, terminal, options.model, options.variant)
+    terminal = session.terminal
+    model = arguments.load(options, session, options.model, options.variant)
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
     from engine.models.files.language_weights import own_place, places_of

@@ -6,7 +6,7 @@ import argparse
 
 from engine.bench.report import table
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import Session
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
@@ -21,7 +21,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """It takes no arguments."""
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """List models, voices and techniques."""
     found = [
         {

@@ -10,6 +10,7 @@ from pathlib import Path
 from engine import files
 from engine.errors import PlainError
 from engine.models.base import Synthesis
+from engine.setting.take import Take
 
 
 def writable(name: str | Path) -> Path:
@@ -44,9 +45,9 @@ def folder(name: str) -> Path:
     return path
 
 
-def write_wav(path: Path, synthesis: Synthesis) -> None:
+def write_wav(path: Path, spoken: Synthesis | Take) -> None:
     """Write speech, whole or not at all."""
-    _write(path, files.wav(synthesis.samples, synthesis.sample_rate))
+    _write(path, files.wav(spoken.samples, spoken.sample_rate))
 
 
 def write_json(path: Path, data: object) -> None:

@@ -11,12 +11,13 @@ from engine.bench.report import table
 from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
+from engine.commands.session import JOB, Session
 from engine.commands.technique_args import with_table, with_weights
-from engine.commands.terminal import Terminal
 from engine.errors import PlainError, SettingError
 from engine.measure.roofline import published
 from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from engine.models.base import Utterance
+from engine.session.messages import MeasureRoofline
 from engine.setting.profile import Profile
 
 NAME = "roofline"
@@ -54,7 +55,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure and show."""
     trace, csv = (None if one is None else writable(one) for one in (options.trace, options.csv))
     if options.published:
@@ -67,23 +68,19 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id, profile))
-    model = arguments.load(options, terminal, model_id, options.variant)
+    model = arguments.load(options, session, model_id, options.variant)
     if profile is not None:
         setting, artefacts = profile.setting, profile.artefacts
     else:
         setting, artefacts = with_weights(arguments.setting(options, model_id), model.info), ()
         if options.table:
             setting, artefacts = with_table(setting, model, options.table, {})
-    # Imported on use: these import torch.
-    from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
-
-    terminal.begin()
-    target = RooflineTarget(model, utterance, setting, artefacts)
-    report = measure_roofline(target, terminal, options.again, options.rounds, trace)
+    measuring = MeasureRoofline(JOB, utterance, setting, artefacts, options.again, options.rounds, str(trace or ""))
+    report = session.carry_out(measuring).report
     data, lines = report.to_json(), _shown(report)
     if options.compare and setting.techniques:
-        terminal.begin()
-        before = measure_roofline(RooflineTarget(model, utterance, setting.baseline), terminal, rounds=options.rounds)
+        plain = MeasureRoofline(JOB, utterance, setting.baseline, rounds=options.rounds)
+        before = session.carry_out(plain).report
         data["baseline"] = before.to_json()
         lines += ["", "Without techniques, and with them:", *waterfall(before, report)]
     _write_csv(csv, report)

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from engine.commands import arguments
 from engine.commands.figures import figures, heard_line
-from engine.commands.make_take import taken
 from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
+from engine.commands.session import JOB, Session
 from engine.commands.technique_args import DITREDUCIO, engaged, with_table, with_weights
-from engine.commands.terminal import Terminal
 from engine.errors import SettingError
-from engine.measure.machine import describe
-from engine.models.base import SpeechModel, run_to_completion
+from engine.models.base import SpeechModel
+from engine.session.messages import Synthesise
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
@@ -40,7 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: the setting, and what was measured")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Synthesise one text and write it as a WAV file."""
     text, out = arguments.text(options), writable(options.out)
     kept = writable(options.keep_profile) if options.keep_profile else None
@@ -50,7 +49,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
     voice = arguments.voice(options, model_id, profile)
-    model = arguments.load(options, terminal, model_id, variant)
+    model = arguments.load(options, session, model_id, variant)
     if profile is not None:
         setting = _changed(profile.setting, options, model_id)
         profile.check(model.info, model.compatibility(setting) if profile.table else None)
@@ -58,27 +57,23 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     else:
         setting = with_weights(arguments.setting(options, model_id), model.info)
         setting, artefacts = _engaged(setting, model, options)
-    model.make_ready(setting, terminal, voice)
-    terminal.status("Synthesising")
-    terminal.begin()
-    synthesis = run_to_completion(model.synthesise(text, voice, setting, artefacts, terminal))
-    write_wav(out, synthesis)
+    take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
+    write_wav(out, take)
     if kept is not None:
-        evidence = Evidence.of(taken(synthesis, text, voice, setting))
-        Profile.of(setting, model.info, artefacts[0] if artefacts else None, evidence).save(kept)
-    found = figures(synthesis)
+        Profile.of(setting, model.info, artefacts[0] if artefacts else None, Evidence.of(take)).save(kept)
+    found = figures(take)
     data = {
         "out": str(out),
         "text": text,
         "voice": voice.id,
         **found,
-        "notes": [*synthesis.notes, *_on_top(options, setting)],
+        "notes": [*take.notes, *_on_top(options, setting)],
         "setting": setting.to_json(),
         "checkpoint": model.info.fingerprint,
-        "machine": describe().line,
+        "machine": take.machine,
         "profile": None if kept is None else str(kept),
     }
-    measured = synthesis.measurements
+    measured = take.measurements
     lines = [
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
         f"RTF {measured.real_time_factor:.3f} ({measured.seconds:.2f} s of synthesis), "

@@ -12,15 +12,13 @@ from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import JOB, Session
 from engine.errors import Cancelled, StudyError
-from engine.measure.evaluation.judges import judge_named
-from engine.studies import definition
+from engine.session.messages import Event, Progress, RunStudy
 from engine.studies.study import results_folder
 
 if TYPE_CHECKING:
     from engine.studies.results import Results, SettingResult
-    from engine.studies.store import StoredTake
 
 NAME = "study"
 SET_ASIDE = "set-aside"
@@ -52,7 +50,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Do what the action says."""
     from engine.studies import results as found
     from engine.studies.store import StudyDamaged
@@ -61,7 +59,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         return _set_aside(_folder(options))
     try:
         if options.action == "run":
-            return _run(options, terminal)
+            return _run(options, session)
         results = found.read(_folder(options))
         return _status(results) if options.action == "status" else _export(results, options)
     except StudyDamaged as error:
@@ -100,77 +98,35 @@ def _set_aside(folder: Path) -> Result:
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------
-class _Watcher:
-    """Shows a study in the terminal; see :class:`engine.studies.running.Follower`."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self.check = terminal.check
-        self.step = terminal.step
-        self.progressed = (0, 0)
-        self.made = 0
-
-    def status(self, text: str) -> None:
-        self._terminal.status(text)
-        self._terminal.begin()
-
-    def begun(self, title: str, done: int, total: int) -> None:
-        """One line of progress has no room for what is done."""
-
-    def progress(self, done: int, total: int) -> None:
-        self.check()
-
-    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
-        self.progressed = done, total
-        self._terminal.progress(done, total, seconds_left)
-
-    def take(self, take: StoredTake) -> None:
-        self.made += 1
-
-    def pausing(self) -> bool:
-        return False
-
-
-def _run(options: argparse.Namespace, terminal: Terminal) -> Result:
-    from engine.models import load_model
+def _run(options: argparse.Namespace, session: Session) -> Result:
     from engine.studies import results as found
-    from engine.studies.adopting import adopt
-    from engine.studies.running import FINISHED, LocalExecutor, run
-    from engine.studies.store import Store
+    from engine.studies.running import FINISHED, PAUSED
 
     if options.workers and not options.ray:
         raise StudyError("--workers belongs to --ray: without a cluster, this process does everything.")
-    study = definition.read(options.study)
-    if not options.ray:
-        # Before the model is loaded. On a cluster it is the workers that need them.
-        for problem in (judge_named(name).problem() for name in study.judges):
-            if problem:
-                raise StudyError(problem)
-    if options.ray:
-        from engine.studies.cluster import Cluster
+    progressed = (0, 0)
 
-        executor = Cluster(options.ray, options.workers)
-    else:
-        executor = LocalExecutor(load_model)
-    watcher = _Watcher(terminal)
-    with Store(_folder(options)) as store:
-        store.begin(study, str(Path(options.study).resolve()))
-        try:
-            state = run(study, store, executor, watcher)
-        except Cancelled:
-            done, total = watcher.progressed
-            raise Cancelled(
-                f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to go on."
-            ) from None
-        results = found.results(store)
-        adopted = adopt(study, store) if state == FINISHED else None
+    def hear(event: Event) -> None:
+        nonlocal progressed
+        if isinstance(event, Progress):
+            progressed = event.done, event.total
+        session.terminal.hear(event)
+
+    file = str(Path(options.study).resolve())
+    try:
+        ended = session.carry_out(RunStudy(JOB, file, str(_folder(options)), options.ray or "", options.workers), hear)
+    except Cancelled:
+        done, total = progressed
+        raise Cancelled(
+            f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to go on."
+        ) from None
+    results = found.read(_folder(options))
     told = _status(results)
-    said = [*executor.log(), *([adopted.sentence] if adopted else [])]
-    summary = {"state": state, "made": watcher.made, "workers": executor.log()}
-    if adopted:
-        summary["layers"] = str(adopted.path) if adopted.record else ""
-    lines = [f"{watcher.made} takes were made; the results are in {results.folder}.", *said, "", told.text]
-    return Result({**told.data, **summary}, "\n".join(lines))
+    summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
+    if ended.found:
+        summary["layers"] = ended.layers
+    made = f"{ended.made} takes were made; the results are in {results.folder}."
+    return Result({**told.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", told.text]))
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------

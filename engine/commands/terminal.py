@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.errors import Cancelled, PlainError
 from engine.models.base import StepReport
+from engine.session.messages import EngineStatus, Event, Progress
 from engine.session.progress import RemainingTime
 from engine.techniques.ditreducio.record import Trial
 
@@ -31,7 +32,7 @@ class Terminal:
     """
 
     def __init__(self, cancelled: threading.Event, quiet: bool = False, stream: TextIO | None = None) -> None:
-        self._cancelled = cancelled
+        self.cancelled = cancelled
         self._quiet = quiet
         self._stream = stream or sys.stderr
         self._screen = self._stream.isatty()
@@ -44,7 +45,7 @@ class Terminal:
 
     def check(self) -> None:
         """Raise when the job was cancelled."""
-        if self._cancelled.is_set():
+        if self.cancelled.is_set():
             raise Cancelled
 
     def status(self, text: str) -> None:
@@ -55,6 +56,13 @@ class Terminal:
             self._write(f"{text}\n")
         else:
             self._draw(text)
+
+    def hear(self, event: Event) -> None:
+        """Show what a job of the executor says."""
+        if isinstance(event, EngineStatus):
+            self.status(event.text)
+        elif isinstance(event, Progress):
+            self.progress(event.done, event.total, event.seconds_left)
 
     def begin(self) -> None:
         """Start a bar of its own for what comes next."""

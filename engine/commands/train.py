@@ -12,7 +12,7 @@ from functools import partial
 
 from engine.commands import train_bundled, train_guidance_free, train_language
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import Session
 
 NAME = "train"
 SUMMARY = "Train weights that a technique needs (CFG-free ones, drafts, students), or a bundled model."
@@ -25,7 +25,7 @@ class Recipe:
     name: str
     summary: str
     declare: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Terminal], Result]
+    run: Callable[[argparse.Namespace, Session], Result]
 
 
 RECIPES = (
@@ -66,6 +66,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
         recipe.declare(one)
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Train by the recipe."""
-    return options.train(options, terminal)
+    return options.train(options, session)

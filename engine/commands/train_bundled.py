@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import Session
 
 SUMMARIES = {
     "vocos-mini": "Make the bundled vocoder from flite's speech.",
@@ -46,7 +46,7 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
     group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Make it, and say where it lies."""
     from engine.training.recipes.bundled_training import BundledTraining, train_bundled
 
@@ -59,6 +59,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         **arguments.training_manner(options),
         **arguments.training_run(options),
     )
-    made = train_bundled(job, arguments.TrainingFollower(terminal))
+    made = train_bundled(job, arguments.TrainingFollower(session.terminal))
     data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
     return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import Session
 
 METHODS = ("model-guidance", "distillation")
 
@@ -70,7 +70,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=1, help="of the order, the spans, the times, the noise (default: 1)")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
     from engine.training.fine_tuning import FineTuning, fine_tune
     from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         variant=options.variant,
         **arguments.training_run(options),
     )
-    tuned = fine_tune(job, arguments.TrainingFollower(terminal))
+    tuned = fine_tune(job, arguments.TrainingFollower(session.terminal))
     if not tuned.is_first:  # One process of many speaks for all.
         options.json = False
         return Result({})

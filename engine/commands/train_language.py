@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import Session
 from engine.techniques.spade import parsed_layers
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _declare_common(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=1, help="of what is spoken and of the order (default: %(default)s)")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
     from engine.training.language_training import LanguageTraining, train_language
 
@@ -120,7 +120,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
         folder=options.folder,
         **arguments.training_run(options),
     )
-    trained = train_language(job, arguments.TrainingFollower(terminal))
+    trained = train_language(job, arguments.TrainingFollower(session.terminal))
     data = {
         "checkpoint": str(trained.checkpoint),
         **dict(trained.figures),

@@ -9,8 +9,8 @@ from itertools import product
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.result import Result
+from engine.commands.session import Session
 from engine.commands.technique_args import read, with_table
-from engine.commands.terminal import Terminal
 from engine.errors import ProfileError
 from engine.measure.machine import describe
 from engine.models import catalogue
@@ -54,8 +54,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_utterances(parser, f"{SENTENCES} of the Harvard sentences", "the shipped ones")
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure the table on every text in every voice."""
+    terminal = session.terminal
     texts = arguments.several_texts(options) or catalogue.harvard_sentences()[:SENTENCES]
     profile = Profile.load(options.profile) if options.profile else None
     plain = _plain(options) if profile is None else profile.setting
@@ -63,11 +64,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> Result:
     unseen = [Utterance(text, voice) for voice, text in product(voices, texts)]
     calibrated = _own(options, plain.model, profile)
     if profile is None:
-        model = arguments.load(options, terminal, plain.model, options.variant)
+        model = arguments.load(options, session, plain.model, options.variant)
         knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
         setting, (table,) = with_table(plain, model, options.table, knobs)
     else:
-        model = arguments.load(options, terminal, plain.model, options.variant or profile.named_variant)
+        model = arguments.load(options, session, plain.model, options.variant or profile.named_variant)
         setting, table = _of(profile, options.profile, model)
     from engine.techniques.ditreducio.transfer import measure_transfer
 

@@ -10,9 +10,10 @@ from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
-from engine.commands.terminal import Terminal
+from engine.commands.session import JOB, Session
 from engine.errors import PlainError
 from engine.models.base import Utterance
+from engine.session.messages import ComputeView
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from engine.techniques import ditreducio
@@ -47,25 +48,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_knobs(one.add_argument_group("DiTReducio, where the view calibrates"), own)
 
 
-def run(options: argparse.Namespace, terminal: Terminal) -> Result:
+def run(options: argparse.Namespace, session: Session) -> Result:
     """Compute the view, write its table where one is wanted."""
     view = options.view
     table = None if options.csv is None else writable(options.csv)
     model_id = options.model or arguments.DEFAULT_MODEL
-    plain, utterance = (
-        arguments.setting(options, model_id),
-        Utterance(arguments.text(options), arguments.voice(options, model_id)),
-    )
-    model = arguments.load(options, terminal, model_id, options.variant)
-    from engine.views.computing import compute_view
-    from engine.views.view import Task
-
+    plain = arguments.setting(options, model_id)
+    utterance = Utterance(arguments.text(options), arguments.voice(options, model_id))
+    model = arguments.load(options, session, model_id, options.variant)
     knobs = Values(arguments.given(options, view.knobs(model.info.layers)))
     calibrating = Values(arguments.given(options, ditreducio.TECHNIQUE.knobs))
     if calibrating:
         plain = plain.with_technique(Engaged(ditreducio.TECHNIQUE.name, calibrating))
-    terminal.begin()
-    figure = compute_view(view.name, Task(model, utterance, plain, knobs, terminal))
+    figure = session.carry_out(ComputeView(JOB, view.name, utterance, plain, knobs)).figure
     if table is not None:
         try:
             files.write_atomically(table, figure.to_csv().encode())

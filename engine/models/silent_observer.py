@@ -1,4 +1,4 @@
-"""The observer of those who only wait for the result. Torch-free."""
+"""Observers of those who only wait for the result. Torch-free."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from engine.models.base import StepReport
+    from engine.models.base import Observer, StepReport
 
 
 class SilentObserver:
@@ -24,3 +24,25 @@ class SilentObserver:
     def similarities(self, similarities: np.ndarray) -> None: ...
 
     def progress(self, done: int, total: int) -> None: ...
+
+
+class QuietObserver(SilentObserver):
+    """Passes on nothing but ``observer``'s chance to stop, which every report is."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.check = observer.check
+
+    def step(self, report: StepReport) -> None:
+        self.check()
+
+    def status(self, text: str) -> None:
+        self.check()
+
+    def trial(self, trial: object) -> None:
+        self.check()
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        self.check()
+
+    def progress(self, done: int, total: int) -> None:
+        self.check()

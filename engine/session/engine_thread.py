@@ -21,67 +21,24 @@ from typing import TYPE_CHECKING
 from engine import failures
 from engine.errors import Cancelled, CheckpointError, DeviceError
 from engine.session.messages import (
-    Calibrate,
     Cancel,
-    CaptureAttention,
     Command,
-    ComputeView,
-    DecodePartial,
-    DownloadModel,
     EngineRests,
     EngineStatus,
-    EngineStopped,
     Event,
-    ExportProfile,
-    ExportWeights,
     Hold,
     JobCancelled,
     JobFailed,
     JobFinished,
     LoadModel,
-    MeasureImportance,
-    MeasureRoofline,
-    MeasureTransfer,
     PauseStudy,
     Release,
-    RunStudy,
     ShutDown,
-    Synthesise,
-    TrainBundledModel,
-    TrainDraft,
-    TrainGuidanceFree,
-    TrainStudent,
-    UnloadModel,
 )
 
 if TYPE_CHECKING:
     from engine.models.base import SpeechModel
     from engine.session.executor import Executor
-
-ACTIVITIES: dict[type[Command], str] = {
-    LoadModel: "loading the model",
-    UnloadModel: "unloading the model",
-    DownloadModel: "downloading the model",
-    Synthesise: "synthesising",
-    Calibrate: "calibrating",
-    MeasureImportance: "measuring the layers",
-    MeasureRoofline: "measuring the roofline",
-    MeasureTransfer: "measuring the transfer",
-    CaptureAttention: "capturing attention",
-    DecodePartial: "decoding a part",
-    TrainDraft: "training",
-    TrainGuidanceFree: "training",
-    TrainBundledModel: "training",
-    TrainStudent: "training",
-    ComputeView: "computing the view",
-    RunStudy: "running the study",
-    ExportProfile: "exporting",
-    ExportWeights: "exporting",
-}
-"""What each kind of job does, as failures name it."""
-
-TIMED: tuple[type[Command], ...] = (Synthesise, ComputeView, MeasureRoofline, RunStudy)
-"""Jobs whose figures would count a rest: they are not held up in the middle. Of studies that holds for each take."""
 
 _log = logging.getLogger(__name__)
 
@@ -146,8 +103,8 @@ class EngineThread:
             self.release()
         elif isinstance(command, ShutDown):
             self._stop(command)
-        elif type(command) not in ACTIVITIES:
-            raise TypeError(f"{type(command).__name__} is not a command.")
+        elif not isinstance(command, Command) or not command.carried_out_by:
+            raise TypeError(f"{type(command).__name__} is not a command that can be carried out.")
         else:
             self._enqueue(command)
 
@@ -228,7 +185,6 @@ class EngineThread:
             gc.collect()
             for command in self._left_waiting():
                 self._post(JobCancelled(command.job))
-            self._post(EngineStopped(self._shut_down.job if self._shut_down else 0))
 
     def _open_executor(self) -> None:
         """Import torch and look at the machine. On failure the thread lives on, and every job says why it fails."""
@@ -255,8 +211,7 @@ class EngineThread:
                 if self._waiting and not self._held:  # Neither was cancelled nor held meanwhile.
                     command = self._waiting.popleft()
                     self._running = command.job
-                    timed = isinstance(command, TIMED)
-                    self._cancelled = threading.Event() if timed else _Token(self._wait_while_held)
+                    self._cancelled = threading.Event() if command.timed else _Token(self._wait_while_held)
                     self._pausing = _Token(self._wait_while_held)
                     return command
 
@@ -294,7 +249,6 @@ class EngineThread:
 
     def _outcome(self, command: Command) -> Event:
         """Carry ``command`` out and say how it ended."""
-        activity = ACTIVITIES[type(command)]
         try:
             if self._executor is None:
                 raise self._closed
@@ -305,7 +259,7 @@ class EngineThread:
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
             self._device_lost = self._executor is not None and failures.is_device_lost(error)
             device = self._executor.device if self._executor else "cpu"
-            sentence = failures.sentence(error, activity, device, "The engine goes on; details are in the log.")
+            sentence = failures.sentence(error, command.activity, device, "The engine goes on; details are in the log.")
             candidates = error.candidates if isinstance(error, CheckpointError) else ()
             return JobFailed(command.job, sentence, failures.details(error), candidates)
 
@@ -316,7 +270,7 @@ class EngineThread:
             self._executor.recover(self._post)
         except Exception as error:
             _log.exception("The model could not be loaded again.")
-            sentence = failures.sentence(error, ACTIVITIES[LoadModel])
+            sentence = failures.sentence(error, LoadModel.activity)
             self._post(EngineStatus(0, f"The model could not be loaded again; load it anew. {sentence}"))
 
     def _post(self, event: Event) -> None:

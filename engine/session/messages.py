@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -32,15 +32,25 @@ if TYPE_CHECKING:
 # --- Commands --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Command:
-    """Something to do."""
+    """Something to do. ``job`` is its number, chosen by whoever sends it."""
 
     job: int
+    activity: ClassVar[str] = ""
+    """What it is called while it runs, as in "synthesising"."""
+    carried_out_by: ClassVar[str] = ""
+    """The function that does it, ``"package.module:function"``: see :mod:`engine.session.jobs`. Without one, a command
+    says something about other jobs, which :class:`engine.session.engine_thread.EngineThread` does at once."""
+    timed: ClassVar[bool] = False
+    """Whether it measures times, which a rest in the middle would falsify: see :class:`Hold`."""
 
 
 @dataclass(frozen=True)
 class LoadModel(Command):
     """Load a model of the catalogue. ``folder`` and ``variant`` override the catalogue's; ``device`` is ``auto``,
     ``cpu``, ``cuda`` or ``mps``."""
+
+    activity = "loading the model"
+    carried_out_by = "engine.session.jobs.models:load_model"
 
     model: str
     folder: str = ""
@@ -49,13 +59,11 @@ class LoadModel(Command):
 
 
 @dataclass(frozen=True)
-class UnloadModel(Command):
-    """Free the loaded model's memory."""
-
-
-@dataclass(frozen=True)
 class DownloadModel(Command):
     """Fetch an official checkpoint into ``folder``. The user has seen and accepted ``licence``."""
+
+    activity = "downloading the model"
+    carried_out_by = "engine.session.jobs.models:download_model"
 
     model: str
     folder: str
@@ -65,6 +73,10 @@ class DownloadModel(Command):
 @dataclass(frozen=True)
 class Synthesise(Command):
     """Speak ``text`` in ``voice`` under ``setting``. ``artefacts`` are those that the setting names by fingerprint."""
+
+    activity = "synthesising"
+    carried_out_by = "engine.session.jobs.synthesis:synthesise"
+    timed = True
 
     text: str
     voice: Voice
@@ -78,6 +90,9 @@ class Calibrate(Command):
     """Calibrate DiTReducio for ``setting``, whose DiTReducio knobs say how, on all ``utterances`` together. ``combine``
     is one of :data:`engine.techniques.ditreducio.COMBINATIONS`."""
 
+    activity = "calibrating"
+    carried_out_by = "engine.session.jobs.preparation:calibrate"
+
     utterances: tuple[Utterance, ...]
     setting: Setting
     combine: str = "worst"
@@ -86,6 +101,9 @@ class Calibrate(Command):
 @dataclass(frozen=True)
 class CaptureAttention(Command):
     """Run ``setting`` up to ``step`` and capture the attention of ``layer`` there, all branches."""
+
+    activity = "capturing attention"
+    carried_out_by = "engine.session.jobs.inspection:capture_attention"
 
     text: str
     voice: Voice
@@ -99,6 +117,9 @@ class CaptureAttention(Command):
 class DecodePartial(Command):
     """Decode a ``passage`` of a take that was made under ``setting`` as it stood behind ``step``, counted from 0."""
 
+    activity = "decoding a part"
+    carried_out_by = "engine.session.jobs.synthesis:decode_partial"
+
     passage: DemaskedPassage
     step: int
     voice: Voice
@@ -110,6 +131,9 @@ class MeasureTransfer(Command):
     """Measure how well ``table``, ``calibrated`` on these utterances as far as they are known, serves ``unseen`` ones.
     Errors are held against the threshold of DiTReducio in ``setting``."""
 
+    activity = "measuring the transfer"
+    carried_out_by = "engine.session.jobs.preparation:measure_transfer"
+
     table: StrategyTable
     calibrated: tuple[Utterance, ...]
     unseen: tuple[Utterance, ...]
@@ -120,6 +144,9 @@ class MeasureTransfer(Command):
 class Training(Command):
     """What trainings have in common. The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint in the
     run's folder ``work``, from which the same command goes on with ``resume``. ``device`` as in :class:`LoadModel`."""
+
+    activity = "training"
+    carried_out_by = "engine.session.jobs.preparation:train"
 
     minutes: float | None = None
     steps: int | None = None
@@ -203,6 +230,9 @@ class MeasureImportance(Command):
     model. ``measures`` are among :data:`engine.techniques.spade.record.MEASURES`; the word error rate speaks
     ``utterances`` with every layer left out in turn, which takes long."""
 
+    activity = "measuring the layers"
+    carried_out_by = "engine.session.jobs.preparation:measure_importance"
+
     setting: Setting
     utterances: tuple[Utterance, ...]
     measures: tuple[str, ...] = ("divergence", "cosine")
@@ -212,6 +242,10 @@ class MeasureImportance(Command):
 class ComputeView(Command):
     """Compute the view called ``view`` (see :data:`engine.views.VIEWS`) on ``utterance`` under ``setting``, with
     ``knobs`` of its own. A calibration at hand, ``record``, may spare one."""
+
+    activity = "computing the view"
+    carried_out_by = "engine.session.jobs.inspection:compute_view"
+    timed = True
 
     view: str
     utterance: Utterance
@@ -225,10 +259,16 @@ class MeasureRoofline(Command):
     """Measure every component of the loaded model under ``setting`` against this machine's ceilings, which are measured
     first where they are not known, or ``again``. Where ``trace`` names a file, a Chrome trace is written there."""
 
+    activity = "measuring the roofline"
+    carried_out_by = "engine.session.jobs.inspection:measure_roofline"
+    timed = True
+
     utterance: Utterance
     setting: Setting
     artefacts: tuple[StrategyTable, ...] = ()
     again: bool = False
+    rounds: int = 5
+    """How often everything is measured."""
     trace: str = ""
 
 
@@ -239,6 +279,9 @@ class ExportProfile(Command):
 
     ``model_folder`` holds the checkpoint where it is not where the catalogue has it; the loaded model is not touched.
     """
+
+    activity = "exporting"
+    carried_out_by = "engine.session.jobs.exports:export_profile"
 
     profile: Profile
     target: str
@@ -251,6 +294,9 @@ class ExportWeights(Command):
     """Write a student or a draft of the language model ``model`` (``kind`` is ``student`` or ``draft``, ``file`` the
     one that is meant) into ``folder``, as a checkpoint that others load: all of its files or none, and no file that is
     there is replaced. ``settings`` of SSD go with a draft; ``model_folder`` as in :class:`ExportProfile`."""
+
+    activity = "exporting"
+    carried_out_by = "engine.session.jobs.exports:export_weights"
 
     model: str
     kind: str
@@ -267,6 +313,10 @@ class RunStudy(Command):
     Cancelling loses the takes under way only, :class:`PauseStudy` not even these; the same command goes on from there.
     The loaded model serves where the study is of it; else the study loads its own, and that one stays as it is.
     """
+
+    activity = "running the study"
+    carried_out_by = "engine.session.jobs.studies:run_study"
+    timed = True
 
     file: str
     folder: str
@@ -337,16 +387,18 @@ class EngineRests(Event):
 
 
 @dataclass(frozen=True)
-class EngineStopped(Event):
-    """The engine thread is about to end."""
-
-
-@dataclass(frozen=True)
 class ModelLoaded(Event):
     """A model is loaded and warm."""
 
     info: ModelInfo
     seconds: float
+
+
+@dataclass(frozen=True)
+class ModelDownloaded(Event):
+    """The files of a checkpoint are there, those that were there before included; ``files`` are their paths."""
+
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -510,7 +562,11 @@ class StudyEnded(Event):
     made: int
     """Takes of this run."""
     log: tuple[str, ...] = ()
-    """What is to be said of the workers, and of layers whose importance it has measured, in sentences."""
+    """What is to be said of the workers, in sentences."""
+    found: tuple[str, ...] = ()
+    """What it has found of the model itself, in sentences."""
+    layers: str = ""
+    """The file of the model's layers that it has added to, or ``""``."""
 
 
 @dataclass(frozen=True)

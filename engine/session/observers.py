@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,13 +38,24 @@ if TYPE_CHECKING:
 Post = Callable[[Event], None]
 
 
-class JobObserver:
-    """Common to all jobs. Every method raises :class:`Cancelled` once ``cancelled`` is set."""
+@dataclass(frozen=True)
+class Job:
+    """A running job: its number, where its events go, and what stops it."""
 
-    def __init__(self, job: int, post: Post, cancelled: threading.Event) -> None:
-        self.job = job
-        self.post = post
-        self._cancelled = cancelled
+    number: int
+    post: Post
+    cancelled: threading.Event
+    pausing: threading.Event = field(default_factory=threading.Event)
+    """Set when a study is to end after the takes under way."""
+
+
+class JobObserver:
+    """Common to all jobs. Every method raises :class:`Cancelled` once the job was cancelled."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job.number
+        self.post = job.post
+        self._cancelled = job.cancelled
         self._remaining = RemainingTime()
 
     def check(self) -> None:
@@ -74,8 +86,8 @@ class JobObserver:
 class SynthesisObserver(JobObserver):
     """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
 
-    def __init__(self, job: int, post: Post, cancelled: threading.Event, device: str) -> None:
-        super().__init__(job, post, cancelled)
+    def __init__(self, job: Job, device: str) -> None:
+        super().__init__(job)
         self.memory = PeakMemory(device)
         self._pace = Pace(time.perf_counter())
         self._report: StepReport | None = None
@@ -170,11 +182,11 @@ class MeasuringObserver(JobObserver):
 class StudyObserver(JobObserver):
     """Follows a study: see :class:`engine.studies.running.Follower`. Its progress is counted in takes and such."""
 
-    def __init__(self, job: int, post: Post, cancelled: threading.Event, pausing: threading.Event) -> None:
-        super().__init__(job, post, cancelled)
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
         self.made = 0
         """Takes of this run."""
-        self.pausing = pausing.is_set
+        self.pausing = job.pausing.is_set
         self._folder = ""
         self._seconds_left: float | None = None
         self._under_way = 0, 0, ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -17,10 +16,11 @@ from engine.measure.evaluation.judges import Judge, Verdict, judge_named
 from engine.measure.evaluation.references import reference_speech
 from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
-from engine.measure.signal import of_its_own
+from engine.measure.takes import make_take
 from engine.measure.timing import clock_name, stopwatch
 from engine.models.base import Observer, ProgressObserver, SpeechModel, flow_model, run_to_completion
-from engine.setting.take import Take, Trace
+from engine.models.silent_observer import QuietObserver
+from engine.setting.take import Trace
 from engine.studies.study import Spoken
 from engine.studies.tasks import (
     Equipment,
@@ -116,7 +116,7 @@ class Performer:
             derived = record.derive(float(engaged.knobs["threshold"]))
             if derived.exact:
                 return Prepared(task, derived.table, time.perf_counter() - started)
-        record = calibrate_model(model, task.utterances, task.setting, _Quiet(observer))
+        record = calibrate_model(model, task.utterances, task.setting, _Calibrating(observer))
         self._records.append(record)
         return Prepared(task, record.table, time.perf_counter() - started)
 
@@ -134,7 +134,7 @@ class Performer:
         reason = problem(model.info, task.setting, task.tables)
         if reason:
             return Failed(task, reason, 0.0, whole_setting=True)
-        quiet = _Quiet(observer)
+        quiet = QuietObserver(observer)
         # Some of what is prepared depends on the voice.
         warmed = task.cell.setting, spoken.voice.id
         if warmed not in self._warm:
@@ -147,29 +147,23 @@ class Performer:
         if not np.isfinite(synthesis.samples).all():
             return Failed(task, "The model put out invalid numbers (NaN).", time.perf_counter() - started)
         first = task.cell.round == 0
-        samples = np.ascontiguousarray(synthesis.samples, np.float32)
-        take = Take(
-            id=take_id(task.cell),
-            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            text=spoken.text,
-            voice=spoken.voice.id,
-            setting=task.setting,
-            sample_rate=synthesis.sample_rate,
-            samples=samples if first else samples[:0],
-            measurements=replace(
-                synthesis.measurements,
-                first_audio_seconds=synthesis.measurements.first_audio_seconds or synthesis.measurements.seconds,
-                peak_memory_bytes=memory.peak_bytes,
-                device=synthesis.measurements.device or device.title(self._device),
-            ),
-            trace=Trace(mel=drawn_or_heard(synthesis.trace.mel, samples, synthesis.sample_rate) if first else None),
-            notes=synthesis.notes,
-            machine=self._machine,
+        take = make_take(
+            synthesis,
+            spoken.text,
+            spoken.voice,
+            task.setting,
+            self._machine,
+            self._device,
+            name=take_id(task.cell),
+            peak_memory_bytes=memory.peak_bytes,
+            listen=first,
         )
         verdicts: tuple[Verdict, ...] = ()
         if first:
-            take = replace(take, metrics=of_its_own(samples, take.sample_rate))
-            verdicts = self._verdicts(spoken, samples, take.sample_rate)
+            verdicts = self._verdicts(spoken, take.samples, take.sample_rate)
+            take = replace(take, trace=Trace(mel=drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)))
+        else:
+            take = replace(take, samples=take.samples[:0], trace=Trace())
         seconds = time.perf_counter() - started
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
@@ -177,21 +171,9 @@ class Performer:
         return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in self._judges.values())
 
 
-class _Quiet:
-    """Passes on whether the study was cancelled, and how far a calibration is: steps and pieces are not told."""
+class _Calibrating(QuietObserver):
+    """Passes on how far a calibration is as well."""
 
     def __init__(self, observer: ProgressObserver) -> None:
-        self.check = observer.check
+        super().__init__(observer)
         self.progress = observer.progress
-
-    def status(self, text: str) -> None:
-        self.check()
-
-    def step(self, report: object) -> None:
-        self.check()
-
-    def trial(self, trial: object) -> None:
-        self.check()
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        self.check()

@@ -150,19 +150,18 @@ def test_a_search_is_answered(tmp_path: Path, file: Path, capsys: pytest.Capture
 def test_ctrl_c_keeps_what_is_finished(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.commands import study
-    from engine.errors import Cancelled
+    from engine.commands.terminal import Terminal
+    from engine.session.messages import Event, Progress
 
-    made = []
+    hear = Terminal.hear
 
-    def interrupted(self: study._Watcher, done: int, total: int, left: float | None) -> None:
-        self.progressed = done, total
-        made.append(done)
-        if done == 5:
-            raise Cancelled
+    def interrupted(self: Terminal, event: Event) -> None:
+        hear(self, event)
+        if isinstance(event, Progress) and event.done == 5:
+            self.cancelled.set()
 
     with monkeypatch.context() as patched:
-        patched.setattr(study._Watcher, "advanced", interrupted)
+        patched.setattr(Terminal, "hear", interrupted)
         code, _, err = run(capsys, "run", str(file))
     assert code == cli.CANCELLED
     assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to go on." in err

@@ -338,7 +338,7 @@ class StudiesPresenter(QObject):
         elif outcome is Outcome.FINISHED and self._ended is not None:
             made = f"{self._ended.made:,} take{'' if self._ended.made == 1 else 's'} made"
             how = f"Paused, {made}. Resume goes on from there." if self._ended.paused else f"Finished: {made}."
-            said = " ".join([how, *self._ended.log])
+            said = " ".join([how, *self._ended.log, *self._ended.found])
         self.studies.end(said, failed=outcome is Outcome.FAILED)
         self._open.touch(folder)
         self._look_again(folder)

@@ -28,7 +28,6 @@ from engine.session.messages import (
     Command,
     EngineReady,
     EngineStatus,
-    EngineStopped,
     Event,
     JobCancelled,
     JobFailed,
@@ -44,7 +43,6 @@ from engine.session.messages import (
     Telemetry,
     TransferMeasured,
     TrialDone,
-    UnloadModel,
 )
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
@@ -78,7 +76,6 @@ def engine(recorder: Recorder) -> Iterator[EngineThread]:
     recorder.react = lambda event: None
     engine.submit(ShutDown(0))
     assert engine.join(PATIENCE_SECONDS)
-    assert isinstance(recorder.events[-1], EngineStopped)
     for job in {event.job for event in recorder.events} - {0}:
         assert sum(isinstance(event, ENDS) for event in recorder.of(job)) == 1, f"job {job} must end exactly once"
         assert isinstance(recorder.of(job)[-1], ENDS), f"nothing may follow the end of job {job}"
@@ -253,13 +250,12 @@ def test_attention_is_captured(engine: EngineThread, recorder: Recorder) -> None
 
 
 def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorder) -> None:
-    jobs = [LOAD, synthesis(2), calibration(3), synthesis(4), UnloadModel(5), synthesis(6)]
+    jobs = [LOAD, synthesis(2), calibration(3), synthesis(4), LoadModel(5, "small"), synthesis(6)]
     for command in jobs:
         engine.submit(command)
     recorder.end_of(6)
     assert [event.job for event in recorder.events if isinstance(event, ENDS)] == [1, 2, 3, 4, 5, 6]
     assert recorder.threads == {"engine"}
-    assert recorder.end_of(6).sentence == "No model is loaded; load 'small' first."
 
 
 # --- Cancelling ------------------------------------------------------------------------------------------------------
@@ -427,10 +423,10 @@ def test_front_end_that_fails_does_not_stop_the_engine(engine: EngineThread, rec
 
 
 def test_commands_that_cannot_be_taken(engine: EngineThread, recorder: Recorder) -> None:
-    with pytest.raises(TypeError, match="Command is not a command"):
+    with pytest.raises(TypeError, match="Command is not a command that can be carried out"):
         engine.submit(Command(7))
     with pytest.raises(ValueError, match="numbered from 1"):
-        engine.submit(UnloadModel(0))
+        engine.submit(LoadModel(0, "small"))
     loaded(engine, recorder)
     gate = Gate(recorder, Progress)
     engine.submit(synthesis(2))
@@ -466,7 +462,7 @@ def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind
     assert not engine.join(0)
     gate.open()
     assert engine.join(PATIENCE_SECONDS)
-    assert recorder.events[-3:] == [JobCancelled(2), JobCancelled(3), EngineStopped(4)]
+    assert recorder.events[-2:] == [JobCancelled(2), JobCancelled(3)]
     engine.submit(synthesis(5))
     assert recorder.events[-1] == JobCancelled(5), "whoever waits for a job must hear of its end"
 
@@ -478,7 +474,7 @@ def test_shut_down_before_anything_else(recorder: Recorder) -> None:
     assert engine.join(), "a thread that never started is not waited for"
     engine.start()
     assert engine.join(PATIENCE_SECONDS)
-    assert recorder.events[-2:] == [JobCancelled(1), EngineStopped(2)]
+    assert recorder.events[-1] == JobCancelled(1)
 
 
 @pytest.mark.slow
@@ -516,12 +512,12 @@ def test_engine_without_torch_says_so(tmp_path: Path) -> None:
     (broken / "__init__.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')\n")
     run_python(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from engine.session.messages import JobFailed, ShutDown, UnloadModel\n"
+        "from engine.session.messages import JobFailed, LoadModel, ShutDown\n"
         "from engine.session.engine_thread import EngineThread\n"
         "events = []\n"
         "engine = EngineThread(events.append)\n"
         "engine.start()\n"
-        "engine.submit(UnloadModel(1))\n"
+        "engine.submit(LoadModel(1, 'small'))\n"
         "while not any(isinstance(one, JobFailed) for one in events): engine.join(0.01)\n"
         "engine.submit(ShutDown(2))\n"
         "assert engine.join(60)\n"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.session import messages
-from engine.session.engine_thread import ACTIVITIES, EngineThread
+from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     EngineStatus,
     ExportProfile,
@@ -73,14 +72,3 @@ def test_a_cancelled_export_leaves_nothing_behind(recorder: Recorder, tmp_path: 
     assert list(tmp_path.iterdir()) == []
     engine.submit(ShutDown(2))
     assert engine.join(PATIENCE_SECONDS)
-
-
-def test_every_command_is_known_to_the_engine() -> None:
-    commands = {
-        one
-        for one in vars(messages).values()
-        if isinstance(one, type) and issubclass(one, messages.Command) and not one.__subclasses__()
-    }
-    # These are carried out at once, whatever runs.
-    at_once = {messages.Cancel, messages.PauseStudy, messages.Hold, messages.Release, messages.ShutDown}
-    assert commands - at_once == set(ACTIVITIES)

@@ -190,7 +190,7 @@ def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> Non
     assert {one.measure for one in measured.record.measures} == {WORD_ERROR, DIVERGENCE, COSINE}
     assert measured.info.layer_order == measured.record.order
     (ended,) = recorder.of(2, StudyEnded)
-    assert measured.path in ended.log[-1]
+    assert measured.path in ended.found[-1]
 
 
 def test_the_command_line_says_so_and_where(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,58 @@
+"""How a command of the command line has its work done: by the same executor as the window, directly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine import models
+from engine.commands.terminal import Terminal
+from engine.models.base import SpeechModel
+from engine.session.messages import Command, Event, LoadModel
+
+if TYPE_CHECKING:
+    from engine.session.executor import Executor
+
+JOB = 1
+"""The number of all jobs: the command line has one at a time."""
+
+
+class Session:
+    """An executor, which is there once something is to be done, and the terminal that shows what it does."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self._executor: Executor | None = None
+
+    def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Event:
+        """Do what ``command`` says; the event that says what came of it.
+
+        ``hear`` is called with every event before that, in place of :meth:`Terminal.hear`. Raises what goes wrong, and
+        :class:`engine.errors.Cancelled`.
+        """
+        self.terminal.begin()
+        return self._here.carry_out(command, hear or self.terminal.hear, self.terminal.cancelled)
+
+    def load(self, model: str, folder: str = "", variant: str = "", device: str = "auto") -> SpeechModel:
+        """Load a model in place of the present one."""
+        self.terminal.status(f"Loading {model}")
+        self.carry_out(LoadModel(JOB, model, folder, variant, device))
+        return self._here.model
+
+    def beside(self) -> Session:
+        """Another session on the same terminal, for a second model."""
+        return Session(self.terminal)
+
+    @property
+    def machine(self) -> str:
+        """The machine in a line."""
+        return self._here.machine
+
+    @property
+    def _here(self) -> Executor:
+        if self._executor is None:
+            from engine.session.executor import Executor  # Imports torch.
+
+            # Looked up now, so that whoever replaces it is heard.
+            self._executor = Executor(models.load_model)
+        return self._executor

@@ -1,0 +1,25 @@
+"""Writing profiles and weights in forms that others read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.export.exporting import export
+from engine.export.language import LanguageExport, export_language
+from engine.session.executor import Executor
+from engine.session.messages import ExportProfile, ExportWeights, ProfileExported, WeightsExported
+from engine.session.observers import Job, JobObserver
+
+
+def export_profile(command: ExportProfile, executor: Executor, job: Job) -> ProfileExported:
+    """Write a profile in the form of its target."""
+    written = export(command.profile, command.target, Path(command.folder), JobObserver(job), command.model_folder)
+    return ProfileExported(command.job, command.target, command.folder, tuple(path.name for path in written))
+
+
+def export_weights(command: ExportWeights, executor: Executor, job: Job) -> WeightsExported:
+    """Write a student or a draft as a checkpoint."""
+    folder = Path(command.folder)
+    wanted = LanguageExport(command.model, command.kind, folder, command.file, command.settings, command.model_folder)
+    names = tuple(path.relative_to(folder).as_posix() for path in export_language(wanted, JobObserver(job)))
+    return WeightsExported(command.job, command.kind, command.folder, names)

@@ -1,0 +1,58 @@
+"""Looking inside a model: attention, views, rooflines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.measure.audible import require_finite
+from engine.models.base import flow_model
+from engine.session.executor import Executor
+from engine.session.messages import (
+    AttentionCaptured,
+    CaptureAttention,
+    ComputeView,
+    MeasureRoofline,
+    RooflineMeasured,
+    ViewComputed,
+)
+from engine.session.observers import Job, JobObserver, MeasuringObserver
+from engine.views import computing
+from engine.views.view import Task
+
+
+def capture_attention(command: CaptureAttention, executor: Executor, job: Job) -> AttentionCaptured:
+    """Run up to a step and keep the attention of a layer there."""
+    observer = JobObserver(job)
+    model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
+    found = model.capture_attention(
+        command.text,
+        command.voice,
+        command.setting,
+        command.artefacts,
+        command.layer,
+        command.step,
+        observer,
+    )
+    observer.check()
+    require_finite(found.maps, f"the attention of layer {found.layer + 1}", command.setting, model.info)
+    return AttentionCaptured(command.job, found)
+
+
+def compute_view(command: ComputeView, executor: Executor, job: Job) -> ViewComputed:
+    """Compute a view's figure."""
+    model = executor.model_for(command.setting)
+    task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.record)
+    return ViewComputed(command.job, computing.compute_view(command.view, task))
+
+
+def measure_roofline(command: MeasureRoofline, executor: Executor, job: Job) -> RooflineMeasured:
+    """Measure every component against the machine's ceilings."""
+    # Imported on use: torch's profiler takes its time.
+    from engine.measure.roofline import measuring
+
+    model = executor.model_for(command.setting)
+    target = measuring.RooflineTarget(model, command.utterance, command.setting, command.artefacts)
+    trace = Path(command.trace) if command.trace else None
+    observer = MeasuringObserver(job)
+    report = measuring.measure_roofline(target, observer, command.again, command.rounds, trace)
+    return RooflineMeasured(command.job, report)

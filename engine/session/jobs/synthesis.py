@@ -1,0 +1,68 @@
+"""Speaking, and hearing a part of what was spoken."""
+
+from __future__ import annotations
+
+import contextlib
+
+from engine.errors import SettingError
+from engine.measure.audible import audible
+from engine.measure.takes import make_take
+from engine.models.base import FLOW, Synthesis, flow_model
+from engine.models.families.masked import MaskedSpeech
+from engine.session.executor import Executor
+from engine.session.messages import AudioReady, DecodePartial, PartialDecoded, Synthesise, TakeReady
+from engine.session.observers import Job, JobObserver, SynthesisObserver
+
+
+def synthesise(command: Synthesise, executor: Executor, job: Job) -> TakeReady:
+    """Speak; each piece is posted as soon as it can be played."""
+    observer = SynthesisObserver(job, executor.device)
+    model = executor.model_for(command.setting)
+    model.make_ready(command.setting, observer, command.voice)
+    observer.status("Synthesising …")
+    observer.begin()
+    pieces = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
+    synthesis: Synthesis | None = None
+    number = 0
+    with contextlib.closing(pieces):
+        while synthesis is None:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                synthesis = end.value
+                continue
+            observer.check()
+            number += 1
+            samples = audible(piece.samples, f"piece {number}", command.setting, model.info)
+            observer.delivered(len(samples) / model.info.sample_rate)
+            observer.post(AudioReady(command.job, samples, model.info.sample_rate))
+    observer.check()
+    audible(synthesis.samples, "the whole", command.setting, model.info)
+    take = make_take(
+        synthesis,
+        command.text,
+        command.voice,
+        command.setting,
+        executor.machine,
+        executor.device,
+        label=command.label,
+        first_audio_seconds=observer.first_audio_seconds,
+        peak_memory_bytes=observer.memory.peak_bytes,
+    )
+    operations = None
+    if model.info.family == FLOW:
+        flow = flow_model(model, "Counting operations")
+        operations = flow.operations(command.text, command.voice, command.setting)
+    return TakeReady(command.job, take, operations)
+
+
+def decode_partial(command: DecodePartial, executor: Executor, job: Job) -> PartialDecoded:
+    """Decode a passage as it stood after a step."""
+    observer = JobObserver(job)
+    model = executor.model_for(command.setting)
+    if not isinstance(model, MaskedSpeech):
+        raise SettingError(f"{model.info.title} fills in no masked tokens; load the model that the take is of.")
+    samples = model.decode_partial(command.passage, command.step, command.voice, command.setting, observer.check)
+    observer.check()
+    samples = audible(samples, f"the speech after step {command.step + 1}", command.setting, model.info)
+    return PartialDecoded(command.job, samples, model.info.sample_rate, command.step)

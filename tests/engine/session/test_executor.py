@@ -1,0 +1,70 @@
+"""The executor: every command is carried out by somebody, or refused."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from dataclasses import dataclass
+from importlib import import_module
+
+import pytest
+
+from engine.errors import SettingError
+from engine.session import messages
+from engine.session.engine_thread import EngineThread
+from engine.session.executor import Executor
+from engine.session.messages import Command, Event, LoadModel, ModelLoaded, Synthesise, TakeReady
+from tests.engine import small_speech
+from tests.engine.small_speech import VOICE, setting
+
+AT_ONCE = {messages.Cancel, messages.PauseStudy, messages.Hold, messages.Release, messages.ShutDown}
+"""What the engine thread does itself, whatever runs."""
+
+
+def kinds(base: type[Command] = Command) -> set[type[Command]]:
+    """All commands that can be sent."""
+    below = {one for kind in base.__subclasses__() for one in kinds(kind)}
+    return below or {base}
+
+
+COMMANDS = sorted(
+    (one for one in kinds() - AT_ONCE if one.__module__.startswith("engine.")), key=lambda one: one.__name__
+)
+
+
+@pytest.mark.parametrize("kind", COMMANDS, ids=lambda kind: kind.__name__)
+def test_a_command_says_what_it_does_and_who_does_it(kind: type[Command]) -> None:
+    module, _, name = kind.carried_out_by.partition(":")
+    work = getattr(import_module(module), name)
+    assert list(inspect.signature(work).parameters) == ["command", "executor", "job"]
+    assert kind.activity[0].islower() and kind.activity.split()[0].endswith("ing")
+
+
+@dataclass(frozen=True)
+class Dance(Command):
+    """What nobody can do."""
+
+
+def test_a_command_that_nobody_carries_out_is_an_error() -> None:
+    posted: list[Event] = []
+    with pytest.raises(TypeError, match="Nobody carries out the command Dance"):
+        Executor(small_speech.load).carry_out(Dance(1), posted.append, threading.Event())
+    with pytest.raises(TypeError, match="Dance is not a command that can be carried out"):
+        EngineThread(posted.append, small_speech.load).submit(Dance(1))
+    assert posted == []
+
+
+def test_what_came_of_a_command_is_posted_and_returned() -> None:
+    executor, posted = Executor(small_speech.load), []
+    loaded = executor.carry_out(LoadModel(1, "small"), posted.append, threading.Event())
+    assert isinstance(loaded, ModelLoaded) and posted[-1] is loaded
+    spoken = executor.carry_out(Synthesise(2, "One.", VOICE, setting()), posted.append, threading.Event())
+    assert isinstance(spoken, TakeReady) and posted[-1] is spoken
+    assert spoken.take.machine == executor.machine
+
+
+def test_without_a_model_there_is_no_speech() -> None:
+    with pytest.raises(SettingError, match="No model is loaded; load 'small' first"):
+        Executor(small_speech.load).carry_out(
+            Synthesise(1, "One.", VOICE, setting()), lambda event: None, threading.Event()
+        )
