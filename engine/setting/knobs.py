@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from engine.errors import SettingError
 
@@ -115,15 +116,17 @@ class Text(Knob):
         return words
 
 
-class Values(Mapping[str, bool | int | float | str]):
-    """An immutable, hashable, picklable mapping from knob names to values."""
+class Values(Mapping[str, Any]):
+    """An immutable, hashable, picklable mapping from knob names to values: each a bool, int, float or str, as its knob
+    declares."""
 
     __slots__ = ("_items",)
+    _items: dict[str, Any]
 
     def __init__(self, values: Mapping[str, object] | Iterable[tuple[str, object]] = (), **more: object) -> None:
         object.__setattr__(self, "_items", dict(sorted(dict(values, **more).items())))
 
-    def __getitem__(self, name: str) -> bool | int | float | str:
+    def __getitem__(self, name: str) -> Any:
         return self._items[name]
 
     def __iter__(self) -> Iterator[str]:
