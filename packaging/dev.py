@@ -4,8 +4,9 @@
     python3 packaging/dev.py test [arguments of pytest]
 
 ``run`` opens the application; where there is no display it makes the headless tour instead. ``test`` runs the style
-checks, the import contracts and every test; with arguments of its own it runs only pytest, with these. Both first bring
-``.venv`` and the system's libraries up to date, which takes minutes the first time and nothing after that.
+checks, the import contracts, the type checker and every test; with arguments of its own it runs only pytest, with
+these. Both first bring ``.venv`` and the system's libraries up to date, which takes minutes the first time and nothing
+after that.
 
 Needs nothing but the standard library, and starts on any Python 3.8 or newer to say so when a newer one is missing.
 """
@@ -402,6 +403,7 @@ def checks(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
         ("Style", [python, "-m", "ruff", "check", "."]),
         ("Format", [python, "-m", "ruff", "format", "--check", "."]),
         ("Import contracts", [str(scripts / "lint-imports")]),
+        ("Types", [python, "-m", "mypy"]),
         # Each file's tests run in one process: they share what the file prepares.
         ("Tests", [*tests, "-q", "--durations=15", f"--numprocesses={test_processes()}", "--dist=loadfile"]),
     ]

@@ -35,7 +35,7 @@ class Compatibility:
 
     def mismatch(self, other: Compatibility) -> str | None:
         """The first respect in which ``other`` differs, as a sentence, or ``None``."""
-        pairs = {
+        pairs: dict[str, tuple[object, object]] = {
             "model": (self.model, other.model),
             "checkpoint": (self.fingerprint[:12], other.fingerprint[:12]),
             "architecture variant": (self.variant, other.variant),

@@ -272,6 +272,7 @@ def test_one_failed_check_fails_the_whole_but_stops_nothing(
         "ruff",
         "ruff",
         "lint-imports",
+        "mypy",
         "pytest",
     ]
     assert {environment["OMP_NUM_THREADS"] for _, environment in started} == {"1"}
