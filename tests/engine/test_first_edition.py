@@ -1,0 +1,65 @@
+"""Files that an earlier version wrote still open: profiles, strategy tables, takes, a finished study.
+
+``tests/first_edition`` holds what version 0.1 wrote on a processor with the bundled models, before techniques became
+plug-ins. The application's calibrations of that time: ``tests/app/features/strategy/test_first_edition.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.cli import main
+from engine.setting.library import Library
+from engine.setting.profile import Profile
+from engine.studies import results
+
+WRITTEN = Path(__file__).resolve().parents[1] / "first_edition"
+PROFILES = ("dit", "ditreducio", "f5-stack", "lm-spade", "lm-ssd", "mega-gi", "omni-block")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_is_read_and_written_again_byte_for_byte(name: str) -> None:
+    path = WRITTEN / f"{name}.json"
+    profile = Profile.load(path)
+    assert profile.encoded() == path.read_bytes()
+
+
+def test_takes_are_listed_and_loaded_with_their_sound_and_what_was_seen(tmp_path: Path) -> None:
+    with Library(shutil.copytree(WRITTEN / "takes", tmp_path / "takes")) as library:
+        summaries = library.summaries()
+        assert len(summaries) == 4
+        for one in summaries:
+            take = library.load(one.id)
+            assert np.abs(take.samples).max() > 0.05
+            assert take.measurements.real_time_factor > 0
+        engaged = {entry.technique for one in summaries for entry in one.setting.techniques}
+    assert engaged == {"ditreducio", "speculative", "blockwise"}
+
+
+def test_a_study_is_read_and_has_nothing_left_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(shutil.copy(WRITTEN / "small.toml", tmp_path))
+    folder = shutil.copytree(WRITTEN / "small.study", tmp_path / "small.study")
+    found = results.read(folder)
+    assert [one.origin for one in found.settings] == ["baseline", "grid", "grid"]
+    ratios = [one.value("ops_ratio") for one in found.settings]
+    assert ratios[0] == 1
+    assert ratios == sorted(ratios, reverse=True)
+    monkeypatch.setattr("engine.models.load_model", lambda *_, **__: pytest.fail("a model was loaded"))
+    assert main(["study", "run", "--json", "--quiet", str(file)]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert [one["takes"] for one in again["settings"]] == [1, 1, 1]
+
+
+def test_a_profile_with_a_strategy_table_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "speech.wav"
+    command = ["speak", "--json", "--quiet", "--profile", str(WRITTEN / "ditreducio.json"), "--text", "Hi there."]
+    assert main([*command, "--voice", "slt", "--out", str(out)]) == 0
+    assert json.loads(capsys.readouterr().out)["ops_ratio"] < 0.95
+    assert out.stat().st_size > 10_000
