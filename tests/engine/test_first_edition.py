@@ -41,9 +41,7 @@ def test_takes_are_listed_and_loaded_with_their_sound_and_what_was_seen(tmp_path
     assert engaged == {"ditreducio", "speculative", "blockwise"}
 
 
-def test_a_study_is_read_and_has_nothing_left_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_is_read_and_has_nothing_left_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(shutil.copy(WRITTEN / "small.toml", tmp_path))
     folder = shutil.copytree(WRITTEN / "small.study", tmp_path / "small.study")
     found = results.read(folder)
@@ -51,8 +49,9 @@ def test_a_study_is_read_and_has_nothing_left_to_do(
     ratios = [one.value("ops_ratio") for one in found.settings]
     assert ratios[0] == 1
     assert ratios == sorted(ratios, reverse=True)
-    monkeypatch.setattr("engine.models.load_model", lambda *_, **__: pytest.fail("a model was loaded"))
-    assert main(["study", "run", "--json", "--quiet", str(file)]) == 0
+    assert main(["study", "run", str(file)]) == 0
+    assert "0 takes were made" in capsys.readouterr().err
+    assert main(["study", "status", "--json", str(folder)]) == 0
     again = json.loads(capsys.readouterr().out)
     assert [one["takes"] for one in again["settings"]] == [1, 1, 1]
 
