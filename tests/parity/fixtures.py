@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,15 @@ def fixtures(subfolder: str, is_kind: Callable[[dict], bool]) -> list:
             lacking = pytest.mark.skip(reason=f"{golden_folder() / subfolder} has no fixture {name}")
             parameters.append(pytest.param(fixture, id=name, marks=() if name in present else lacking))
     return parameters
+
+
+def cases(parameters: list, listed: Callable[[Fixture], Iterable[str]]) -> list:
+    """Parameters for (fixture, case): the fixtures of :func:`fixtures` with each case that ``listed`` finds in it."""
+    return [
+        pytest.param(one.values[0], case, id=f"{one.id}-{case}", marks=one.marks)
+        for one in parameters
+        for case in listed(one.values[0])
+    ]
 
 
 def largest_difference(found: Tensor, expected: Tensor) -> float:

@@ -9,17 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.cosyvoice2.language_model import LanguageModel, PromptIds, Ratios
+from engine.models.cosyvoice2.language_model import LanguageModel, PromptIds
 from engine.models.families.token_model import TokenModel
 from engine.models.networks.causal import NOTHING
 from engine.sampling.autoregressive import Request, decode
 from engine.sampling.tokens import Greedy, Uniforms
-from tests.parity.fixtures import Fixture, assert_close
-from tests.parity.test_parity_cosyvoice2_prompt import ids, model_of, prompts, tensors
+from tests.parity.fixtures import Fixture, assert_close, cases
+from tests.parity.test_parity_cosyvoice2_prompt import LANGUAGE_MODELS, ids, model_of, prompts, ratios_of, tensors
 
 RELATIVE = 1e-4
 """Of the range of what is compared."""
-RATIOS = {"ratio": Ratios(1, 3.5), "noprompt": Ratios(2, 5)}
 OFFICIALLY_MASKED = 1
 """Of three stop ids, the official code masks one before the least length."""
 models = pytest.mark.parametrize("kind", ["plain", "optimised"])
@@ -34,10 +33,11 @@ def token_model(model: LanguageModel, kind: str) -> TokenModel:
     return model.tokens.optimised() if kind == "optimised" else model.tokens
 
 
-def official_request(model: LanguageModel, golden: dict[str, Tensor], case: str) -> Request:
+def official_request(model: LanguageModel, fixture: Fixture, case: str) -> Request:
+    golden = tensors(fixture)
     prompt = PromptIds(ids(golden, "prompt_text"), ids(golden, "prompt_speech_token"))
     request = model.request(
-        PromptIds() if case == "noprompt" else prompt, ids(golden, "text"), RATIOS.get(case, Ratios())
+        PromptIds() if case == "noprompt" else prompt, ids(golden, "text"), ratios_of(fixture, case)
     )
     return replace(request, masked_stops=OFFICIALLY_MASKED)
 
@@ -58,14 +58,13 @@ class Recording(Greedy):
         return super().probabilities(logits, history)
 
 
-@prompts
 @models
-@pytest.mark.parametrize("case", ["maxlen", "eos_natural", "eos_minlen", "stop_id_plus1", "noprompt", "ratio"])
+@pytest.mark.parametrize(("fixture", "case"), cases(LANGUAGE_MODELS, lambda fixture: fixture.description["cases"]))
 def test_parity_cosyvoice2_lm_greedy(fixture: Fixture, kind: str, case: str) -> None:
     golden, model = tensors(fixture), model_of(fixture)
     model.tokens.bias += golden[f"{case}.llm_decoder_bias_delta"]
     sampler, said = Recording(), fixture.description["cases"][case]
-    request = official_request(model, golden, case)
+    request = official_request(model, fixture, case)
     cycles = list(decode(token_model(model, kind), request, sampler, Uniforms(0)))
     tokens = [token for cycle in cycles for token in cycle.tokens]
     assert tokens == golden[f"{case}.tokens"].tolist()

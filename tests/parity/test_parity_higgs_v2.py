@@ -32,13 +32,14 @@ def decoder_of(fixture: Fixture) -> HiggsDecoder:
 def test_parity_higgs_v2_decoding(fixture: Fixture) -> None:
     decoder, codes = decoder_of(fixture), fixture["audio_codes"]
     config = decoder.config
-    assert (config.codebooks, config.frame_rate, config.hop) == (8, 25, 960)
+    said = [fixture.description[name] for name in ("num_quantizers", "frame_rate", "hop_length")]
+    assert [config.codebooks, config.frame_rate, config.hop] == said
     summed = decoder.summed(codes)
     assert_close(summed, fixture["decode.quantized"], TOLERANCE, "the sum of the codes")
     latent = decoder.fc2(summed.transpose(1, 2)).transpose(1, 2)
     assert_close(latent, fixture["decode.acoustic_in"], TOLERANCE, "what the decoder is given")
     hidden = decoder.acoustic_decoder.conv1(latent[:1])
-    for number in range(2):
+    for number in range(sum(name.startswith("decode.block") for name in fixture.names)):
         hidden = decoder.acoustic_decoder.block[number](hidden)
         assert_close(hidden, fixture[f"decode.block{number}_out_item0"], 10 * TOLERANCE, f"block {number}")
     assert_close(decoder(codes)[:, None], fixture["decode.audio_values"], AUDIO, "the speech")
@@ -49,13 +50,16 @@ def test_parity_higgs_v2_decoding(fixture: Fixture) -> None:
 @torch.inference_mode()
 def test_parity_higgs_v2_windows_are_exact(fixture: Fixture, sizes: tuple[int, ...]) -> None:
     decoder = decoder_of(fixture)
-    codes = torch.randint(64, (8, sum(sizes)), generator=torch.Generator().manual_seed(1))
+    config = decoder.config
+    entries = fixture.description["config"]["codebook_size"]
+    codes = torch.randint(entries, (config.codebooks, sum(sizes)), generator=torch.Generator().manual_seed(1))
     windowed = WindowedHiggs(decoder)
+    _, behind = reach(config.ratios)
     pieces = [windowed.push(part) for part in codes.split(list(sizes), dim=1)]
-    assert sum(map(len, pieces)) == (sum(sizes) - 10) * 960
+    assert sum(map(len, pieces)) == (sum(sizes) - behind) * config.hop
     streamed = np.concatenate([*pieces, windowed.finish()])
     whole = windowed.whole(codes).samples
-    assert streamed.shape == whole.shape == (sum(sizes) * 960,)
+    assert streamed.shape == whole.shape == (sum(sizes) * config.hop,)
     assert np.abs(streamed - whole).max() <= AUDIO
 
 
@@ -66,12 +70,13 @@ def test_parity_higgs_v2_codes_reach_as_far_as_is_said(fixture: Fixture) -> None
     decoder = decoder_of(fixture).double()
     before, behind = reach(decoder.config.ratios)
     context = fixture.description["decode_context"]
-    assert before == -(-context["left_samples"] // 960) == 10
-    assert behind == -(-context["right_samples"] // 960) == 10
-    codes = torch.zeros(1, 8, 60, dtype=torch.long)
+    hop = decoder.config.hop
+    assert before == -(-context["left_samples"] // hop)
+    assert behind == -(-context["right_samples"] // hop)
+    codes = torch.zeros(1, decoder.config.codebooks, 60, dtype=torch.long)
     changed = codes.clone()
     changed[:, :, 30] = 7
-    different = (decoder(codes) - decoder(changed))[0].abs().view(60, 960).amax(1) > 0
+    different = (decoder(codes) - decoder(changed))[0].abs().view(60, hop).amax(1) > 0
     # Sound before frame 30 depends on it where it lies within the reach behind.
     assert different.nonzero().flatten().tolist() == list(range(30 - behind, 30 + before + 1))
 
@@ -80,7 +85,7 @@ def test_parity_higgs_v2_codes_reach_as_far_as_is_said(fixture: Fixture) -> None
 @torch.inference_mode()
 def test_parity_higgs_v2_masks_add_nothing(fixture: Fixture) -> None:
     decoder, codes = decoder_of(fixture), fixture["audio_codes"].clone()
-    codes[:, 2:] = 64
+    codes[:, 2:] = fixture.description["config"]["codebook_size"]
     parts = [decoder.quantizer.quantizers[number](codes[:, number]) for number in range(2)]
     assert torch.equal(decoder.summed(codes), sum(parts).transpose(1, 2))
 

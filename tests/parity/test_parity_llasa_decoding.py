@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from engine.models.families.token_model import TokenModel
+from engine.models.kernels.fused_causal import FusedTransformer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.sampling.autoregressive import Request, decode
 from engine.sampling.tokens import Greedy, Nucleus, Uniforms
-from tests.parity.fixtures import Fixture, assert_close, full_precision
+from tests.parity.fixtures import Fixture, assert_close, cases, full_precision
 from tests.parity.test_parity_cosyvoice2_lm import assert_near, models
-from tests.parity.test_parity_llasa_lm import language_models
+from tests.parity.test_parity_llasa_lm import LANGUAGE_MODELS, language_models
 
 PROBABILITY = 1e-6
 CARD = {"card": Nucleus(0.8, 50), "card_2025_05": Nucleus(0.9, 50, 0.95)}
@@ -53,15 +54,16 @@ def test_parity_llasa_every_layer(fixture: Fixture) -> None:
 def test_parity_llasa_some_layers(fixture: Fixture, kind: str, case: str) -> None:
     transformer, table = transformer_of(fixture)
     fewer = transformer.kept(fixture[f"{case}.layers"].tolist())
-    fewer = fewer.optimised() if kind == "optimised" else fewer
+    fewer = FusedTransformer.of(fewer) if kind == "optimised" else fewer
     logits = (fewer(table[fixture["en.input_ids"]][None]) @ table.T)[0]
     expected = fixture[f"{case}.logits_last20"]
     assert_near(logits[-len(expected) :], expected, "logits")
 
 
-@language_models
 @models
-@pytest.mark.parametrize("case", ["greedy_eos", "greedy_maxlen", "greedy_clone", "greedy_zh"])
+@pytest.mark.parametrize(
+    ("fixture", "case"), cases(LANGUAGE_MODELS, lambda fixture: fixture.description["greedy_cases"])
+)
 def test_parity_llasa_greedy(fixture: Fixture, kind: str, case: str) -> None:
     said = fixture.description["greedy_cases"][case]
     transformer, table = transformer_of(fixture)
@@ -91,6 +93,7 @@ def test_parity_llasa_distribution(fixture: Fixture, name: str) -> None:
 def test_parity_llasa_repetition_penalty(fixture: Fixture) -> None:
     ids = tuple(fixture["clone.input_ids"].tolist())
     # Half of them as prompt, half as what has been generated: both count.
-    sampler = Nucleus(0.8, 50, repetition_penalty=1.2, prompt=ids[:80])
-    found = sampler.probabilities(fixture["dist.logits"][None], ids[80:])
+    half = len(ids) // 2
+    sampler = Nucleus(0.8, 50, repetition_penalty=1.2, prompt=ids[:half])
+    found = sampler.probabilities(fixture["dist.logits"][None], ids[half:])
     assert_close(found[0], fixture["dist.reppen12"], PROBABILITY, "reppen12")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,10 @@ from engine.models.megatts3.segments import segment_fader
 from engine.models.megatts3.text import ENGLISH_BYTES, split_chinese
 from tests.parity.fixtures import Fixture, fixtures
 
-SEGMENTS = "3 segments sin(n*0.01*(i+1)), lengths 6000+500i, sr 24000"
+SEGMENTS = re.compile(
+    r"(?P<count>\d+) segments sin\(n\*(?P<step>[\d.]+)\*\(i\+1\)\), "
+    r"lengths (?P<first>\d+)\+(?P<more>\d+)i, sr (?P<rate>\d+)"
+)
 """The rule of the fixture's cross-fade, which it writes down in words only."""
 
 
@@ -81,11 +86,13 @@ def test_parity_durations_and_frames(fixture: Fixture) -> None:
 @front_end
 def test_parity_cross_fade(fixture: Fixture) -> None:
     said = fixture.description["combine"]
-    assert said["rule"] == SEGMENTS
-    fader = segment_fader(24000)
+    rule = SEGMENTS.fullmatch(said["rule"])
+    assert rule is not None, said["rule"]
+    count, first, more, rate = (int(rule[name]) for name in ("count", "first", "more", "rate"))
+    fader = segment_fader(rate)
     pushed = [
-        fader.push(np.sin(np.arange(6000 + 500 * number) * 0.01 * (number + 1)).astype(np.float32))
-        for number in range(3)
+        fader.push(np.sin(np.arange(first + more * i) * float(rule["step"]) * (i + 1)).astype(np.float32))
+        for i in range(count)
     ]
     joined_up = np.concatenate([*pushed, fader.finish()])
     assert len(joined_up) == said["out_len"]

@@ -16,9 +16,8 @@ from engine.sampling.demasking_schedule import Block
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 
-masked_models = pytest.mark.parametrize(
-    "fixture", fixtures("ar", lambda description: description.get("config", {}).get("model_type") == "omnivoice")
-)
+MASKED = fixtures("ar", lambda description: description.get("config", {}).get("model_type") == "omnivoice")
+masked_models = pytest.mark.parametrize("fixture", MASKED)
 TOLERANCE = 1e-4
 RELEASED = {
     "model_type": "omnivoice",
@@ -116,11 +115,15 @@ def rules_of(settings: dict) -> Rules:
     )
 
 
-RUNS = [("clone", 0), ("batch2", 0), ("batch2", 1), ("noguide", 0), ("opts", 0), ("sampled", 0), ("sampled_class", 0)]
+RUNS = [
+    pytest.param(one.values[0], run, item, id=f"{one.id}-{run}-{item}", marks=one.marks)
+    for one in MASKED
+    for run, said in one.values[0].description["runs"].items()
+    for item in range(len(said["items"]))
+]
 
 
-@masked_models
-@pytest.mark.parametrize(("run", "item"), RUNS)
+@pytest.mark.parametrize(("fixture", "run", "item"), RUNS)
 @pytest.mark.parametrize("kind", ["fused", "plain"])
 def test_parity_omnivoice_lm_demasking_token_for_token(fixture: Fixture, run: str, item: int, kind: str) -> None:
     network = network_of(fixture)
@@ -143,8 +146,7 @@ def test_parity_omnivoice_lm_demasking_token_for_token(fixture: Fixture, run: st
     assert ((canvas.probability > 0) & (canvas.probability <= 1)).all()
 
 
-@masked_models
-@pytest.mark.parametrize(("run", "item"), RUNS)
+@pytest.mark.parametrize(("fixture", "run", "item"), RUNS)
 @torch.inference_mode()
 def test_parity_omnivoice_lm_candidates(fixture: Fixture, run: str, item: int) -> None:
     network = network_of(fixture)
@@ -167,9 +169,10 @@ def test_parity_omnivoice_lm_exact_savings_leave_the_scores(fixture: Fixture) ->
     """The fused network beside the one that runs as upstream, on the same canvases and parts of them."""
     network = network_of(fixture)
     request = request_of(fixture, "clone", 0)
-    plain, fused = PlainRun(network, request, 2.0), FusedMasked.of(network).begin(request, 2.0)
+    guidance = fixture.description["runs"]["clone"]["config"]["guidance_scale"]
+    plain, fused = PlainRun(network, request, guidance), FusedMasked.of(network).begin(request, guidance)
     for codes in fixture["clone.item0.tokens_before_step"]:
-        for first, last in ((0, request.frames), (3, 9)):
+        for first, last in ((0, request.frames), (request.frames // 7, request.frames // 2)):
             expected = plain.scores(codes, first, last, Guide.BOTH)
             found = fused.scores(codes, first, last, Guide.BOTH).log_softmax(-1)
             assert_close(found, expected, TOLERANCE, "the log-probabilities")
