@@ -50,7 +50,7 @@ def test_a_study_is_read_and_has_nothing_left_to_do(tmp_path: Path, capsys: pyte
     assert ratios[0] == 1
     assert ratios == sorted(ratios, reverse=True)
     assert main(["study", "run", str(file)]) == 0
-    assert "0 takes were made" in capsys.readouterr().err
+    assert "0 takes were made" in capsys.readouterr().out
     assert main(["study", "status", "--json", str(folder)]) == 0
     again = json.loads(capsys.readouterr().out)
     assert [one["takes"] for one in again["settings"]] == [1, 1, 1]
