@@ -7,10 +7,8 @@ from PySide6.QtCore import Qt
 
 from app.features.strategy.grid import action_colours
 from app.shell.theme import DARK, Colours
+from engine.figures.glyphs import SERIES_DARK, SERIES_LIGHT
 
-SERIES_LIGHT = ("#0b64a8", "#c4520a", "#00795a", "#9c3f80", "#7a6a00")
-SERIES_DARK = ("#6db5f0", "#f2a24b", "#3ecfa0", "#e08fc4", "#e6d84c")
-"""After Okabe and Ito, with a contrast of at least 4.5 to the ground of the scheme."""
 MARKS = ("o", "s", "t1", "d", "+")
 DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DashDotLine, Qt.PenStyle.DotLine)
 

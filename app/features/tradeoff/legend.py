@@ -8,11 +8,13 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from app.features.tradeoff.points import STUDY, TAKE, in_order, technique_title
+from app.features.tradeoff.points import in_order, technique_title
 from app.features.tradeoff.scene import BASELINE
-from app.features.tradeoff.styles import Looks, paint_glyph
+from app.features.tradeoff.styles import Looks
+from app.plotting.glyphs import paint_glyph
 from app.shell.theme import Colours
 from app.widgets.flow_layout import Flow
+from engine.figures.glyphs import FILLED, HOLLOW, Glyph
 from engine.techniques import techniques
 
 _KINDS = "filled: settings of studies · hollow: single takes"
@@ -80,8 +82,8 @@ class TradeoffLegend(Flow):
     def _icon(self, name: str, looks: Looks, side: int) -> QIcon:
         ratio = self.devicePixelRatioF()
         made = QIcon()
-        glyph = looks.glyph((name,) if name != BASELINE else (), STUDY)
-        for kind, state in ((STUDY, QIcon.State.On), (TAKE, QIcon.State.Off)):
+        glyph = looks.glyph((name,) if name != BASELINE else ())
+        for look, state in ((FILLED, QIcon.State.On), (HOLLOW, QIcon.State.Off)):
             drawn = QPixmap(round(side * ratio), round(side * ratio))
             drawn.setDevicePixelRatio(ratio)
             drawn.fill(Qt.GlobalColor.transparent)
@@ -89,7 +91,7 @@ class TradeoffLegend(Flow):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             if state is QIcon.State.Off:
                 painter.setOpacity(0.45)
-            one = type(glyph)(glyph.colours, glyph.shape, kind)
+            one = Glyph(glyph.colours, glyph.shape, look)
             paint_glyph(painter, QPointF(side / 2, side / 2), 0.36 * side, one, looks.colours)
             painter.end()
             made.addPixmap(drawn, QIcon.Mode.Normal, state)

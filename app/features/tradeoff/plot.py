@@ -12,27 +12,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QPixmap,
-    QResizeEvent,
-    QWheelEvent,
-)
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QWidget
 
-from app.features.tradeoff.painting import EVERYTHING, Painting, Sections
 from app.features.tradeoff.points import Point
 from app.features.tradeoff.scene import Scene
-from app.features.tradeoff.sections import axes_at, moved, with_point, zoomed
-from app.features.tradeoff.styles import Looks
+from app.features.tradeoff.styles import Looks, described
+from app.features.tradeoff.table import table
 from app.features.tradeoff.words import plain, tip
+from app.plotting.chart import Chart
+from app.plotting.frame import pen
+from app.plotting.layers import Badge, Badges, Rings
+from app.plotting.scatter import MANY, ScatterLayers
+from app.plotting.sections import EVERYTHING, Sections, axes_at, moved, with_place, zoomed
 from app.shell.theme import Colours
 
 _HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
@@ -55,7 +48,7 @@ _SHIFT = 0.2
 """Of the section's length."""
 
 
-class TradeoffPlot(QWidget):
+class TradeoffPlot(Chart):
     """Methods in, signals out."""
 
     chosen = Signal()
@@ -69,28 +62,32 @@ class TradeoffPlot(QWidget):
     section_changed = Signal()
     """Another section is shown, or everything: see :attr:`sections`."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
-        self._looks = Looks((), colours)
+    ideal, least = (36.0, 22.0), (16.0, 9.0)
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
+        super().__init__("Trade-off plot", colours, parent, on_paper)
         self._scene = Scene()
-        self._painting: Painting | None = None
-        self._ground: QPixmap | None = None
+        self.drawn = ScatterLayers(self.frame)
+        """Where everything is."""
         self._current = ""
         self._selected: frozenset[str] = frozenset()
         self._marks: dict[str, str] = {}
         self._hovered: int | None = None
         self._pressed: QPointF | None = None
-        self._band: QRectF | None = None
         self._adding = False
         self._sections: Sections = EVERYTHING
         self._moved_from: QPointF | None = None
         self._moves = (False, False)
         """Which axes a drag from there moves."""
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName("Trade-off plot")
+        self._drops = tuple(QGraphicsLineItem(self.frame) for _ in range(2))
+        self._ring, self._rings, self._hover_ring = (Rings(self.frame, z) for z in (8, 7, 6))
+        self._badges = Badges(self.frame, 9)
+        self._badges.badges = self._badged
+        self._band = QGraphicsRectItem(self.frame)
+        self._band.hide()
+        for item in (*self._drops, self._band):
+            item.setZValue(10)
+        self.frame.changed.connect(self._mark)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_scene(self, shown: Scene, looks: Looks) -> None:
@@ -99,33 +96,35 @@ class TradeoffPlot(QWidget):
         self._sections = tuple(
             section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
         )
-        self._scene, self._looks, self._colours = shown, looks, looks.colours
-        self._hovered = None
+        if looks.colours != self.colours:
+            self.set_colours(looks.colours)
+        self._scene, self._hovered = shown, None
         if self._current not in shown.index:
             self._current = ""
         self._selected &= shown.index.keys()
-        self._draw_anew()
-        self._describe()
+        self.drawn.show(described(shown, looks), self._sections)
+        self._brighten()
+        self.refresh()
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
         """What points are besides, in a letter or a word, by their keys."""
         if dict(marks) != self._marks:
             self._marks = dict(marks)
-            self.update()
+            self._badges.redraw()
 
     def choose(self, key: str) -> None:
         """Make the point called ``key`` the current one, and the only selected; nobody is told."""
         self._current = key if key in self._scene.index else ""
         self._bring_into_view()
         self.select({key} if self._current else ())
-        self._describe()
+        self.refresh()
 
     def select(self, keys: Collection[str]) -> None:
         """Select these of the points that are shown; nobody is told."""
         selected = frozenset(keys) & self._scene.index.keys()
         if selected != self._selected:
-            self._selected, self._ground = selected, None
-            self.update()
+            self._selected = selected
+            self._brighten()
 
     @property
     def scene(self) -> Scene:
@@ -146,13 +145,6 @@ class TradeoffPlot(QWidget):
         )
 
     @property
-    def painting(self) -> Painting:
-        """Where everything is."""
-        if self._painting is None:
-            self._painting = Painting(self._scene, self._looks, self.font(), QRectF(self.rect()), self._sections)
-        return self._painting
-
-    @property
     def sections(self) -> Sections:
         """Which part of the axes is shown."""
         return self._sections
@@ -162,74 +154,73 @@ class TradeoffPlot(QWidget):
         """Whether it is not everything."""
         return self._sections != EVERYTHING
 
-    def sizeHint(self) -> QSize:
-        em = self.fontMetrics().height()
-        return QSize(36 * em, 22 * em)
+    def as_text(self) -> str:
+        return table(self._scene, delimiter="\t")
 
-    def minimumSizeHint(self) -> QSize:
-        em = self.fontMetrics().height()
-        return QSize(16 * em, 9 * em)
+    # --- What is chosen ----------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        super().refresh()
+        self._mark()
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
-    def _draw_anew(self) -> None:
-        self._painting = self._ground = None
-        self.update()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._draw_anew()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() is QEvent.Type.FontChange:
-            self._draw_anew()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        ratio = self.devicePixelRatioF()
-        if self._ground is None or self._ground.devicePixelRatio() != ratio:
-            self._ground = self._drawn(ratio)
-        painter = QPainter(self)
-        painter.drawPixmap(0, 0, self._ground)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(self.font())
-        index, painting, colours = self._scene.index, self.painting, self._colours
-        if self._hovered is not None:
-            painter.setPen(QPen(QColor(colours.muted), 1.2))
-            painter.drawEllipse(painting.place(self._hovered), painting.radius + 3, painting.radius + 3)
-        several = len(self._selected) > 1
-        ringed = [index[key] for key in self._selected] if several else []
-        painting.paint_chosen(painter, colours, index.get(self._current), ringed, self.hasFocus())
-        painting.paint_marks(painter, colours, {index[key]: mark for key, mark in self._marks.items() if key in index})
-        if self._band is not None:
-            fill = QColor(colours.accent)
-            painter.setPen(QPen(fill, 1))
-            fill.setAlpha(40)
-            painter.fillRect(self._band, fill)
-            painter.drawRect(self._band)
-        if self.hasFocus():
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(colours.accent), 2))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
-
-    def _drawn(self, ratio: float) -> QPixmap:
-        """All that stays while the pointer moves."""
-        ground = QPixmap((QRectF(self.rect()).size() * ratio).toSize())
-        ground.setDevicePixelRatio(ratio)
-        painter = QPainter(ground)
+    def _brighten(self) -> None:
+        """Several selected points stand out from all others."""
         index = self._scene.index
-        bright = frozenset(index[key] for key in self._selected) if len(self._selected) > 1 else None
-        self.painting.paint(painter, self._colours, bright, ratio)
-        painter.end()
-        return ground
+        several = len(self._selected) > 1
+        self.drawn.brighten([index[key] for key in self._selected] if several else None)
+        self._mark()
+
+    def _mark(self) -> None:
+        """Rings around the current point, the selected ones and the one under the mouse; lines from the current point
+        to its figures; badges."""
+        drawn, colours, index = self.drawn, self.colours, self._scene.index
+        inside, radius = drawn.inside, drawn.radius
+        if len(inside) != len(self._scene.points):
+            return  # The frame changes while other points come.
+        hovered = [] if self._hovered is None else [self._hovered]
+        self._hover_ring.show_rings([(drawn.place(one), radius + 3) for one in hovered], pen(colours.muted, 1.2))
+        several = 1 < len(self._selected) <= MANY
+        ringed = sorted(index[key] for key in self._selected if inside[index[key]]) if several else []
+        self._rings.show_rings([(drawn.place(one), radius + 3) for one in ringed], pen(colours.accent, 1.3))
+        at = index.get(self._current)
+        there = at is not None and bool(inside[at])
+        ring = pen(colours.text, 2.4 if self.hasFocus() else 1.6)
+        self._ring.show_rings([(drawn.place(at), radius + 4.5)] if there else [], ring)
+        area = self.frame.area
+        for line, towards in zip(self._drops, ((0.0, 1.0), (1.0, 0.0)), strict=True):
+            line.setVisible(there)
+            if there:
+                place = drawn.place(at)
+                end = QPointF(place.x(), area.bottom()) if towards[1] else QPointF(area.left(), place.y())
+                line.setPen(pen(colours.muted, 1.1, Qt.PenStyle.DotLine))
+                line.setLine(place.x(), place.y(), end.x(), end.y())
+        self._badges.radius = radius
+
+    def _badged(self) -> list[Badge]:
+        """Marks of the points that are in view."""
+        fills = {"A": self.colours.baseline, "B": self.colours.accelerated}
+        places = ((self._scene.index.get(key), mark) for key, mark in self._marks.items())
+        return [
+            Badge(mark, fills.get(mark, self.colours.text), self.drawn.place(at))
+            for at, mark in places
+            if at is not None and self.drawn.inside[at]
+        ]
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._mark()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._mark()
 
     # --- Sections ----------------------------------------------------------------------------------------------------
     def zoom(self, factor: float, place: QPointF | None = None) -> None:
         """Show ``factor`` times as much of the axes; what is at ``place`` stays there, without one the current point,
         or the middle."""
         if place is None:
-            at, painting = self._scene.index.get(self._current), self.painting
-            place = painting.area.center() if at is None or not painting.inside[at] else painting.place(at)
-        self._show_sections(zoomed(self.painting, factor, place))
+            at, drawn = self._scene.index.get(self._current), self.drawn
+            place = self.frame.area.center() if at is None or not drawn.inside[at] else drawn.place(at)
+        self.show_sections(zoomed(self.frame, self.drawn.wholes, factor, place))
 
     def zoom_in(self) -> None:
         """By one step."""
@@ -241,31 +232,32 @@ class TradeoffPlot(QWidget):
 
     def move_section(self, across: float, up: float) -> None:
         """Show what lies so much of the section's lengths further on."""
-        self._show_sections(moved(self.painting, across, up))
+        self.show_sections(moved(self.frame, self.drawn.wholes, across, up))
 
     def show_everything(self) -> None:
         """Show all of both axes."""
-        self._show_sections(EVERYTHING)
+        self.show_sections(EVERYTHING)
 
     @property
     def in_view(self) -> int:
         """How many own points lie in the section that is shown."""
-        pairs = zip(self._scene.points, self.painting.inside.tolist(), strict=True)
+        pairs = zip(self._scene.points, self.drawn.inside.tolist(), strict=True)
         return sum(inside and not point.published for point, inside in pairs)
 
-    def _show_sections(self, sections: Sections) -> None:
+    def show_sections(self, sections: Sections) -> None:
+        """Show this part of the axes."""
         if sections == self._sections:
             return
         self._sections, self._hovered = sections, None
-        self._draw_anew()
-        self._describe()
+        self.drawn.show_sections(sections)
+        self.refresh()
         self.section_changed.emit()
 
     def _bring_into_view(self) -> None:
         """Move the section to the current point if it lies beyond."""
         at = self._scene.index.get(self._current)
-        if at is not None and not self.painting.inside[at]:
-            self._show_sections(with_point(self.painting, at))
+        if at is not None and not self.drawn.inside[at]:
+            self.show_sections(with_place(self.frame, self.drawn.wholes, self.drawn.place(at)))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         notches = event.angleDelta().y() / 120
@@ -274,13 +266,12 @@ class TradeoffPlot(QWidget):
         event.accept()
 
     # --- Choosing ----------------------------------------------------------------------------------------------------
-    def _describe(self) -> None:
+    def cursor_text(self) -> str:
         point = self.current
         several = f" {len(self._selected)} points are selected." if len(self._selected) > 1 else ""
         words = plain(point, self._scene) if point is not None else f"{len(self._scene.points)} points."
         section = "" if not self.zoomed else f" {self.in_view} of {self._scene.own} points are in view."
-        self.setAccessibleDescription(words + several + section)
-        self.update()
+        return words + several + section
 
     def _go_to(self, index: int | None, keep: bool = False) -> None:
         """Make a point the current one; ``keep`` what is selected besides."""
@@ -290,10 +281,10 @@ class TradeoffPlot(QWidget):
         if selected != self._selected:
             bright_before, self._selected = len(self._selected) > 1, selected
             if bright_before or len(selected) > 1:
-                self._ground = None
+                self._brighten()
             self.selection_changed.emit()
         self._bring_into_view()
-        self._describe()
+        self.refresh()
         self.chosen.emit()
 
     def walk(self, by: int, all_points: bool = False) -> None:
@@ -322,13 +313,13 @@ class TradeoffPlot(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         middle = event.button() == Qt.MouseButton.MiddleButton
         if self.zoomed and (middle or (event.button() == Qt.MouseButton.LeftButton and self._beside(event.position()))):
-            self._moved_from, self._moves = event.position(), axes_at(self.painting, event.position())
+            self._moved_from, self._moves = event.position(), axes_at(self.frame, event.position())
             self._show_cursor(event.position())
             return
         if event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton):
             super().mousePressEvent(event)
             return
-        index = self.painting.nearest(event.position())
+        index = self.drawn.nearest(event.position())
         adding = bool(event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
         if event.button() == Qt.MouseButton.RightButton:
             if index is not None and self._scene.points[index].key not in self._selected:
@@ -345,21 +336,21 @@ class TradeoffPlot(QWidget):
         key = self._scene.points[index].key
         if key in self._selected and len(self._selected) > 1:
             self._selected -= {key}
-            self._ground = None
+            self._brighten()
             self.selection_changed.emit()
-            self._describe()
+            self.refresh()
         else:
             self._go_to(index, keep=True)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton and self.painting.nearest(event.position()) is None:
+        if event.button() == Qt.MouseButton.LeftButton and self.drawn.nearest(event.position()) is None:
             self.show_everything()
         else:
             self.mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._moved_from is not None:
-            area, by = self.painting.area, event.position() - self._moved_from
+            area, by = self.frame.area, event.position() - self._moved_from
             self._moved_from = event.position()
             across, up = self._moves
             self.move_section(-across * by.x() / area.width(), up * by.y() / area.height())
@@ -367,18 +358,25 @@ class TradeoffPlot(QWidget):
         self._show_cursor(event.position())
         if self._pressed is not None:
             box = QRectF(self._pressed, event.position()).normalized()
-            if self._band is not None or max(box.width(), box.height()) > _DRAG:
-                self._band = box
-                self.update()
+            if self._band.isVisible() or max(box.width(), box.height()) > _DRAG:
+                self._show_band(box)
             return
-        index = self.painting.nearest(event.position())
+        index = self.drawn.nearest(event.position())
         if index != self._hovered:
             self._hovered = index
-            self.update()
+            self._mark()
             self._show_tip(event.globalPosition().toPoint())
 
+    def _show_band(self, box: QRectF) -> None:
+        fill = QColor(self.colours.accent)
+        fill.setAlpha(40)
+        self._band.setPen(pen(self.colours.accent))
+        self._band.setBrush(fill)
+        self._band.setRect(box)
+        self._band.show()
+
     def _beside(self, place: QPointF) -> bool:
-        return not all(axes_at(self.painting, place))
+        return not all(axes_at(self.frame, place))
 
     def _show_cursor(self, place: QPointF) -> None:
         """What a drag would do."""
@@ -386,7 +384,7 @@ class TradeoffPlot(QWidget):
         if self._moved_from is not None and all(self._moves):
             shape = Qt.CursorShape.ClosedHandCursor
         elif self.zoomed and self._beside(place):
-            shape = Qt.CursorShape.SizeHorCursor if axes_at(self.painting, place)[0] else Qt.CursorShape.SizeVerCursor
+            shape = Qt.CursorShape.SizeHorCursor if axes_at(self.frame, place)[0] else Qt.CursorShape.SizeVerCursor
         self.setCursor(shape)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -397,14 +395,15 @@ class TradeoffPlot(QWidget):
         if self._pressed is None or event.button() != Qt.MouseButton.LeftButton:
             super().mouseReleaseEvent(event)
             return
-        band, self._band, self._pressed = self._band, None, None
-        if band is None:
+        self._pressed = None
+        if not self._band.isVisible():
             if not self._adding:
                 self._go_to(None)
             return
+        self._band.hide()
         found = {
             self._scene.points[index].key
-            for index in self.painting.within(band).tolist()
+            for index in self.drawn.within(self._band.rect()).tolist()
             if not self._scene.points[index].published
         }
         self.take_selection(found | self._selected if self._adding else found)
@@ -418,8 +417,8 @@ class TradeoffPlot(QWidget):
         self._selected = frozenset(keys)
         if self._current not in self._selected:
             self._current = next(iter(self._selected)) if len(self._selected) == 1 else ""
-        self._ground = None
-        self._describe()
+        self._brighten()
+        self.refresh()
         self.selection_changed.emit()
         self.chosen.emit()
 
@@ -427,7 +426,15 @@ class TradeoffPlot(QWidget):
         super().leaveEvent(event)
         if self._hovered is not None:
             self._hovered = None
-            self.update()
+            self._mark()
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        index = self.drawn.nearest(place)
+        if index is None:
+            return None
+        middle, room = self.drawn.place(index), self.drawn.radius + self.em
+        around = QRectF(middle.x() - room, middle.y() - room, 2 * room, 2 * room)
+        return tip(self._scene.points[index], self._scene), around
 
     def _show_tip(self, place: QPoint) -> None:
         if self._hovered is None:
@@ -461,15 +468,8 @@ class TradeoffPlot(QWidget):
         else:
             self.side_wanted.emit(_SIDES[key])
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride and _own(event):
-            event.accept()
-            return True
-        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            self._hovered = self.painting.nearest(QPointF(event.pos()))
-            self._show_tip(event.globalPos())
-            return True
-        return super().event(event)
+    def _is_own(self, event: QKeyEvent) -> bool:
+        return _own(event) or super()._is_own(event)
 
 
 def _own(event: QKeyEvent) -> bool:

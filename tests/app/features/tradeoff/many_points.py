@@ -97,7 +97,6 @@ def main() -> None:
             application.processEvents()
             begun = time.thread_time()
             update(turn)
-            panel.plot.repaint()
             panel.details.repaint()
             application.processEvents()
             taken.append(1000 * (time.thread_time() - begun))

@@ -15,11 +15,11 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 from shiboken6 import createdByPython
 
-from app.features.tradeoff.painting import EVERYTHING
 from app.features.tradeoff.panel import TradeoffPanel
 from app.features.tradeoff.points import Sound, published_points
 from app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
 from app.features.tradeoff.words import Reference
+from app.plotting.sections import EVERYTHING
 from app.shell.theme import DARK, LIGHT
 from engine.errors import PlainError
 from engine.measure.estimates import Estimate
@@ -59,7 +59,7 @@ def panel(qtbot: QtBot) -> TradeoffPanel:
 
 
 def place_of(panel: TradeoffPanel, key: str) -> QPoint:
-    return panel.plot.painting.place(panel.scene.index[key]).toPoint()
+    return panel.plot.drawn.place(panel.scene.index[key]).toPoint()
 
 
 def click(panel: TradeoffPanel, key: str, modifier: Qt.KeyboardModifier = NO) -> None:
@@ -126,7 +126,7 @@ def test_a_click_chooses_and_hears_and_with_control_adds(panel: TradeoffPanel) -
     assert {one.key for one in panel.plot.selected} == {"b", "c"} and heard.count() == 1
     click(panel, "b", CONTROL)
     assert [one.key for one in panel.plot.selected] == ["c"]
-    corner = panel.plot.painting.area.topRight().toPoint() + QPoint(-8, 8)
+    corner = panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8)
     QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, NO, corner)
     assert current(panel) == "" and panel.plot.selected == ()
     QTest.mouseClick(panel.plot, Qt.MouseButton.RightButton, NO, place_of(panel, "a"))
@@ -135,7 +135,7 @@ def test_a_click_chooses_and_hears_and_with_control_adds(panel: TradeoffPanel) -
 
 def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPanel) -> None:
     spy = QSignalSpy(panel.selection_changed)
-    area = panel.plot.painting.area
+    area = panel.plot.frame.area
     drag(panel, area.topLeft().toPoint() + QPoint(2, 2), place_of(panel, "b") + QPoint(12, 12))
     assert [one.key for one in panel.plot.selected] == ["a", "b"]
     assert [one.key for one in spy.at(0)[0]] == ["a", "b"]
@@ -167,7 +167,7 @@ def test_hovering_tells_the_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
     QTest.mouseMove(panel.plot, place_of(panel, "b"))
     qtbot.waitUntil(lambda: "RTF: 2 (95 %: 1.9 to 2.1; n = 4)" in QToolTip.text())
     assert "<b>b</b>" in QToolTip.text() and "Log-mel distance (nat. log): 2 nat. log" in QToolTip.text()
-    corner = panel.plot.painting.area.topRight().toPoint() + QPoint(-8, 8)
+    corner = panel.plot.frame.area.topRight().toPoint() + QPoint(-8, 8)
     QTest.mouseMove(panel.plot, corner)
     qtbot.waitUntil(lambda: panel.plot._hovered is None)
 
@@ -346,9 +346,9 @@ def test_the_wheel_zooms_where_it_is_and_beside_an_axis_that_one(panel: Tradeoff
     plot, before = panel.plot, place_of(panel, "a")
     wheel(panel, before, 3)
     assert (place_of(panel, "a") - before).manhattanLength() <= 2 and None not in plot.sections
-    QTest.mouseDClick(plot, Qt.MouseButton.LeftButton, NO, plot.painting.area.center().toPoint())
+    QTest.mouseDClick(plot, Qt.MouseButton.LeftButton, NO, plot.frame.area.center().toPoint())
     assert plot.sections == EVERYTHING
-    area = plot.painting.area
+    area = plot.frame.area
     wheel(panel, QPoint(round(area.center().x()), round(area.bottom()) + 8), 2)
     assert plot.sections[0] is not None and plot.sections[1] is None
     panel.everything_button.click()
@@ -361,14 +361,14 @@ def test_what_lies_beyond_the_section_is_neither_hit_nor_caught_but_walked_to(pa
     for _ in range(3):
         QTest.keyClick(plot, KEY.Key_Plus)
     assert plot.in_view == 1
-    area = plot.painting.area
+    area = plot.frame.area
     drag(panel, area.topLeft().toPoint() + QPoint(1, 1), area.bottomRight().toPoint() + QPoint(60, 60))
     assert [one.key for one in plot.selected] == ["a"]
-    assert plot.painting.nearest(plot.painting.place(panel.scene.index["c"])) is None
+    assert plot.drawn.nearest(plot.drawn.place(panel.scene.index["c"])) is None
     QTest.keyClick(plot, KEY.Key_End)
-    assert current(panel) == "c" and plot.painting.inside[panel.scene.index["c"]], "the section follows"
+    assert current(panel) == "c" and plot.drawn.inside[panel.scene.index["c"]], "the section follows"
     panel.choose("d")
-    assert plot.painting.inside[panel.scene.index["d"]]
+    assert plot.drawn.inside[panel.scene.index["d"]]
 
 
 def test_the_middle_button_and_a_drag_beside_an_axis_move_the_section(panel: TradeoffPanel) -> None:
@@ -376,7 +376,7 @@ def test_the_middle_button_and_a_drag_beside_an_axis_move_the_section(panel: Tra
     panel.choose("b")
     for _ in range(2):
         QTest.keyClick(plot, KEY.Key_Plus)
-    before, area = place_of(panel, "b"), plot.painting.area
+    before, area = place_of(panel, "b"), plot.frame.area
     start = area.center().toPoint()
     drag(panel, start, start + QPoint(30, 20), button=Qt.MouseButton.MiddleButton)
     assert ((place_of(panel, "b") - before) - QPoint(30, 20)).manhattanLength() <= 3
@@ -474,9 +474,9 @@ def test_a_badge_is_whole_at_the_top_of_the_plot(panel: TradeoffPanel) -> None:
         panel.set_marks({})
         pixels = itertools.product(range(after.width()), range(after.height()))
         sizes.append(sum(before.pixel(*one) != after.pixel(*one) for one in pixels))
-        area = plot.painting.area
+        area = plot.frame.area
         plot.move_section(0.0, (area.top() - place_of(panel, "d").y()) / area.height())
-    assert place_of(panel, "d").y() == pytest.approx(plot.painting.area.top(), abs=1)
+    assert place_of(panel, "d").y() == pytest.approx(plot.frame.area.top(), abs=1)
     assert sizes[0] > 50 and sizes[1] == pytest.approx(sizes[0], rel=0.2), "as much of it is seen as further down"
 
 
@@ -484,13 +484,13 @@ def test_two_thousand_points_can_be_selected_and_painted(panel: TradeoffPanel) -
     points = many(2000)
     panel.show_points(points)
     assert panel.scene.own == 2000 and panel.counts.startswith("2000 points")
-    painting = panel.plot.painting
-    drag(panel, painting.area.topLeft().toPoint(), painting.area.center().toPoint())
-    middle = painting.area.center()
+    drawn = panel.plot.drawn
+    drag(panel, panel.plot.frame.area.topLeft().toPoint(), panel.plot.frame.area.center().toPoint())
+    middle = panel.plot.frame.area.center()
     inside = {
         one.key
         for index, one in enumerate(panel.scene.points)
-        if painting.place(index).x() <= middle.toPoint().x() and painting.place(index).y() <= middle.toPoint().y()
+        if drawn.place(index).x() <= middle.toPoint().x() and drawn.place(index).y() <= middle.toPoint().y()
     }
     assert {one.key for one in panel.plot.selected} == inside and 0 < len(inside) < 2000
     panel.plot.grab()
@@ -518,6 +518,17 @@ def test_files_stand_by_themselves(panel: TradeoffPanel, tmp_path: Path) -> None
         panel.write(tmp_path / "nowhere" / "out.csv")
 
 
+def test_all_points_are_copied_as_a_table(panel: TradeoffPanel) -> None:
+    QTest.keyClick(panel.plot, KEY.Key_C, CONTROL)
+    rows = list(csv.DictReader(QApplication.clipboard().text().splitlines(), delimiter="\t"))
+    assert [(row["title"], row["front"], row["real_time_factor"]) for row in rows] == [
+        ("a", "1", "1.0"),
+        ("b", "1", "2.0"),
+        ("d", "0", "3.0"),
+        ("c", "1", "4.0"),
+    ]
+
+
 def test_the_export_menu_asks_for_each_kind_of_file(panel: TradeoffPanel) -> None:
     wanted, actions = QSignalSpy(panel.export_wanted), panel.export_button.menu().actions()
     assert all(createdByPython(one) for one in actions), "Qt's own would lose their wrappers"
@@ -538,7 +549,7 @@ def test_what_a_judge_makes_of_the_reference_speech_is_drawn_and_written(panel: 
     panel.set_options(PlotOptions(y="word_error_rate"))
     panel.write(tmp_path / "without.svg")
     panel.show_points(with_floor)
-    assert panel.plot.painting.up.low < 0.01, "the axis has room for it"
+    assert panel.plot.frame.up.low < 0.01, "the axis has room for it"
     for ending in ("svg", "csv"):
         panel.write(tmp_path / f"with.{ending}")
     texts = [" ".join(ElementTree.parse(tmp_path / name).getroot().itertext()) for name in ("without.svg", "with.svg")]

@@ -15,13 +15,13 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
 from app.audio.switching import Mode
-from app.features.tradeoff.painting import EVERYTHING
 from app.features.tradeoff.panel import TradeoffPanel
 from app.features.tradeoff.points import Scores
 from app.features.tradeoff.reading import read_study
 from app.features.tradeoff.scene import Filter, PlotOptions
 from app.listening import trials
 from app.listening.stimuli import setting_key
+from app.plotting.sections import EVERYTHING
 from app.shell.window import MainWindow
 from engine.errors import PlainError
 from engine.sampling.actions import SkipAction
@@ -227,7 +227,7 @@ def test_a_click_lets_a_point_be_heard(sounding: MainWindow, null_sink: NullSink
     panel, player = sounding.panels["tradeoff"], sounding.panels["listen"].player
     panel.choose(key_of(panel, ("steps",)))
     sound = panel.details.sound
-    place = panel.plot.painting.place(panel.scene.index[panel.plot.current.key]).toPoint()
+    place = panel.plot.drawn.place(panel.scene.index[panel.plot.current.key]).toPoint()
     with null_sink.recording() as recording:
         QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
         assert sounding.listening.sounds(sound.take)

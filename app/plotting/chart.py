@@ -1,0 +1,127 @@
+"""A plot as a widget: frames on a pyqtgraph view, and what every plot has for keyboard, screen readers and paper."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.cursor_canvas import CursorCanvas
+from app.plotting.frame import Frame
+from app.plotting.layers import Layer
+from app.shell.theme import Colours
+
+_ON_TOP = 1000.0
+
+
+class Chart(CursorCanvas):
+    """Subclasses say what is drawn in :attr:`frame`, and read it in words; mouse and keys are theirs.
+
+    On paper it is made for one drawing, and its points stay shapes.
+    """
+
+    ideal, least = (32.0, 20.0), (18.0, 12.0)
+    """Its size and the least one, in heights of the font."""
+    framed = True
+    """Whether the focus is seen as a frame around it."""
+
+    def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
+        super().__init__(colours, parent)
+        self.view = pg.GraphicsView(self, useOpenGL=False)
+        self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        # The widget has mouse and keys.
+        self.view.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.view.setBackground(QColor(colours.base))
+        self.on_paper = on_paper
+        self.frames: list[Frame] = []
+        self.frame = self.add_frame()
+        self._focus = _Focus(self)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName(name)
+
+    def add_frame(self) -> Frame:
+        """One more frame; :meth:`arrange` gives it its place."""
+        frame = Frame(self.colours, self.font(), self.on_paper)
+        self.view.addItem(frame)
+        self.frames.append(frame)
+        return frame
+
+    # --- Look and size -----------------------------------------------------------------------------------------------
+    @property
+    def em(self) -> float:
+        """Height of the font."""
+        return self.frame.em
+
+    def set_colours(self, colours: Colours) -> None:
+        self.colours = colours
+        self.view.setBackground(QColor(colours.base))
+        self._set_look()
+
+    def _set_look(self) -> None:
+        for frame in self.frames:
+            frame.set_look(self.colours, self.font())
+        self.show_again()
+
+    def show_again(self) -> None:
+        """Theme or font are others: give everything its colours."""
+
+    def arrange(self, whole: QRectF) -> None:
+        """Give the frames their places."""
+        self.frame.setGeometry(whole)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.view.setGeometry(self.rect())
+        self.arrange(QRectF(self.rect()))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._set_look()
+
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(round(self.ideal[0] * em), round(self.ideal[1] * em))
+
+    def minimumSizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(round(self.least[0] * em), round(self.least[1] * em))
+
+    # --- Drawing -----------------------------------------------------------------------------------------------------
+    def lay_out(self, size: QSize, font: QFont) -> None:
+        """Draw it in this size, on no screen."""
+        self.setWindowFlags(Qt.WindowType.Window)
+        self.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+        self.setFont(font)
+        self.resize(size)
+        self.show()
+
+    def paint(self, painter: QPainter, whole: QRectF) -> None:
+        """Draw all of it on paper."""
+        self.view.render(painter, whole, self.view.rect())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._focus.redraw()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._focus.redraw()
+
+
+class _Focus(Layer):
+    """A frame around a chart that has the keys."""
+
+    clipped = False
+
+    def __init__(self, chart: Chart) -> None:
+        super().__init__(chart.frame, _ON_TOP)
+        self._chart = chart
+
+    def draw(self, painter: QPainter) -> None:
+        if self._chart.hasFocus() and self._chart.framed:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(self._chart.colours.accent), 2))
+            painter.drawRoundedRect(self._chart.frame.rect().adjusted(1, 1, -1, -1), 4, 4)

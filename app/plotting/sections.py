@@ -1,0 +1,50 @@
+"""Which part of a frame's axes is shown: zooming and moving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QPointF
+
+from app.plotting.frame import Frame
+from engine.figures.scales import Scale
+
+Sections = tuple[Scale | None, Scale | None]
+"""Which part is shown across and up; ``None`` for all."""
+EVERYTHING: Sections = (None, None)
+Wholes = tuple[Scale, Scale]
+
+
+def zoomed(frame: Frame, wholes: Wholes, factor: float, place: QPointF) -> Sections:
+    """``factor`` times as much, where what is at ``place`` stays there; beside an axis only that one changes."""
+    shares = (min(max(share, 0.0), 1.0) for share in _shares(frame, place))
+    scales = zip((frame.across, frame.up), shares, wholes, axes_at(frame, place), strict=True)
+    return _sections(
+        wholes, (scale.zoomed(factor, share, whole) if on else scale for scale, share, whole, on in scales)
+    )
+
+
+def moved(frame: Frame, wholes: Wholes, across: float, up: float) -> Sections:
+    """What lies so much of the lengths of the axes further on."""
+    scales = zip((frame.across, frame.up), (across, up), wholes, strict=True)
+    return _sections(wholes, (scale.moved(by, whole) for scale, by, whole in scales))
+
+
+def with_place(frame: Frame, wholes: Wholes, place: QPointF) -> Sections:
+    """As much as now, with a place in it: in the middle of the axes along which it lies beyond."""
+    return moved(frame, wholes, *(0.0 if 0.0 <= share <= 1.0 else share - 0.5 for share in _shares(frame, place)))
+
+
+def axes_at(frame: Frame, place: QPointF) -> tuple[bool, bool]:
+    """Which axes what the mouse does at a place is about: both, or, beside one of them, that one."""
+    beneath, beside = place.y() > frame.area.bottom(), place.x() < frame.area.left()
+    return beneath or not beside, beside or not beneath
+
+
+def _shares(frame: Frame, place: QPointF) -> tuple[float, float]:
+    area = frame.area
+    return (place.x() - area.left()) / area.width(), (area.bottom() - place.y()) / area.height()
+
+
+def _sections(wholes: Wholes, scales: Iterable[Scale]) -> Sections:
+    return tuple(None if scale == whole else scale for scale, whole in zip(scales, wholes, strict=True))
