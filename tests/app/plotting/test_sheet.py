@@ -47,7 +47,7 @@ def sheet(lines: int = 3) -> Sheet:
 def test_everything_stands_on_it_in_letters(qtbot: QtBot) -> None:
     root = ElementTree.fromstring(sheet().svg("Title", "Description").decode())
     texts = " ".join(one.strip() for one in root.itertext())
-    for said in ("A title", "Heading", "left", "right", "Seconds (s)", "←", "0.01", "100", "…", "go on."):
+    for said in ("A title", "Heading", "left", "right", "Seconds (s)", "←", "0.01", "100", "…", "goes on."):
         assert said in texts, said
 
 
