@@ -87,9 +87,9 @@ class Database:
 
     def _prepare(self) -> None:
         migrations = self._migrations()
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
-        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        (version,) = self._open_connection().execute("PRAGMA user_version").fetchone()
+        (application,) = self._open_connection().execute("PRAGMA application_id").fetchone()
+        (tables,) = self._open_connection().execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables and application != self.application:
             raise self.error(
                 f"{self.folder / self.file} belongs to another program; choose another folder for {self.contents}."
@@ -105,22 +105,22 @@ class Database:
         self._version = version
         if self._read_only:
             return
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._open_connection().execute("PRAGMA journal_mode = WAL")
         # A take is worth waiting for the disk; nothing else is written often.
-        self._connection.execute("PRAGMA synchronous = FULL")
+        self._open_connection().execute("PRAGMA synchronous = FULL")
         with self._writing():
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            (version,) = self._open_connection().execute("PRAGMA user_version").fetchone()
             for statements in migrations[version:]:
                 for statement in filter(str.strip, statements.split(";")):
-                    self._connection.execute(statement)
-            self._connection.execute(f"PRAGMA application_id = {self.application}")
-            self._connection.execute(f"PRAGMA user_version = {len(migrations)}")
+                    self._open_connection().execute(statement)
+            self._open_connection().execute(f"PRAGMA application_id = {self.application}")
+            self._open_connection().execute(f"PRAGMA user_version = {len(migrations)}")
             self._remove_orphans()
         self._version = len(migrations)
 
     def _find_damage(self) -> str:
         """What SQLite finds wrong with the file, or ``""``; raises its error when the file cannot be read at all."""
-        found = [line for (line,) in self._connection.execute("PRAGMA quick_check(3)")]
+        found = [line for (line,) in self._open_connection().execute("PRAGMA quick_check(3)")]
         return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
 
     def _remove_orphans(self) -> None:

@@ -150,8 +150,8 @@ def _shortened(track: Track, pauses: Pauses) -> tuple[Track, bool]:
 def _trimmed(track: Track) -> Track:
     """Without the silence at the start, in steps of 10 ms, and at the end, in steps of one."""
     starts = np.arange(0, len(track), 10)
-    loud = decibels(track.levels(starts, 10)) >= EDGE_LEVEL
-    track = track.cut(int(starts[loud.argmax()]) if loud.any() else len(track), len(track))
+    is_loud = decibels(track.levels(starts, 10)) >= EDGE_LEVEL
+    track = track.cut(int(starts[is_loud.argmax()]) if is_loud.any() else len(track), len(track))
     times = np.arange(len(track))
     loud = np.flatnonzero(decibels(track.levels(times, 1)) > EDGE_LEVEL)
     silent_at_end = len(track) - 1 - int(loud[-1]) if len(loud) else len(track)

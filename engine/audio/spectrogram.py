@@ -47,7 +47,7 @@ def drawn_or_heard(drawn: np.ndarray | None, samples: np.ndarray, rate: int) -> 
 
 def band_frequency(band: float) -> float:
     """The centre frequency in hertz of a band (0 .. 99; fractions lie between)."""
-    return float(_from_mel((band + 1) * _to_mel(RATE / 2) / (BANDS + 1)))
+    return float(_from_mel(np.asarray((band + 1) * _to_mel(RATE / 2) / (BANDS + 1))))
 
 
 def frequency_band(frequency: float) -> float:
@@ -59,8 +59,8 @@ def _to_mel(frequency: float) -> float:
     return 2595.0 * np.log10(1.0 + frequency / 700.0)
 
 
-def _from_mel(mel: np.ndarray | float) -> np.ndarray | float:
-    return 700.0 * (10.0 ** (np.asarray(mel) / 2595.0) - 1.0)
+def _from_mel(mel: np.ndarray) -> np.ndarray:
+    return 700.0 * (10.0 ** (mel / 2595.0) - 1.0)
 
 
 @lru_cache(maxsize=1)

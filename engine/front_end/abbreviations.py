@@ -145,10 +145,9 @@ def spell_addresses(text: str) -> str:
 def _spoken_address(address: str) -> str:
     for mark, words in _ADDRESS_MARKS.items():
         address = address.replace(mark, words)
-    words = (
+    return " ".join(
         word.upper() if word in ("www", "io", "ai", "uk", "us", "tv", "eu", "ca") else word for word in address.split()
     )
-    return " ".join(words)
 
 
 def spell_initialisms(text: str, lexicon: Lexicon) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from engine.errors import AudioError
 from engine.front_end.durations import DurationTable, TimedPhone
 from engine.front_end.phonemiser import PhoneText
 from engine.front_end.phones import PAUSE, to_arpabet
+
+if TYPE_CHECKING:
+    import pocketsphinx
 
 FORCED = "pocketsphinx"
 TABLE = "duration table"
@@ -98,7 +102,7 @@ def _forced_alignment(samples: np.ndarray, rate: int, transcript: PhoneText) -> 
     return _named(segments, [phone for phone in transcript.phones if phone != PAUSE])
 
 
-def _run(decoder: object, raw: bytes) -> None:
+def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
     decoder.start_utt()
     decoder.process_raw(raw, full_utt=True)
     decoder.end_utt()

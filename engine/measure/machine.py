@@ -127,6 +127,9 @@ def _container_cores() -> int:
 
 
 def _windows_memory() -> int:
+    if sys.platform != "win32":
+        raise NotImplementedError("Only Windows says it this way.")
+
     class MemoryStatus(ctypes.Structure):
         _fields_ = (
             ("length", ctypes.c_uint32),

@@ -99,6 +99,9 @@ def _status_bytes(name: str) -> int:
 
 
 def _working_set_bytes() -> int:
+    if sys.platform != "win32":
+        raise NotImplementedError("Only Windows says it this way.")
+
     class Counters(ctypes.Structure):
         _fields_ = (
             ("size", ctypes.c_uint32),

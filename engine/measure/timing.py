@@ -13,13 +13,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from engine.measure.bootstrap import bootstrap
 
 DRAWS = 4000
-_BASELINE_AGAIN = object()
+_BASELINE_AGAIN = "\0baseline again"
+_One = TypeVar("_One")
 
 
 @dataclass
@@ -121,11 +123,11 @@ def paired_ratio(
     if len(variants) < 2 or rounds < 1:
         raise ValueError("A comparison needs at least two variants and one round.")
     baseline = next(iter(variants))
-    runs: dict[object, Callable[[], object]] = {**variants, _BASELINE_AGAIN: variants[baseline]}
+    runs = {**variants, _BASELINE_AGAIN: variants[baseline]}
     for _ in range(warm_up):
         for run in variants.values():
             run()
-    watches: dict[object, list[Stopwatch]] = {name: [] for name in runs}
+    watches: dict[str, list[Stopwatch]] = {name: [] for name in runs}
     for number in range(rounds):
         for name in running_order(tuple(runs), number):
             with stopwatch(device) as watch:
@@ -148,7 +150,7 @@ def paired_ratio(
     )
 
 
-def running_order(names: Sequence[object], number: int) -> tuple[object, ...]:
+def running_order(names: Sequence[_One], number: int) -> tuple[_One, ...]:
     """The order of round ``number``: rotated by one each round, and reversed in every other round. An even number of
     names is reversed in every other full turn instead: else only half of the orders would come up, and of two names a
     single one."""

@@ -80,6 +80,8 @@ def verdicts(
         if tokenizer is not None:
             copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]
             yield Verdict(voice.id, TOKENIZER_ONLY, heard(copies))
+        if model is None:
+            continue
         for way in ways:
             say(f"{voice.id}: {way.title}, {len(sentences)} sentences …")
             spoken = tuple(

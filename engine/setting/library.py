@@ -105,7 +105,7 @@ class Library(Database):
         return _MIGRATIONS
 
     def _kept(self) -> set[str]:
-        return {f"{name}.wav" for (name,) in self._connection.execute("SELECT id FROM takes")}
+        return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT id FROM takes")}
 
     @property
     def _columns(self) -> str:
@@ -120,7 +120,8 @@ class Library(Database):
         Those of ``model``, with or without a star, and with every one of ``words`` in label, text or voice, where these
         are given; at most ``limit``.
         """
-        conditions, values = [], []
+        conditions: list[str] = []
+        values: list[object] = []
         if model:
             conditions.append("model = ?")
             values.append(model)
@@ -207,9 +208,9 @@ class Library(Database):
                 raise LibraryError(f"The take {take.id} is in the library already.")
             try:
                 files.write_atomically(path, files.wav(take.samples, take.sample_rate))
-                self._connection.execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                self._open_connection().execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
                 # Committed here, so that a disk that is too full for the row takes the file away too.
-                self._connection.execute("COMMIT")
+                self._open_connection().execute("COMMIT")
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
@@ -227,14 +228,14 @@ class Library(Database):
         """Forget the take ``take``, audio included."""
         with self._problems("written"):
             with self._writing():
-                if not self._connection.execute("DELETE FROM takes WHERE id = ?", (take,)).rowcount:
+                if not self._open_connection().execute("DELETE FROM takes WHERE id = ?", (take,)).rowcount:
                     raise self._unknown(take)
             # A crash in between leaves a file without a row, which the next opening removes.
             self.audio_path(take).unlink(missing_ok=True)
 
     def _change(self, take: str, assignments: str, *values: object) -> None:
         with self._problems("written"), self._writing():
-            changed = self._connection.execute(f"UPDATE takes SET {assignments} WHERE id = ?", (*values, take))
+            changed = self._open_connection().execute(f"UPDATE takes SET {assignments} WHERE id = ?", (*values, take))
             if not changed.rowcount:
                 raise self._unknown(take)
 
@@ -243,8 +244,6 @@ class Library(Database):
 
 
 _TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")
-_INNER = {"decoding": DecodingTrace, "demasking": DemaskingTrace}
-"""Parts of a trace that only takes of some families have."""
 
 
 def _summary(row: tuple) -> TakeSummary:
@@ -271,7 +270,7 @@ def _summary(row: tuple) -> TakeSummary:
 
 def _trace_json(trace: Trace) -> dict:
     data = {name: getattr(trace, name) for name in _TRACE}
-    inner = {name: getattr(trace, name) for name in _INNER}
+    inner = {"decoding": trace.decoding, "demasking": trace.demasking}
     return data | {name: one.to_json() for name, one in inner.items() if one is not None}
 
 
@@ -279,5 +278,12 @@ def _trace(text: str) -> Trace:
     data = json.loads(text)
     steps = tuple(tuple(chunk) for chunk in data["step_seconds"])
     computed = tuple(tuple(chunk) for chunk in data.get("computed", ()))
-    inner = {name: kind.from_json(data[name]) for name, kind in _INNER.items() if name in data}
-    return Trace(steps, tuple(data["chunk_texts"]), tuple(data["chunk_seconds"]), computed=computed, **inner)
+    return Trace(
+        steps,
+        tuple(data["chunk_texts"]),
+        tuple(data["chunk_seconds"]),
+        computed=computed,
+        # Only takes of some families have these.
+        decoding=DecodingTrace.from_json(data["decoding"]) if "decoding" in data else None,
+        demasking=DemaskingTrace.from_json(data["demasking"]) if "demasking" in data else None,
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -23,6 +24,7 @@ from engine.measure.evaluation.fairseq_names import renamed_weights
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
 from engine.models.files.checkpoints import load_strictly, read_checkpoint
+from engine.models.networks.modules import Modules
 
 RATE = 16_000
 FILE = "wavlm_large_finetune.pth"
@@ -66,8 +68,8 @@ class _Scales(nn.Module):
         super().__init__()
         width = channels // self.PARTS
         convolutions = (nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation) for _ in range(self.PARTS - 1))
-        self.convs = nn.ModuleList(convolutions)
-        self.bns = nn.ModuleList(nn.BatchNorm1d(width) for _ in range(self.PARTS - 1))
+        self.convs = Modules(convolutions)
+        self.bns = Modules(nn.BatchNorm1d(width) for _ in range(self.PARTS - 1))
 
     def forward(self, x: Tensor) -> Tensor:
         *parts, last = x.chunk(self.PARTS, 1)
@@ -121,7 +123,7 @@ class _Statistics(nn.Module):
 class SpeakerNetwork(nn.Module):
     """A recording to the direction that stands for its speaker."""
 
-    def __init__(self, config: Mapping[str, object], channels: int = 512, pooled: int = 1536, size: int = 256) -> None:
+    def __init__(self, config: Mapping[str, Any], channels: int = 512, pooled: int = 1536, size: int = 256) -> None:
         super().__init__()
         from transformers import WavLMConfig, WavLMModel
 
@@ -151,7 +153,7 @@ class SpeakerNetwork(nn.Module):
         return self.linear(self.bn(self.pooling(functional.relu(self.conv(together)))))
 
 
-def read_network(path: Path, config: Mapping[str, object], **sizes: int) -> SpeakerNetwork:
+def read_network(path: Path, config: Mapping[str, Any], **sizes: int) -> SpeakerNetwork:
     """The network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` that names what is
     missing or strange."""
     weights = read_checkpoint(path)

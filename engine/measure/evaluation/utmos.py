@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ class NaturalnessNetwork(nn.Module):
     """A recording to its naturalness."""
 
     def __init__(
-        self, config: Mapping[str, object], listener: int = 128, hidden: int = 512, projected: int = 2048
+        self, config: Mapping[str, Any], listener: int = 128, hidden: int = 512, projected: int = 2048
     ) -> None:
         super().__init__()
         from transformers import Wav2Vec2Config, Wav2Vec2Model
@@ -56,7 +57,7 @@ class NaturalnessNetwork(nn.Module):
         return scores.mean(1).squeeze(1) * 2 + 3
 
 
-def read_network(path: Path, config: Mapping[str, object] | None = None, **sizes: int) -> NaturalnessNetwork:
+def read_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: int) -> NaturalnessNetwork:
     """The network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` that names what is
     missing or strange."""
     weights = read_weights(path)

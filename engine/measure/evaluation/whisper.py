@@ -10,6 +10,7 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,14 +52,15 @@ class WhisperJudge:
         self._device = device
         try:
             self._processor = WhisperProcessor.from_pretrained(folder, local_files_only=True)
-            self._model = WhisperForConditionalGeneration.from_pretrained(
+            model: Any = WhisperForConditionalGeneration.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
             )
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise CheckpointError(
                 f"Whisper could not be loaded from {folder} ({error}); get its files again."
             ) from error
-        self._model = self._model.to(device).eval()
+        # Any: transformers' own types hide that models are called, moved and generate.
+        self._model: Any = model.to(device).eval()
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Word errors in a recording of ``text``. Raises :class:`AudioError` for one that Whisper would not hear

@@ -103,14 +103,17 @@ class Clock:
             for name, seconds in self._pieces(pieces, repeats).items():
                 found[name].append(seconds)
 
-        def run_whole() -> None:
+        def run_whole(whole: Run) -> None:
             with stopwatch(str(self._device)) as watch:
                 for _ in range(whole_repeats):
-                    stage.whole()
+                    whole()
             wholes.append(watch.seconds / whole_repeats / stage.whole_forwards)
 
+        blocks: list[Run] = [run_pieces]
+        if stage.whole is not None:
+            blocks.append(partial(run_whole, stage.whole))
         for number in range(self._rounds):
-            for run in running_order((run_pieces,) if stage.whole is None else (run_pieces, run_whole), number):
+            for run in running_order(blocks, number):
                 run()
                 self._tick()
         typical = median(wholes) if wholes else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -35,7 +36,9 @@ class Pieces:
     """How many layers are also given what an early one was."""
 
     def __init__(self, works: FlowInternals, phase: Phase) -> None:
-        self._works, self._backbone, self._phase = works, works.backbone, phase
+        self._works, self._phase = works, phase
+        # The two kinds of backbone, and what their runs share, have different parts: each class takes its own.
+        self._backbone, self._run = cast("Any", works.backbone), cast("Any", phase.run)
         inputs: list[Tensor] = []
         states: list[Tensor] = []
 
@@ -45,13 +48,13 @@ class Pieces:
             if name == "output":
                 states.append(value)
 
-        self._velocities = self._backbone.velocity(works.sampler.noise, phase.first, phase.run, probe=probe)
+        self._velocities = self._backbone.velocity(works.sampler.noise, phase.first, self._run, probe=probe)
         self._normed, self.hidden = inputs, states[0]
         self.layers = len(inputs)
         attention = self._backbone.blocks[0].attention
         # Modules in fewer bits take float32, and convert it when they are called.
         self._inner = attention.inputs[0].weight.dtype
-        self._query, self._key, self._value = attention.queries_keys_values(inputs[0].to(self._inner), phase.run.rotary)
+        self._query, self._key, self._value = attention.queries_keys_values(inputs[0].to(self._inner), self._run.rotary)
         self.mixed = self._attended()
 
     @property
@@ -66,14 +69,14 @@ class Pieces:
 
     def layer(self, index: int) -> Tensor:
         """One layer as a whole."""
-        return self._backbone.layer(index, self.hidden, self._phase.first, self._phase.run)
+        return self._backbone.layer(index, self.hidden, self._phase.first, self._run)
 
     def _enter(self) -> Tensor:
-        return self._backbone.enter(self._works.sampler.noise, self._phase.run)
+        return self._backbone.enter(self._works.sampler.noise, self._run)
 
     def _in_layer(self, index: int) -> list[Piece]:
         block, normed = self._backbone.blocks[index], self._normed[index]
-        shift, scale, gate, *forward = self._phase.run.modulations[self._phase.first, index]
+        shift, scale, gate, *forward = self._run.modulations[self._phase.first, index]
         return [
             (NORMS, partial(modulate, self.hidden, shift, scale)),
             *self._attention(block.attention, normed),
@@ -92,14 +95,14 @@ class Pieces:
 
     def _head(self) -> Tensor:
         backbone = self._backbone
-        return backbone.project(backbone.leave(self.hidden, self.hidden, self._phase.first, self._phase.run))
+        return backbone.project(backbone.leave(self.hidden, self.hidden, self._phase.first, self._run))
 
     def _sampling(self) -> Tensor:
         works = self._works
         return works.sampler.follow(works.sampler.noise, works.guided(self._velocities, self._phase.options), 0)
 
     def _project(self, attention: SelfAttention, normed: Tensor) -> object:
-        return attention.queries_keys_values(normed.to(self._inner), self._phase.run.rotary)
+        return attention.queries_keys_values(normed.to(self._inner), self._run.rotary)
 
     def _attended(self) -> Tensor:
         mixed = F.scaled_dot_product_attention(self._query, self._key, self._value)
@@ -121,10 +124,10 @@ class FlatPieces(Pieces):
         hidden, join = self.hidden, self._backbone.blocks[index].join
         if join is not None:
             hidden = self._join(join)
-        return self._backbone.layer(index, hidden, self._phase.run)
+        return self._backbone.layer(index, hidden, self._run)
 
     def _enter(self) -> Tensor:
-        return self._backbone.enter(self._works.sampler.noise, self._phase.first, self._phase.run)
+        return self._backbone.enter(self._works.sampler.noise, self._phase.first, self._run)
 
     def _in_layer(self, index: int) -> list[Piece]:
         parts: UNetTLayer = self._backbone.blocks[index]

@@ -153,15 +153,15 @@ def _pass(
 
     added = torch.zeros_like(rows)
     pieces: list[tuple[str, Run]] = []
-    for layer, (place, key, value) in zip(layers, windows, strict=True):
+    for one, (place, key, value) in zip(layers, windows, strict=True):
         pieces += [
-            (NORMS, partial(layer.attention_norm, rows)),
-            (PROJECTIONS, partial(project, layer, place)),
+            (NORMS, partial(one.attention_norm, rows)),
+            (PROJECTIONS, partial(project, one, place)),
             (ATTENTION, partial(attend, key, value)),
-            (PROJECTIONS, partial(layer.output, mixed)),
+            (PROJECTIONS, partial(one.output, mixed)),
             (NORMS, partial(added.add_, rows)),
-            (NORMS, partial(layer.feed_forward_norm, rows)),
-            (FEED_FORWARD, partial(expand, layer)),
+            (NORMS, partial(one.feed_forward_norm, rows)),
+            (FEED_FORWARD, partial(expand, one)),
             (NORMS, partial(added.add_, rows)),
         ]
     queries, keys = heads * width, key_heads * width

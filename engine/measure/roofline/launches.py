@@ -7,8 +7,9 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,7 +40,13 @@ class OperatorCounter(TorchDispatchMode):
         self.launches = 0
         self.work = Work()
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: Sequence[type],
+        args: tuple = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         if func._overloadpacket not in flop_registry and name not in _WHOLE:

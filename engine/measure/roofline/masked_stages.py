@@ -127,7 +127,7 @@ class _Stepping:
         kept = isinstance(run, FrozenPrefixRun)
         prefix = run.rows[0] - frames
         self._rows: Rows = run.branches(guide).behind(prefix) if kept else run.branches(guide)
-        self._extend = run.memory if kept else None
+        self._extend = run.memory if isinstance(run, FrozenPrefixRun) else None
         self._seen = tuple(
             part.stop - part.start + (prefix if kept and number == 0 else 0)
             for number, part in enumerate(self._rows.parts)

@@ -114,15 +114,15 @@ def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
         stages = flow_stages(works, model.info.title)
         return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.engagement.launching)
     if isinstance(model, LanguageSpeech):
-        works = model.internals(utterance.text, utterance.voice, target.setting, check)
-        stages, seconds = language_stages(works, model.info.token_rate)
-        notes = (*works.engagement.notes, *_first_of(works.passages))
-        return _Parts(stages, works.request.embedded.device, seconds, notes, works.engagement.launching)
+        decoding = model.internals(utterance.text, utterance.voice, target.setting, check)
+        stages, seconds = language_stages(decoding, model.token_rate)
+        notes = (*decoding.engagement.notes, *_first_of(decoding.passages))
+        return _Parts(stages, decoding.request.embedded.device, seconds, notes, decoding.engagement.launching)
     if isinstance(model, MaskedSpeech):
-        works = model.internals(utterance.text, utterance.voice, target.setting, check)
-        notes = (*works.engagement.notes, *_first_of(works.passages), *_block_of(works))
-        stages, launching = masked_stages(works), works.engagement.launching
-        return _Parts(stages, works.network.device, works.audio_seconds, notes, launching)
+        demasking = model.internals(utterance.text, utterance.voice, target.setting, check)
+        notes = (*demasking.engagement.notes, *_first_of(demasking.passages), *_block_of(demasking))
+        stages, launching = masked_stages(demasking), demasking.engagement.launching
+        return _Parts(stages, demasking.network.device, demasking.audio_seconds, notes, launching)
     raise SettingError(f"{model.info.title} cannot be taken apart into components.")
 
 

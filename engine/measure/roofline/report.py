@@ -148,9 +148,10 @@ class Phase:
     def rest(self) -> Component | None:
         """What the whole takes beyond its components; less than nothing where running them together saves. Its note
         says between what it lies, and whether that is more than noise."""
-        if self.whole_seconds is None or any(one.seconds is None for one in self.components):
+        of_components = [one.total_seconds for one in self.components if one.total_seconds is not None]
+        if self.whole_seconds is None or len(of_components) < len(self.components):
             return None
-        beyond = self.seconds - sum(one.total_seconds for one in self.components)
+        beyond = self.seconds - sum(of_components)
         launches = self.launches - sum(one.launches * one.calls for one in self.components) / self.forwards
         note = ""
         if self.rest_range is not None:
@@ -326,7 +327,7 @@ def shares(report: RooflineReport) -> Mapping[str, float]:
     ``"uncounted"``. A rest that is noise, or less than nothing, counts as none."""
     found = dict.fromkeys((*BOUNDS, "uncounted"), 0.0)
     for phase, one in report.components():
-        if one.name == REST and (phase.rest_is_noise or one.seconds < 0):
+        if one.name == REST and (phase.rest_is_noise or (one.seconds or 0.0) < 0):
             continue
         found[one.bound(report.ceilings, phase.graphed) or "uncounted"] += one.total_seconds or 0.0
     total = sum(found.values())

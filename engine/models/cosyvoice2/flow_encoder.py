@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from engine.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN, EncoderConfig
 from engine.models.cosyvoice2.memory import CausalConv, Memory, chunk_mask
+from engine.models.networks.modules import Modules
 
 LAYER_EPSILON = 1e-12
 """Of the norms inside a layer; that of the others is PyTorch's 1e-5."""
@@ -163,10 +164,10 @@ class UpsamplingEncoder(nn.Module):
         self.embed = Entrance(config.width)
         self.after_norm = nn.LayerNorm(config.width)
         self.pre_lookahead_layer = LookAhead(config)
-        self.encoders = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
+        self.encoders = Modules(EncoderLayer(config) for _ in range(config.layers))
         self.up_layer = Doubling(config.width)
         self.up_embed = Entrance(config.width)
-        self.up_encoders = nn.ModuleList(EncoderLayer(config) for _ in range(config.upsampled_layers))
+        self.up_encoders = Modules(EncoderLayer(config) for _ in range(config.upsampled_layers))
 
     def forward(self, x: Tensor, ahead: Tensor | None, first: int, chunked: bool, memory: Memory) -> Tensor:
         """Hidden frames (1, 2 · n, width) of the embedded tokens ``x`` (1, n, width), the next ones after ``first``.

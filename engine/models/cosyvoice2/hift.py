@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from engine.models.cosyvoice2.acoustic_config import HiftConfig
 from engine.models.cosyvoice2.hift_source import HarmonicSource, Noise, phase_precision
 from engine.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler, transposed
+from engine.models.networks.modules import Modules
 from engine.models.networks.weight_norm import PARAMETRISED, load_normalised
 
 SLOPE = 0.1
@@ -54,10 +55,10 @@ class ResidualStack(nn.Module):
         def convolution(dilation: int) -> IncrementalConv:
             return IncrementalConv(channels, channels, kernel, dilation=dilation, padding=dilation * (kernel // 2))
 
-        self.convs1 = nn.ModuleList(convolution(dilation) for dilation in dilations)
-        self.convs2 = nn.ModuleList(convolution(1) for _ in dilations)
-        self.activations1 = nn.ModuleList(Snake(channels) for _ in dilations)
-        self.activations2 = nn.ModuleList(Snake(channels) for _ in dilations)
+        self.convs1 = Modules(convolution(dilation) for dilation in dilations)
+        self.convs2 = Modules(convolution(1) for _ in dilations)
+        self.activations1 = Modules(Snake(channels) for _ in dilations)
+        self.activations2 = Modules(Snake(channels) for _ in dilations)
 
     def forward(self, x: Tensor, progress: Progress) -> Tensor:
         """(B, channels, n) to what is final by now, (B, channels, m)."""
@@ -79,7 +80,7 @@ class PitchPredictor(nn.Module):
         layers: list[nn.Module] = []
         for inputs in (config.bands, *[config.pitch_channels] * 4):
             layers += [IncrementalConv(inputs, config.pitch_channels, 3, padding=1), nn.ELU()]
-        self.condnet = nn.ModuleList(layers)
+        self.condnet = Modules(layers)
         self.classifier = nn.Linear(config.pitch_channels, 1)
 
     def forward(self, mel: Tensor, progress: Progress) -> Tensor:
@@ -159,17 +160,18 @@ class Hift(nn.Module):
         spectrum = config.window + 2
         self.m_source = HarmonicSource(config)
         self.conv_pre = IncrementalConv(config.bands, config.channels, 7, padding=3)
-        self.ups = nn.ModuleList(
+        self.ups = Modules(
             Upsampler(widths[stage], widths[stage + 1], kernel, factor, (kernel - factor) // 2)
             for stage, factor, kernel in zip(stages, config.upsampling, config.upsampling_kernels, strict=True)
         )
-        self.source_downs, self.source_resblocks = nn.ModuleList(), nn.ModuleList()
+        self.source_downs: Modules[IncrementalConv] = Modules()
+        self.source_resblocks: Modules[ResidualStack] = Modules()
         for stage, kernel in zip(stages, config.source_kernels, strict=True):
             factor = math.prod(config.upsampling[stage + 1 :])
             size = 1 if factor == 1 else 2 * factor
             self.source_downs.append(IncrementalConv(spectrum, widths[stage + 1], size, factor, (size - factor) // 2))
             self.source_resblocks.append(ResidualStack(widths[stage + 1], kernel, config.dilations))
-        self.resblocks = nn.ModuleList(
+        self.resblocks = Modules(
             ResidualStack(width, kernel, config.dilations) for width in widths[1:] for kernel in config.kernels
         )
         self.conv_post = IncrementalConv(widths[-1], spectrum, 7, padding=3)

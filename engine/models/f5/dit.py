@@ -18,6 +18,7 @@ from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, Rota
 from engine.models.networks.diffusion import Block, DiffusionTransformer
 from engine.models.networks.diffusion import Conditioning as SharedConditioning
 from engine.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
+from engine.models.networks.modules import Modules
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class DiT(DiffusionTransformer):
         )
         self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
-        self.transformer_blocks = nn.ModuleList(DiTBlock(config) for _ in range(config.depth))
+        self.transformer_blocks = Modules(DiTBlock(config) for _ in range(config.depth))
         self.long_skip_connection = (
             nn.Linear(2 * config.dim, config.dim, bias=False) if config.long_skip_connection else None
         )

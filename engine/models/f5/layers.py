@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from engine.models.kernels.products import PackableLinear
 from engine.models.networks.layers import NORM_EPSILON, SelfAttention, rotary_frequencies, rotary_table
 from engine.models.networks.layers import FeedForward as SharedFeedForward
+from engine.models.networks.modules import Modules
 
 GELU_SLOPE = math.sqrt(8 / math.pi)
 GELU_PIECE = 131072
@@ -254,7 +255,7 @@ class Attention(SelfAttention):
         inner = heads * head_width
         self.heads, self.rotary_heads = heads, rotary_heads
         self.to_q, self.to_k, self.to_v = (nn.Linear(width, inner) for _ in range(3))
-        self.to_out = nn.ModuleList([PackableLinear(inner, width)])
+        self.to_out = Modules([PackableLinear(inner, width)])
         self.q_norm, self.k_norm = (nn.RMSNorm(head_width, eps=NORM_EPSILON) if qk_norm else None for _ in range(2))
 
     @property

@@ -20,6 +20,7 @@ from engine.models.f5.config import BackboneConfig
 from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from engine.models.networks.diffusion import Probe
 from engine.models.networks.layers import TimeEmbedding
+from engine.models.networks.modules import Modules
 from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 
 
@@ -110,7 +111,7 @@ class UNetT(nn.Module):
         self.text_embed.longest = 4096
         self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
-        self.layers = nn.ModuleList(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
+        self.layers = Modules(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
         self.norm_out = RootMeanSquareNorm(config.dim)
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
 

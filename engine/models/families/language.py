@@ -145,6 +145,11 @@ class LanguageSpeech(ABC):
         self._lengths: OrderedDict[tuple[ref[TokenModel], ref[TokenModel], Speculation], AdaptiveLength] = OrderedDict()
         """Draft lengths that adapt, by what they are for."""
 
+    @property
+    def token_rate(self) -> float:
+        """Speech tokens a second."""
+        return self._token_rate
+
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
     def _warm_up(self, network: LanguageNetwork) -> None:

@@ -84,9 +84,12 @@ class GraphedTransformer(nn.Module):
         skip: frozenset[int] = NOTHING,
     ) -> Tensor:
         """As :meth:`engine.models.kernels.fused_causal.FusedTransformer.forward`."""
-        tokens, own = embedded.shape[1], cache is not None and cache in self._caches.values()
-        if not own or probe is not None or skip or positions is None or not 1 <= tokens <= MOST_TOKENS:
+        tokens = embedded.shape[1]
+        looked_into = probe is not None or bool(skip)
+        if cache is None or positions is None or looked_into or not 1 <= tokens <= MOST_TOKENS:
             return self.plain(embedded, cache, positions, probe, skip)
+        if cache not in self._caches.values():
+            return self.plain(embedded, cache, positions)
         end = cache.length + tokens
         seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
         found = self._cache.find(

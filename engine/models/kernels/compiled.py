@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -99,12 +99,12 @@ class CompiledBackbone:
         self,
         x: Tensor,
         evaluation: int,
-        run: Conditioning | FlatConditioning,
+        run: Any,
         plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """As :meth:`engine.models.networks.diffusion.DiffusionTransformer.velocity`."""
+        """As :meth:`engine.models.networks.diffusion.DiffusionTransformer.velocity`; ``run`` is the backbone's own."""
         if plans is not None or probe is not None:
             return self._plain.velocity(x, evaluation, run, plans, memory, probe)
         # Graphs of the compiler's own overwrite their result at the next call.
@@ -113,10 +113,11 @@ class CompiledBackbone:
 
 def at_evaluation(run: Run, evaluation: int) -> Run:
     """``run`` with the time of one evaluation only, which then has the number 0."""
-    return replace(run, **times_of(run, evaluation))
+    changes: dict[str, Any] = {**times_of(run, evaluation)}
+    return replace(run, **changes)
 
 
-def times_of(run: Run, evaluation: int) -> dict[str, Tensor]:
+def times_of(run: Conditioning | FlatConditioning, evaluation: int) -> dict[str, Tensor]:
     """What ``run`` holds of the time of one evaluation, by its names there."""
     only = slice(evaluation, evaluation + 1)
     return {name: getattr(run, name)[only] for name in EVALUATION_TENSORS if hasattr(run, name)}
@@ -153,8 +154,8 @@ def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
         return plain.forward(hidden, projected, rows, wanted)
 
     function = Compiled(passed, mode)
-    made.forward = lambda *arguments: function(*arguments).clone()
-    made.compiled_function = function
+    # Only this copy is compiled.
+    vars(made).update(forward=lambda *arguments: function(*arguments).clone(), compiled_function=function)
     return made
 
 

@@ -6,6 +6,8 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +31,7 @@ class GraphedEvaluator:
         # The convolutions of E2-TTS would see what is padded: each of its lengths has a graph of its own.
         self._bucket = bucket if isinstance(backbone, DiffusionTransformer) else 1
 
-    def velocities(self, state: Tensor, evaluation: int, run: Conditioning | FlatConditioning) -> Tensor:
+    def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         length = state.shape[1]
         frames = math.ceil(length / self._bucket) * self._bucket
         key = "flow", id(self._backbone), run.branches, frames, state.shape[0], state.shape[2], self._bucket > 1
@@ -54,7 +56,7 @@ class _Evaluation:
         backbone: DiffusionTransformer | UNetT,
         record: Record,
         state: Tensor,
-        run: Conditioning | FlatConditioning,
+        run: Any,
         frames: int,
         *,
         masked: bool,
@@ -65,11 +67,14 @@ class _Evaluation:
         rows = run.branches * len(state)
         mask = torch.ones(rows, frames, dtype=torch.bool, device=state.device) if masked else None
         changes = {
-            name: _each(getattr(run, name), lambda one, axis=axis: _lengthened(one, axis, frames - state.shape[1]))
+            name: _each(getattr(run, name), partial(_lengthened, axis=axis, more=frames - state.shape[1]))
             for name, axis in FRAME_AXES.items()
             if hasattr(run, name)
         }
-        self._run = replace(run, mask=mask, **changes, **{name: one.clone() for name, one in times_of(run, 0).items()})
+        # What the backbone's own ``begin`` returns: the two kinds of backbone have nothing to do with each other's.
+        self._run: Any = replace(
+            run, mask=mask, **changes, **{name: one.clone() for name, one in times_of(run, 0).items()}
+        )
         self._owner: Conditioning | FlatConditioning | None = None
         self._take_over(run, state.shape[1])
 

@@ -66,9 +66,9 @@ class FrozenPrefixRun(MaskedRun):
         canvas, frames = self._network.audio(codes[:, : self._request.frames]), self._request.frames
         branches = len(rows.parts)
         short = rows.behind(self._request.prefix)
-        projected = tuple(torch.cat([one] * branches) for one in self._network.project(canvas))
+        turned, values = (torch.cat([one] * branches) for one in self._network.project(canvas))
         return self._network.forward(
-            torch.cat([canvas] * branches), projected, short, short.wanted(first, last, frames), self._memory
+            torch.cat([canvas] * branches), (turned, values), short, short.wanted(first, last, frames), self._memory
         )
 
     @property

@@ -44,7 +44,7 @@ from engine.techniques.precision import ALL
 Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
 
-Wanted = tuple[slice, ...] | tuple[Tensor, ...]
+Wanted = tuple[slice | Tensor, ...]
 """Rows of each branch, counted within it."""
 
 
@@ -153,12 +153,12 @@ class FusedMasked:
         inner = DTYPES.get(narrow, torch.float32)
         stream = inner if whole else torch.float32
         product = _PRODUCTS.get(narrow, _plain)
-        tables = plain.llm.embed_tokens.weight, plain.audio_embeddings.weight
+        text, audio = (one.weight.detach().to(stream) for one in (plain.llm.embed_tokens, plain.audio_embeddings))
         # Scores decide what is committed: where the stream is float32, so is the head.
         head = (product if whole else _plain)(plain.audio_heads.weight.detach())
         return cls(
             plain.config,
-            tuple(table.detach().to(stream) for table in tables),
+            (text, audio),
             [_fused(layer, product, inner, stream, share=narrow == "float32") for layer in plain.llm.layers],
             plain.llm.norm.weight.detach().to(stream),
             head,
@@ -215,13 +215,13 @@ class FusedMasked:
         norm of the ``wanted`` rows of each branch, one behind the other. ``memory`` may put more before what the first
         branch attends to; the layers of ``span`` may be passed by what they added before."""
         last = len(self._layers) - 1
-        reused = () if span is None else span.layers
+        reused = range(0) if span is None else span.layers
         before = hidden
         for index, layer in enumerate(self._layers):
             if span is not None and index == reused.start:
                 before = hidden
                 hidden = hidden if span.recording else span.passed(hidden)
-            if index in reused and not span.recording:
+            if span is not None and index in reused and not span.recording:
                 continue
             turned, values = projected if index == 0 else self.project(hidden, index)
             if index == last:
@@ -254,16 +254,17 @@ class FusedMasked:
         mixed = []
         for number, part in enumerate(rows.parts):
             asking = queries[part] if wanted is None else queries[part][wanted[number]]
-            seen = keys[part], values[part]
+            key, value = keys[part], values[part]
             if extend is not None and number == 0:
-                seen = extend(*seen)
+                key, value = extend(key, value)
             grouped, mask = config.heads != config.key_value_heads, rows.seen[number] if rows.seen else None
             if grouped and mask is not None:
                 # On graphics cards no quick kernel takes both groups and a mask.
-                seen = (one.repeat_interleave(config.heads // config.key_value_heads, dim=1) for one in seen)
+                times = config.heads // config.key_value_heads
+                key, value = key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
                 grouped = False
-            branch = (one.transpose(0, 1)[None] for one in (asking, *seen))
-            taken = F.scaled_dot_product_attention(*branch, attn_mask=mask, enable_gqa=grouped)
+            asking, key, value = (one.transpose(0, 1)[None] for one in (asking, key, value))
+            taken = F.scaled_dot_product_attention(asking, key, value, attn_mask=mask, enable_gqa=grouped)
             mixed.append(taken[0].transpose(0, 1).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
@@ -322,14 +323,18 @@ class MaskedRun:
         self.operations += self._cost(last - first, guide)
         if guide is Guide.BOTH:
             conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
-            difference = conditional - alone
-            self._difference = (first, last), difference
+            self._difference = (first, last), conditional - alone
         else:
             conditional = self._hidden(codes, first, last, self._unguided)
-            difference = None if guide is Guide.ALONE else self._difference[1]
-        if difference is not None:
-            conditional = conditional + self._guidance * difference
+        if guide is not Guide.ALONE:
+            conditional = conditional + self._guidance * self._last_difference()
         return self._network.head(conditional)
+
+    def _last_difference(self) -> Tensor:
+        """What guidance found when it was last computed, (frames, hidden)."""
+        if self._difference is None:
+            raise ValueError("Guidance can be used again only once there has been some.")
+        return self._difference[1]
 
     def _cost(self, targets: int, guide: Guide) -> float:
         """Operations of the next step."""
@@ -349,14 +354,15 @@ class MaskedRun:
         projected = self._network.project(canvas)
         again = len(rows.parts) - 1
         embedded = torch.cat([self._prefix, canvas, *[canvas] * again])
-        joined = tuple(
+        turned, values = (
             torch.cat([before, new, *[new] * again])
             for before, new in zip(self._prefix_projected, projected, strict=True)
         )
-        more = (self._memory, self._span)
-        # What is compiled has neither.
-        more = more if any(one is not None for one in more) else ()
-        return self._network.forward(embedded, joined, rows, self.wanted(rows, first, last), *more)
+        wanted = self.wanted(rows, first, last)
+        if self._memory is None and self._span is None:
+            # What is compiled takes neither.
+            return self._network.forward(embedded, (turned, values), rows, wanted)
+        return self._network.forward(embedded, (turned, values), rows, wanted, self._memory, self._span)
 
     def wanted(self, rows: Rows, first: int, last: int) -> Wanted:
         """The rows of each branch of the frames from ``first`` to ``last``."""

@@ -43,9 +43,11 @@ class Int8Linear(nn.Module):
     def _whole(cls, weight: Tensor, bias: Tensor | None) -> object:
         """A layer's weights as the back end wants them."""
         scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(weight.dtype).tiny).double() / 127
-        before = torch.backends.quantized.engine
+        before, engine = torch.backends.quantized.engine, cls._engine()
+        if engine is None:
+            raise ValueError("This build of torch has no products of whole numbers; see available.")
         try:
-            torch.backends.quantized.engine = cls._engine()
+            torch.backends.quantized.engine = engine
             with warnings.catch_warnings():
                 # Torch means to replace its quantised tensors, but has nothing in their place that is as fast here.
                 warnings.simplefilter("ignore", UserWarning)

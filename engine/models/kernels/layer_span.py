@@ -21,6 +21,8 @@ class LayerSpan:
 
     def passed(self, hidden: Tensor) -> Tensor:
         """Rows (n, hidden) before the span to those behind it, by what was added to the first n when it ran."""
+        if self._added is None:
+            raise ValueError("The layers of the span have not run yet.")
         return hidden + self._added[: len(hidden)]
 
     def ran(self, before: Tensor, behind: Tensor) -> None:

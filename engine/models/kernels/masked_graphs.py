@@ -68,7 +68,8 @@ class GraphedRun(MaskedRun):
 def with_graphs(network: FusedMasked, cache: GraphCache[_DemaskingStep], bucket: int) -> FusedMasked:
     """``network``, whose steps are recordings of lengths in multiples of ``bucket``."""
     made = copy.copy(network)
-    made.begin = lambda request, guidance: GraphedRun(network, request, guidance, cache, bucket)
+    # Only this copy begins runs of another kind.
+    vars(made)["begin"] = lambda request, guidance: GraphedRun(network, request, guidance, cache, bucket)
     return made
 
 
@@ -127,7 +128,7 @@ class _DemaskingStep:
         self._take_over(run)
         self._guide = guide
         if guide is Guide.REUSED:
-            found = run._difference[1]
+            found = run._last_difference()
             self._static._difference = (0, sizes.scored), found.new_zeros(sizes.scored, found.shape[1])
         self._replay, self._output = record(lambda: self._static.scores(self._codes, 0, sizes.scored, guide))
 
@@ -140,10 +141,10 @@ class _DemaskingStep:
         self._static.look_at(first)
         scored, difference = last - first, None
         if self._guide is Guide.REUSED:
-            self._static._difference[1][:scored].copy_(run._difference[1])
+            self._static._last_difference()[:scored].copy_(run._last_difference())
         self._replay()
         if self._guide is Guide.BOTH:
-            difference = self._static._difference[1][:scored].clone()
+            difference = self._static._last_difference()[:scored].clone()
         return self._output[:, :scored], difference
 
     def _take_over(self, run: GraphedRun) -> None:

@@ -135,6 +135,6 @@ class PackableLinear(nn.Linear):
         return self._product is not None and can_pack(self.weight) and x.dtype == torch.float32 and not x.requires_grad
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.is_packed(x):
+        if self._product is None or not self.is_packed(x):
             return F.linear(x, self.weight, self.bias)
         return self._product(x.flatten(0, -2)).unflatten(0, x.shape[:-1])

@@ -17,6 +17,8 @@ from engine.sampling.demasking import Guide
 class ReusedLayersRun(MaskedRun):
     """See the module."""
 
+    _span: LayerSpan
+
     def __init__(
         self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int, layers: range
     ) -> None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -91,10 +91,10 @@ def exact() -> bool:
     rows, weights = (
         torch.where(torch.rand(count, 448, generator=generator) < 0.6, 127, -128).to(torch.int8) for count in (70, 300)
     )
-    sums, zeros = None, torch.zeros(300, dtype=torch.int32)
+    zeros = torch.zeros(300, dtype=torch.int32)
     try:
-        for _ in range(2):
-            sums = _add(sums, rows, _laid_out(weights), 1.0, torch.ones(300), zeros)
+        sums = _add(None, rows, _laid_out(weights), 1.0, torch.ones(300), zeros)
+        sums = _add(sums, rows, _laid_out(weights), 1.0, torch.ones(300), zeros)
     except (RuntimeError, TypeError, NotImplementedError):
         return False
     return torch.equal(sums.double(), 2 * rows.double() @ weights.double().T)
@@ -148,16 +148,20 @@ class SplitProduct:
 
     def __call__(self, x: Tensor) -> Tensor:
         *digits, scales = split(x)
-        sums = None
-        for one, other in PAIRS:
-            scale = 2.0 ** (-8 * (one + other))
-            sums = _add(sums, digits[one], self._weights[other], scale, self._scales, self._zeros)
+        sums = self._added(None, digits, *PAIRS[0])
+        for one, other in PAIRS[1:]:
+            sums = self._added(sums, digits, one, other)
         length = max(1, PIECE // sums.shape[1])
         for piece, scale in zip(sums.split(length), scales.split(length), strict=True):
             piece.mul_(scale)
             if self._bias is not None:
                 piece.add_(self._bias)
         return sums
+
+    def _added(self, sums: Tensor | None, digits: Sequence[Tensor], one: int, other: int) -> Tensor:
+        """``sums`` plus the products of the rows' digit ``one`` with the weights' digit ``other``."""
+        scale = 2.0 ** (-8 * (one + other))
+        return _add(sums, digits[one], self._weights[other], scale, self._scales, self._zeros)
 
 
 def _add(sums: Tensor | None, digits: Tensor, weights: Tensor, scale: float, scales: Tensor, zeros: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import CheckpointError
+from engine.models.networks.modules import Modules
 
 LEVELS = 4
 """Values that each dimension of a code may have."""
@@ -151,7 +152,7 @@ class Backbone(nn.Module):
         width = config.width
         self.embed = nn.Conv1d(width, width, kernel_size=7, padding=3)
         self.prior_net = nn.Sequential(ResidualBlock(width), ResidualBlock(width))
-        self.transformers = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.transformers = Modules(Block(config) for _ in range(config.layers))
         self.post_net = nn.Sequential(ResidualBlock(width), ResidualBlock(width))
         self.final_layer_norm = nn.LayerNorm(width, eps=EPSILON)
 

@@ -20,6 +20,7 @@ from engine.errors import AudioError, CheckpointError
 from engine.models.files.checkpoints import load_strictly
 from engine.models.megatts3.passages import Timed
 from engine.models.megatts3.phone_table import separated
+from engine.models.networks.modules import Modules
 
 SAMPLE_RATE = 16000
 WINDOW, HOP = 400, 160
@@ -136,7 +137,7 @@ class AudioEncoder(nn.Module):
         self.conv1 = nn.Conv1d(config.bands, config.width, 3, padding=1)
         self.conv2 = nn.Conv1d(config.width, config.width, 3, stride=2, padding=1)
         self.register_buffer("positional_embedding", torch.empty(config.places, config.width))
-        self.blocks = nn.ModuleList(Block(config.width, config.heads, False) for _ in range(config.layers))
+        self.blocks = Modules(Block(config.width, config.heads, False) for _ in range(config.layers))
         self.ln_post = nn.LayerNorm(config.width)
 
     def forward(self, mel: Tensor) -> Tensor:
@@ -174,7 +175,7 @@ class TokenDecoder(nn.Module):
         super().__init__()
         self.token_embedding = nn.Embedding(config.vocabulary, config.width)
         self.positional_embedding = nn.Parameter(torch.empty(config.tokens, config.width))
-        self.blocks = nn.ModuleList(Block(config.width, config.heads, True) for _ in range(config.layers))
+        self.blocks = Modules(Block(config.width, config.heads, True) for _ in range(config.layers))
         self.ln = nn.LayerNorm(config.width)
         self.out_proj = nn.Linear(config.width, config.vocabulary)
 

@@ -32,6 +32,7 @@ from engine.models.networks.layers import (
     sinusoids,
 )
 from engine.models.networks.layers import FeedForward as SharedFeedForward
+from engine.models.networks.modules import Modules
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)
 """What the branches know, in the official order."""
@@ -101,7 +102,7 @@ class DiTLayers(nn.Module):
 
     def __init__(self, config: DiTConfig) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(DiTLayer(config) for _ in range(config.layers))
+        self.layers = Modules(DiTLayer(config) for _ in range(config.layers))
         self.norm = AdaptiveNorm(config.dim, 2)
         self.out_proj = nn.Linear(config.dim, config.dim)
 

@@ -21,6 +21,7 @@ from engine.models.megatts3.config_file import ConfigFile
 from engine.models.megatts3.phone_encoder import PhoneEncoder
 from engine.models.megatts3.phone_table import PHONES, TONES
 from engine.models.networks.layers import sinusoids
+from engine.models.networks.modules import Modules
 
 HEADS = 8
 """Of the decoder; hard-coded upstream."""
@@ -218,7 +219,7 @@ class DurationModel(nn.Module):
         self.ling_label_embed_layers = nn.ModuleDict({"tone": nn.Embedding(config.tones, config.text_width)})
         self.enc_proj = nn.Linear(config.text_width, config.width)
         self.code_emb = nn.Embedding(config.codes + 2, config.width)
-        self.layers = nn.ModuleList(DecoderLayer(config.width, config.bias) for _ in range(config.layers))
+        self.layers = Modules(DecoderLayer(config.width, config.bias) for _ in range(config.layers))
         self.layer_norm = nn.LayerNorm(config.width)
         if config.regression:
             self.project_out_dim = nn.Sequential(nn.Linear(config.width, 1), nn.Softplus())

@@ -21,6 +21,8 @@ from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE = "config.yaml"
 WEIGHT_FILE = "mel_codec.safetensors"
+ENTER_WIDTH = 3
+"""Latents that the decoder's first convolution sees."""
 BLOCK_REACH = 3
 """Positions on either side that a ConvNeXt block's output depends on."""
 
@@ -79,7 +81,7 @@ class MelCodec(nn.Module):
         )
         self.decoder = nn.ModuleDict(
             {
-                "enter": nn.Conv1d(config.latent, width, kernel_size=3, padding=1),
+                "enter": nn.Conv1d(config.latent, width, kernel_size=ENTER_WIDTH, padding=ENTER_WIDTH // 2),
                 "latents": blocks(config.latent_layers),
                 "spread": nn.ConvTranspose1d(width, width, kernel_size=config.stride, stride=config.stride),
                 "frames": blocks(config.frame_layers),
@@ -100,8 +102,11 @@ class MelCodec(nn.Module):
     def margin(self) -> int:
         """Latents before a latent that the frames from it on depend on."""
         config = self.config
-        enter = self.decoder["enter"].kernel_size[0] // 2
-        return enter + BLOCK_REACH * config.latent_layers - (-BLOCK_REACH * config.frame_layers // config.stride)
+        return (
+            ENTER_WIDTH // 2
+            + BLOCK_REACH * config.latent_layers
+            - (-BLOCK_REACH * config.frame_layers // config.stride)
+        )
 
     def decode(self, latents: Tensor, prompt_frames: int = 0) -> Tensor:
         """Latents (B, n, latent) to log mel (B, n · stride, bands), without that of the first ``prompt_frames``

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.models.networks.modules import Modules
+
 MASKED_SCORE = -1e4
 
 
@@ -43,10 +45,10 @@ class PhonePrenet(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.conv_layers = nn.ModuleList(
+        self.conv_layers = Modules(
             nn.Conv1d(width, width, self.kernel, padding=self.kernel // 2) for _ in range(self.depth)
         )
-        self.norm_layers = nn.ModuleList(ChannelNorm(width) for _ in range(self.depth))
+        self.norm_layers = Modules(ChannelNorm(width) for _ in range(self.depth))
         self.proj = nn.Conv1d(width, width, 1)
         # As in the official code: at first the prenet changes nothing.
         nn.init.zeros_(self.proj.weight)
@@ -118,10 +120,10 @@ class RelativeTransformer(nn.Module):
 
     def __init__(self, width: int, layers: int, heads: int, hidden: int, kernel: int, window: int) -> None:
         super().__init__()
-        self.attn_layers = nn.ModuleList(RelativeAttention(width, heads, window) for _ in range(layers))
-        self.norm_layers_1 = nn.ModuleList(ChannelNorm(width) for _ in range(layers))
-        self.ffn_layers = nn.ModuleList(PhoneFeedForward(width, hidden, kernel) for _ in range(layers))
-        self.norm_layers_2 = nn.ModuleList(ChannelNorm(width) for _ in range(layers))
+        self.attn_layers = Modules(RelativeAttention(width, heads, window) for _ in range(layers))
+        self.norm_layers_1 = Modules(ChannelNorm(width) for _ in range(layers))
+        self.ffn_layers = Modules(PhoneFeedForward(width, hidden, kernel) for _ in range(layers))
+        self.norm_layers_2 = Modules(ChannelNorm(width) for _ in range(layers))
         self.last_ln = ChannelNorm(width)
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:

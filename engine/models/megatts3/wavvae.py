@@ -23,6 +23,7 @@ from torch.nn import functional
 from engine.errors import CheckpointError
 from engine.models.megatts3.config_file import ConfigFile
 from engine.models.megatts3.wavvae_encoder import LATENT_CHANNELS, Encoder, sampled_latents
+from engine.models.networks.modules import Modules
 from engine.models.networks.weight_norm import load_normalised
 
 LATENT_RATIO = 4
@@ -137,11 +138,11 @@ class ResidualStack(nn.Module):
 
     def __init__(self, channels: int, kernel: int) -> None:
         super().__init__()
-        self.convs1 = nn.ModuleList(
+        self.convs1 = Modules(
             nn.Conv1d(channels, channels, kernel, dilation=dilation, padding=dilation * (kernel // 2))
             for dilation in DILATIONS
         )
-        self.convs2 = nn.ModuleList(nn.Conv1d(channels, channels, kernel, padding=kernel // 2) for _ in DILATIONS)
+        self.convs2 = Modules(nn.Conv1d(channels, channels, kernel, padding=kernel // 2) for _ in DILATIONS)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, channels, n) to the same shape."""

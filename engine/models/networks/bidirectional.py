@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.networks.causal import CausalConfig, GatedFeedForward, Probe, RootMeanSquareNorm, rotate, rotations
+from engine.models.networks.modules import Modules
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class BidirectionalTransformer(nn.Module):
         super().__init__()
         self.config = config
         self.embed_tokens = nn.Embedding(vocabulary, config.hidden)
-        self.layers = nn.ModuleList(BidirectionalLayer(config) for _ in range(config.layers))
+        self.layers = Modules(BidirectionalLayer(config) for _ in range(config.layers))
         self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
 
     def forward(

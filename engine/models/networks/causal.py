@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
+from engine.models.networks.modules import Modules
 from engine.models.networks.shapes import without_weights
 from engine.sampling.cache import KeyValueCache
 
@@ -238,7 +239,7 @@ class CausalTransformer(nn.Module):
     def __init__(self, config: CausalConfig) -> None:
         super().__init__()
         self.config = config
-        self.layers = nn.ModuleList(CausalLayer(config) for _ in range(config.layers))
+        self.layers = Modules(CausalLayer(config) for _ in range(config.layers))
         self.norm = RootMeanSquareNorm(config.hidden, config.epsilon)
 
     def forward(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -45,6 +45,10 @@ class Conditioning:
     """(rows, frames) true where a frame is within its item's duration; ``None`` for a single item."""
 
 
+Run = TypeVar("Run", bound=Conditioning)
+"""What a family's own ``begin`` returns."""
+
+
 class Block(NamedTuple):
     """One layer's parts, whatever their official names."""
 
@@ -53,15 +57,17 @@ class Block(NamedTuple):
     feed_forward: FeedForward
 
 
-class DiffusionTransformer(nn.Module):
+class DiffusionTransformer(nn.Module, Generic[Run]):
     """The layers and what is done with them. A family's own class holds the parameters under their official names."""
-
-    keeps_entered = False
-    """Whether :meth:`leave` still needs what :meth:`enter` gave."""
 
     def __init__(self) -> None:
         super().__init__()
         self._tabulated: tuple[bytes, tuple[Tensor, Tensor]] | None = None
+
+    @property
+    def keeps_entered(self) -> bool:
+        """Whether :meth:`leave` still needs what :meth:`enter` gave."""
+        return False
 
     @property
     def layers(self) -> int:
@@ -148,14 +154,17 @@ class DiffusionTransformer(nn.Module):
         # Where nobody asks for a module's output, there is none as a whole.
         unseen = probe is None and run.mask is None
 
-        def at_once(module: SelfAttention | FeedForward, **entering: object) -> Callable[[Tensor, Tensor], None] | None:
-            """How ``module`` adds its output by itself, where it can and may."""
-            return partial(module.add_to, **entering) if unseen and module.is_packed(hidden) else None
+        def at_once(
+            module: SelfAttention | FeedForward, add_to: Callable[[Tensor, Tensor], None]
+        ) -> Callable[[Tensor, Tensor], None] | None:
+            """``add_to``, by which ``module`` adds its output by itself, where it can and may."""
+            return add_to if unseen and module.is_packed(hidden) else None
 
         attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
-        adding = at_once(block.attention, norm=normed, rotary=run.rotary)
+        adding = at_once(block.attention, partial(block.attention.add_to, norm=normed, rotary=run.rotary))
         hidden = apply_module(hidden, gate, attention, plan.attention, attention_memory, run.branches, in_place, adding)
-        in_place, adding = not hidden.requires_grad, at_once(block.feed_forward, norm=normed_forward)
+        in_place = not hidden.requires_grad
+        adding = at_once(block.feed_forward, partial(block.feed_forward.add_to, norm=normed_forward))
         hidden = apply_module(
             hidden, gate_forward, feed_forward, plan.feed_forward, forward_memory, run.branches, in_place, adding
         )
@@ -187,7 +196,8 @@ class DiffusionTransformer(nn.Module):
         """The same as :meth:`leave` gives it: what a calibration compares and a subject's guidance starts from."""
         entered = hidden = self.enter(x, run)
         for index in range(self.layers):
-            plan, layer_memory = (COMPUTE, None) if plans is None else (plans[index], memory[index])
+            plan = COMPUTE if plans is None else plans[index]
+            layer_memory = None if plans is None or memory is None else memory[index]
             # Nobody may hold on to what is overwritten: those who look do, and so does who keeps what was entered.
             in_place = probe is None and (index > 0 or not self.keeps_entered)
             hidden = self.layer(index, hidden, evaluation, run, plan, layer_memory, probe, in_place)

@@ -75,6 +75,8 @@ class MaskedConfig:
 class MaskedNetwork(nn.Module):
     """See the module. For training and as the reference."""
 
+    codebook_layer_offsets: Tensor
+
     def __init__(self, config: MaskedConfig) -> None:
         super().__init__()
         self.config = config

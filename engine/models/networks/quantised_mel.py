@@ -7,10 +7,10 @@ them stands a quantiser, which is a codec's own. The decoder is told who speaks 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -37,9 +37,12 @@ class QuantisedMelConfig:
     decoder_frame_layers: int = 4
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> QuantisedMelConfig:
+    def read(cls, data: Mapping[str, Any]) -> Self:
         """From the entries of a ``config.json``. Raises :class:`TypeError` for others."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
+        return cls(**values)
 
     def as_dict(self) -> dict[str, Any]:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
@@ -68,6 +71,7 @@ class QuantisedMel(nn.Module, Generic[Config]):
     """Encoder, quantiser and decoder. Statistics of the corpus are part of the weights, so callers see plain log
     mels."""
 
+    config: Config
     mel_mean: Tensor
     mel_scale: Tensor
 
@@ -152,7 +156,7 @@ Model = TypeVar("Model", bound=QuantisedMel)
 
 
 def read_quantised_mel(
-    root: Path, kind: type[Model], config: type[QuantisedMelConfig], what: str, device: torch.device | str = "cpu"
+    root: Path, kind: Callable[[Config], Model], config: type[Config], what: str, device: torch.device | str = "cpu"
 ) -> tuple[Model, dict[str, Tensor]]:
     """The codec in the folder ``root`` in float32, and the mean mel (bands,) of each voice: ``config.json`` with sizes
     and mean mels, and the weights in float16. ``what`` it is stands in errors.
@@ -166,7 +170,7 @@ def read_quantised_mel(
     return model, {name: mean.to(device) for name, mean in voices.items()}
 
 
-def _described(path: Path, config: type[QuantisedMelConfig], what: str) -> tuple[QuantisedMelConfig, dict[str, Tensor]]:
+def _described(path: Path, config: type[Config], what: str) -> tuple[Config, dict[str, Tensor]]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         means = {name: torch.tensor(mean, dtype=torch.float32) for name, mean in data.pop("voices").items()}

@@ -28,5 +28,5 @@ class _Uninitialised(TorchFunctionMode):
         named: Mapping[str, Any] | None = None,
     ) -> Any:
         if getattr(function, "__module__", "") == "torch.nn.init":
-            return arguments[0] if arguments else named["tensor"]
+            return arguments[0] if arguments else (named or {})["tensor"]
         return function(*arguments, **(named or {}))

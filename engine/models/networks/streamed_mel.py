@@ -19,8 +19,8 @@ class StreamedMel:
     def __init__(self, codec: QuantisedMel, vocoder: Vocos, voice: Tensor) -> None:
         """``voice`` is the mean mel (bands,) of who speaks."""
         self._codec, self._vocoder, self._voice = codec, vocoder, voice[None]
-        self._tokens = StreamedBlocks(codec.decoder["tokens"])
-        self._frames = StreamedBlocks(codec.decoder["frames"])
+        self._tokens = StreamedBlocks(codec.decoder["tokens"].children())
+        self._frames = StreamedBlocks(codec.decoder["frames"].children())
         self._audio = StreamedVocos(vocoder)
         self._mels: list[np.ndarray] = []
 

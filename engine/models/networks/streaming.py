@@ -47,7 +47,9 @@ class StreamedConvolution:
 class StreamedBlock:
     """A ConvNeXt block."""
 
-    def __init__(self, block: ConvNeXtBlock) -> None:
+    def __init__(self, block: nn.Module) -> None:
+        if not isinstance(block, ConvNeXtBlock):
+            raise TypeError(f"{type(block).__name__} is no ConvNeXt block.")
         self._block = block
         self._convolution = StreamedConvolution(block.dwconv)
         self.reach = self._convolution.reach
@@ -74,7 +76,8 @@ class StreamedBlock:
 class StreamedBlocks:
     """ConvNeXt blocks one after another."""
 
-    def __init__(self, blocks: Iterable[ConvNeXtBlock]) -> None:
+    def __init__(self, blocks: Iterable[nn.Module]) -> None:
+        """Raises :class:`TypeError` for blocks of another kind."""
         self._blocks = [StreamedBlock(block) for block in blocks]
         self.reach = sum(block.reach for block in self._blocks)
 

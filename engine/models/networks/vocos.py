@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import load_strictly, read_weights
+from engine.models.networks.modules import Modules
 
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 LARGEST_MAGNITUDE = 100.0
@@ -109,7 +110,7 @@ class VocosBackbone(nn.Module):
         super().__init__()
         self.embed = nn.Conv1d(config.bands, config.width, kernel_size=7, padding=3)
         self.norm = nn.LayerNorm(config.width, eps=1e-6)
-        self.convnext = nn.ModuleList(ConvNeXtBlock(config.width, config.inner_width) for _ in range(config.layers))
+        self.convnext = Modules(ConvNeXtBlock(config.width, config.inner_width) for _ in range(config.layers))
         self.final_layer_norm = nn.LayerNorm(config.width, eps=1e-6)
 
     def forward(self, mel: Tensor) -> Tensor:

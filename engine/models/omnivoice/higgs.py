@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from engine.errors import CheckpointError
 from engine.models.families.grid_decoder import GridDecoder
 from engine.models.families.passages import Decoded
+from engine.models.networks.modules import Modules
 
 DILATIONS = (1, 3, 9)
 """Of the three residual units of a block."""
@@ -181,7 +182,7 @@ class AcousticDecoder(nn.Module):
         super().__init__()
         width = config.decoder_width
         self.conv1 = nn.Conv1d(config.latent, width, KERNEL, padding=KERNEL // 2)
-        self.block = nn.ModuleList(DecoderBlock(width >> index, ratio) for index, ratio in enumerate(config.ratios))
+        self.block = Modules(DecoderBlock(width >> index, ratio) for index, ratio in enumerate(config.ratios))
         width >>= len(config.ratios)
         self.snake1 = Snake(width)
         self.conv2 = nn.Conv1d(width, 1, KERNEL, padding=KERNEL // 2)
@@ -216,7 +217,7 @@ class HiggsDecoder(nn.Module):
         super().__init__()
         self.config = config
         self.quantizer = nn.Module()
-        self.quantizer.quantizers = nn.ModuleList(Codebook(config) for _ in range(config.codebooks))
+        self.quantizer.quantizers = Modules(Codebook(config) for _ in range(config.codebooks))
         self.fc2 = nn.Linear(config.width, config.latent)
         self.acoustic_decoder = AcousticDecoder(config)
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.audio.prompt_resampling import resample
+from engine.models.networks.modules import Modules
 from engine.models.omnivoice.higgs import DILATIONS, KERNEL, Codebook, HiggsConfig, ResidualUnit, Snake
 
 if TYPE_CHECKING:
@@ -50,9 +51,7 @@ class AcousticEncoder(nn.Module):
         super().__init__()
         width = config.encoder_width
         self.conv1 = nn.Conv1d(1, width, KERNEL, padding=KERNEL // 2)
-        self.block = nn.ModuleList(
-            EncoderBlock(width << index, ratio) for index, ratio in enumerate(config.downsampling)
-        )
+        self.block = Modules(EncoderBlock(width << index, ratio) for index, ratio in enumerate(config.downsampling))
         width <<= len(config.downsampling)
         self.snake1 = Snake(width)
         self.conv2 = nn.Conv1d(width, config.latent, 3, padding=1)
@@ -83,7 +82,7 @@ class SemanticBlock(nn.Module):
 
     def __init__(self, config: HiggsConfig, channels: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.res_units = nn.ModuleList(
+        self.res_units = Modules(
             SemanticUnit(channels, config.unit_kernel, dilation) for dilation in config.block_dilations
         )
         kernel = 3 if stride == 1 else 2 * stride
@@ -103,7 +102,7 @@ class SemanticEncoder(nn.Module):
         width = config.semantic_width
         self.conv = nn.Conv1d(width, width, config.kernel, padding=config.kernel // 2, bias=False)
         widths = [width, *(int(width * ratio) for ratio in config.channel_ratios)]
-        self.conv_blocks = nn.ModuleList(
+        self.conv_blocks = Modules(
             SemanticBlock(config, *sizes, stride)
             for *sizes, stride in zip(widths[:-1], widths[1:], config.strides, strict=True)
         )
@@ -140,7 +139,7 @@ class HiggsEncoder(nn.Module):
         self.encoder_semantic = SemanticEncoder(config)
         self.fc = nn.Linear(config.width, config.width)
         self.quantizer = nn.Module()
-        self.quantizer.quantizers = nn.ModuleList(EncodingCodebook(config) for _ in range(config.codebooks))
+        self.quantizer.quantizers = Modules(EncodingCodebook(config) for _ in range(config.codebooks))
 
     def semantic(self, samples: Tensor) -> Tensor:
         """What HuBERT hears, (B, semantic, frames): the mean of all its hidden states, at the codec's frame rate."""

@@ -14,7 +14,7 @@ def expected_tokens(acceptance: float, length: int) -> float:
     return sum(acceptance**step for step in range(length + 1))
 
 
-def predicted_speed_up(tokens: float, length: int, cost: float, verification: float = 1.0) -> float:
+def predicted_speed_up(tokens: float, length: float, cost: float, verification: float = 1.0) -> float:
     """E / (v + K·c): how many times as fast ``tokens`` a cycle are as one by one.
 
     ``cost`` is c, the time of a draft pass over that of a target pass for one token; ``verification`` is v, the time of

@@ -35,6 +35,12 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
 class ScalarQuantiser(Quantiser):
     """Numbers to the levels nearest to them, and to one code."""
 
+    levels: Tensor
+    places: Tensor
+    span: Tensor
+    offset: Tensor
+    shift: Tensor
+
     def __init__(self, levels: tuple[int, ...]) -> None:
         super().__init__()
         counts = torch.tensor(levels)
