@@ -1,22 +1,49 @@
-"""What a presenter is: one part of the user's work, with its panels, its actions and what connects them to the state.
+"""What a presenter is: it binds the panels and actions of one feature to the state.
 
-A presenter is given what it needs when it is made, binds its actions, and puts those panels into their docks that are
-there at once. Panels that draw with pyqtgraph come later, so that the window is painted first.
+A presenter is made once, when the window is. It binds its actions and puts panels that are there at once into their
+docks. Panels that draw with pyqtgraph come later, so that the window is painted first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from app.features.services import Services
+from engine.session.messages import Event, Progress, Telemetry
 
-class Presenter(Protocol):
-    """What the window asks of every presenter."""
 
-    later: Mapping[str, Callable[[], QWidget]]
+class Presenter(QObject):
+    """What the window asks of every presenter. A feature overrides what concerns it."""
+
+    changed = Signal()
+    """Something changed that other features show: the window refreshes them all."""
+
+    later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services.window)
+
+    def engine_starts(self) -> None:
+        """The window was painted and the engine starts: report what went wrong before."""
+
+    def follow(self, event: Event) -> None:
+        """Take in an event of the engine. The state has it already; a job that it ends still counts as running."""
+
+    def show_progress(self, event: Progress) -> None:
+        """Show how far a job is, at most twelve times a second."""
+
+    def show_telemetry(self, event: Telemetry) -> None:
+        """Show live figures of a synthesis, at most twelve times a second."""
+
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show what a calibration reported since the last call, at most twelve times a second."""
 
     def refresh(self) -> None:
         """Show the present state: enable what can be done, and say why the rest cannot."""
+
+    def shut_down(self) -> None:
+        """The window closes and the engine has stopped: end threads, close files."""

@@ -23,6 +23,10 @@ class Actions(QObject):
     """An action is about to do something: whatever is still being typed has to be taken over first."""
     failed = Signal(str)
     """The sentence that says why an action could not be done."""
+    model_wanted = Signal(str)
+    """The id of the model that was chosen in the menu."""
+    device_wanted = Signal(str)
+    """The device that was chosen in the menu, ``auto`` for the best one."""
 
     def __init__(self, window: QWidget, undo_stack: QUndoStack) -> None:
         super().__init__(window)

@@ -26,10 +26,9 @@ class Bridge(QObject):
     """The latest :class:`Telemetry`."""
     progress = Signal(object)
     """The latest :class:`Progress`."""
-    trials = Signal(object)
-    """A tuple of all :class:`TrialDone` since the last emission."""
-    similarity = Signal(object)
-    """The latest :class:`SimilarityMeasured`."""
+    reports = Signal(object)
+    """A tuple of what a calibration reported since the last emission: the latest :class:`SimilarityMeasured`, and every
+    :class:`TrialDone`."""
 
     _arrived = Signal(object)
     _figures_wait = Signal()
@@ -56,22 +55,20 @@ class Bridge(QObject):
     def drain(self) -> None:
         """Emit what waits in the deque."""
         latest: dict[type[Event], Event] = {}
-        trials: list[TrialDone] = []
+        reports: list[Event] = []
         while self._figures:
             event = self._figures.popleft()
             if isinstance(event, TrialDone):
-                trials.append(event)
+                reports.append(event)
             else:
                 latest[type(event)] = event
-        for kind, signal in (
-            (SimilarityMeasured, self.similarity),
-            (Progress, self.progress),
-            (Telemetry, self.telemetry),
-        ):
+        if SimilarityMeasured in latest:
+            reports.insert(0, latest[SimilarityMeasured])
+        for kind, signal in ((Progress, self.progress), (Telemetry, self.telemetry)):
             if kind in latest:
                 signal.emit(latest[kind])
-        if trials:
-            self.trials.emit(tuple(trials))
+        if reports:
+            self.reports.emit(tuple(reports))
 
     @Slot()
     def _start_timer(self) -> None:

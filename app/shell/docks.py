@@ -1,6 +1,6 @@
 """Where panels are: docks, the layout of the first start, moving them, and the layout that is kept between sessions.
 
-A new panel is one more :class:`Place`; its presenter puts the panel there.
+A new panel is one more :class:`~app.shell.places.Place`; its presenter puts the panel there.
 """
 
 from __future__ import annotations
@@ -8,63 +8,18 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget, QWidgetAction
 
-from engine.models.base import FLOW, LANGUAGE, MASKED
-
-
-class Region(Enum):
-    """A part of the window; panels that share one are tabs, the first of them in front."""
-
-    LEFT = "left"
-    CENTRE = "centre"
-    RIGHT = "right, beside the centre"
-    BELOW = "below the centre"
-
-
-@dataclass(frozen=True)
-class Place:
-    """One panel's dock: the name it is saved and found by, its title, and where it is at first."""
-
-    name: str
-    title: str
-    region: Region
-    families: tuple[str, ...] = ()
-    """Of the models that it has something to say about; empty for all. Beside others it does not stand in the way."""
-
-
-PLACES = (
-    Place("setup", "Setup", Region.LEFT),
-    Place("strategy", "Strategy", Region.CENTRE, (FLOW,)),
-    Place("threshold", "Threshold", Region.CENTRE, (FLOW,)),
-    Place("attention", "Attention", Region.CENTRE, (FLOW,)),
-    Place("meters", "Meters", Region.RIGHT),
-    Place("listen", "Listen", Region.BELOW),
-    Place("takes", "Takes", Region.BELOW),
-    Place("log", "Log", Region.BELOW),
-    Place("views", "Views", Region.CENTRE),
-    Place("transfer", "Transfer", Region.CENTRE, (FLOW,)),
-    Place("training", "Training", Region.CENTRE),
-    Place("decoding", "Decoding", Region.CENTRE, (LANGUAGE,)),
-    Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),
-    Place("roofline", "Roofline", Region.CENTRE),
-    Place("demasking", "Demasking", Region.CENTRE, (MASKED,)),
-    Place("lab", "Lab", Region.CENTRE),
-    Place("studies", "Studies", Region.CENTRE),
-    Place("tradeoff", "Trade-off", Region.CENTRE),
-)
-"""All panels, in the order of their shortcuts: Alt+1 to Alt+9, then Ctrl+Alt+1 and so on."""
+from app.shell.places import Place, Region
 
 
 class Docks:
     """The docks of one window, each with its panel once that is built."""
 
-    def __init__(self, window: QMainWindow, places: Sequence[Place] = PLACES) -> None:
+    def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
         self._window = window
         self._places = tuple(places)
         self._docks: dict[str, QDockWidget] = {}
@@ -98,6 +53,11 @@ class Docks:
     def version(self) -> int:
         """Of saved layouts: those of another set of panels are passed over."""
         return zlib.crc32(" ".join(place.name for place in self._places).encode()) & 0x7FFFFFFF
+
+    @property
+    def fronts(self) -> tuple[str, ...]:
+        """The names of the panels that are in front of their regions at first."""
+        return tuple(next(self._in(region)).objectName() for region in Region)
 
     def put(self, name: str, panel: QWidget) -> None:
         """Put ``panel`` where nothing or its placeholder was."""
@@ -149,7 +109,9 @@ class Docks:
             if family in place.families and before and before not in place.families:
                 dock.show()
         if leaves_front:
-            next((dock for place, dock in self if family in place.families), self._docks["views"]).raise_()
+            centre = [(place, self._docks[place.name]) for place in self._places if place.region is Region.CENTRE]
+            theirs = next((dock for place, dock in centre if family in place.families), None)
+            (theirs or next(dock for place, dock in centre if not place.families)).raise_()
 
     def show_only(self, name: str) -> None:
         """Hide all panels but one, until :meth:`show_as_before`."""
@@ -181,8 +143,8 @@ class Docks:
         for dock in self._docks.values():
             dock.setFloating(False)
             window.removeDockWidget(dock)
-        first = {region: next(self._in(region)) for region in Region}
-        left, centre, right, below = (first[region] for region in Region)
+        fronts = [self._docks[name] for name in self.fronts]
+        left, centre, right, below = fronts
         window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, left)
         window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, centre)
         window.splitDockWidget(centre, right, Qt.Orientation.Horizontal)
@@ -193,7 +155,7 @@ class Docks:
                 window.tabifyDockWidget(before, dock)
         for dock in self._docks.values():
             dock.show()
-        for dock in first.values():
+        for dock in fronts:
             dock.raise_()
         family, self.family, self._next_family = self._next_family or self.family, "", ""
         if family:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
@@ -20,26 +20,18 @@ _SCHEMES = (
 
 
 class Menus:
-    """Fills the menu bar of ``window``; ``choose_model`` and ``choose_device`` are given the chosen one's id."""
+    """Fills the menu bar of ``window``."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        actions: Actions,
-        docks: Docks,
-        theme: Theme,
-        choose_model: Callable[[str], object],
-        choose_device: Callable[[str], object],
-    ) -> None:
+    def __init__(self, window: QMainWindow, actions: Actions, docks: Docks, theme: Theme) -> None:
         self._theme = theme
-        self._choose_device = choose_device
+        self._actions = actions
         self._devices: dict[str, QAction] = {}
         bar = window.menuBar()
         _fill(
             bar.addMenu("&File"),
             (actions.export_profile, actions.export_weights, actions.save_wav, actions.data_folder, None, actions.quit),
         )
-        self._fill_model(bar.addMenu("&Model"), actions, choose_model)
+        self._fill_model(bar.addMenu("&Model"), actions)
         _fill(
             bar.addMenu("&Run"),
             (
@@ -116,14 +108,14 @@ class Menus:
         self._fill_view(bar.addMenu("&View"), actions, docks)
         _fill(bar.addMenu("&Help"), (actions.first_steps, actions.keys, None, actions.about))
 
-    def _fill_model(self, menu: QMenu, actions: Actions, choose: Callable[[str], object]) -> None:
+    def _fill_model(self, menu: QMenu, actions: Actions) -> None:
         self._models = QActionGroup(menu)
         for entry in catalogue.MODELS:
             action = QAction(entry.title, menu, checkable=True)
             menu.addAction(action)
             action.setData(entry.id)
             action.setToolTip(entry.summary)
-            action.triggered.connect(lambda _=False, one=entry.id: choose(one))
+            action.triggered.connect(lambda _=False, one=entry.id: actions.model_wanted.emit(one))
             self._models.addAction(action)
         menu.addSeparator()
         self._device_menu = menu.addMenu("&Device")
@@ -173,7 +165,7 @@ class Menus:
 
     def _add_device(self, name: str) -> QAction:
         action = QAction(name if name == "auto" else name.upper(), self._device_menu, checkable=True)
-        action.triggered.connect(lambda: self._choose_device(name))
+        action.triggered.connect(lambda: self._actions.device_wanted.emit(name))
         self._device_menu.addAction(action)
         self._device_group.addAction(action)
         return action

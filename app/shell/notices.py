@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMainWindow
 
-from app.features.log.panel import Level, LogPanel
 from app.shell.banner import Banner
-from app.shell.docks import Docks, add_bar
-from app.shell.theme import Colours
+from app.shell.docks import add_bar
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from engine.session.messages import CalibrationReady, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
 
-class Notices(QObject):
-    """The window's banner, which holds one sentence or question, and its log."""
+class Level(IntEnum):
+    """How much an entry of the log matters."""
 
-    def __init__(self, window: QMainWindow, jobs: Jobs, docks: Docks, colours: Colours) -> None:
+    DETAIL = 0
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+
+class Notices(QObject):
+    """The window's banner, which holds one sentence or question, and what is logged."""
+
+    noted = Signal(Level, str)
+    """An entry for the log."""
+
+    def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
+        self._window = window
         self.banner = Banner()
-        window.addToolBarBreak()
-        self._bar, self._shown = add_bar(window, "message", "Message", self.banner)
-        self._bar.hide()
         self._answered: Callable[[str], object] | None = None
         self.banner.dismissed.connect(self._hide)
         self.banner.chosen.connect(self._answer)
-        self.log = LogPanel(colours)
-        docks.put("log", self.log)
         jobs.began.connect(self._job_began)
         jobs.ended.connect(self._job_ended)
+
+    def put_up(self) -> None:
+        """Put the banner below the bars that are there."""
+        self._window.addToolBarBreak()
+        self._bar, self._shown = add_bar(self._window, "message", "Message", self.banner)
+        self._bar.hide()
 
     # --- The banner -------------------------------------------------------------------------------------------------
     @Slot(str)
@@ -78,7 +91,7 @@ class Notices(QObject):
     # --- The log ----------------------------------------------------------------------------------------------------
     def note(self, text: str, level: Level = Level.INFO) -> None:
         """Log ``text`` without showing it."""
-        self.log.add(level, text)
+        self.noted.emit(level, text)
 
     @Slot(str)
     def note_qt(self, message: str) -> None:

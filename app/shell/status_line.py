@@ -50,9 +50,12 @@ class StatusLine(QObject):
 
     def show_device(self, device: str, machine: str) -> None:
         """Show where the model runs."""
+        tip = f"The model runs on {device}.\n{machine}"
+        if (self.device.text(), self.device.toolTip()) == (device, tip):
+            return
         self.device.setText(device)
         self.device.setAccessibleName(f"Device: {device}")
-        self.device.setToolTip(f"The model runs on {device}.\n{machine}")
+        self.device.setToolTip(tip)
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:

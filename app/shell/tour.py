@@ -8,6 +8,8 @@ from pathlib import Path
 
 from PySide6.QtGui import QAction
 
+from app.features.export.presenter import ExportPresenter
+from app.features.takes.presenter import TakesPresenter
 from app.shell.window import MainWindow
 from app.state.jobs import Outcome
 from engine.errors import PlainError
@@ -40,9 +42,9 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     if take_a is None or take_b is None:
         raise PlainError("The takes did not arrive.")
     window.docks.go_to("listen")
-    wavs = window.listening.save_wavs(folder)
+    wavs = window.features.find(TakesPresenter).save_wavs(folder)
     profile = folder / "profile.json"
-    window.profiles.write(profile)
+    window.features.find(ExportPresenter).write(profile)
     await listen(window)
     window.notices.say("")
     window.docks.go_to("strategy")

@@ -7,7 +7,7 @@ there within a second. Closing asks the engine to stop, waits for its thread wit
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,29 +15,13 @@ from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slo
 from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.decoding.presenter import DecodingPresenter
-from app.features.demasking.presenter import DemaskingPresenter
-from app.features.export.presenter import ProfilePresenter
-from app.features.guide.panel import Guide, main_job
-from app.features.guide.presenter import GuidePresenter
-from app.features.lab.presenter import LabPresenter
-from app.features.layers.presenter import LayersPresenter
-from app.features.listen.presenter import ListeningPresenter
-from app.features.log.panel import Level
-from app.features.meters.presenter import SynthesisPresenter
-from app.features.presenter import Presenter
-from app.features.roofline.presenter import RooflinePresenter
-from app.features.setup.presenter import ModelPresenter
-from app.features.strategy.presenter import StrategyPresenter
-from app.features.studies.presenter import StudiesPresenter
-from app.features.tradeoff.presenter import TradeoffPresenter
-from app.features.training.presenter import TrainingPresenter
-from app.features.transfer.presenter import TransferPresenter
-from app.features.views.presenter import ViewsPresenter
+from app.features.feature import Feature
+from app.features.registry import FEATURES
+from app.features.services import Presenters, Services
 from app.shell import help as pages
 from app.shell.actions import Actions
 from app.shell.bridge import Bridge
-from app.shell.docks import Docks, add_bar
+from app.shell.docks import Docks
 from app.shell.menus import Menus
 from app.shell.mnemonics import SeenMnemonics
 from app.shell.notices import Notices
@@ -46,8 +30,6 @@ from app.shell.theme import Scheme, Theme
 from app.state.app_state import AppState
 from app.state.calibration_store import CalibrationStore
 from app.state.jobs import Jobs, Kind
-from app.state.open_studies import OpenStudies
-from app.state.take_library import open_library
 from engine.session.messages import Command, Event, ShutDown
 
 _JOIN_POLL_MILLISECONDS = 20
@@ -86,6 +68,7 @@ class MainWindow(QMainWindow):
         settings: QSettings,
         data_folder: Path,
         make_engine: Callable[[Callable[[Event], None]], EngineHandle],
+        features: Sequence[Feature] = FEATURES,
     ) -> None:
         super().__init__()
         self.theme = theme
@@ -102,22 +85,20 @@ class MainWindow(QMainWindow):
         self.bridge = Bridge(self)
         self.jobs = Jobs(self._submit, self)
         self.state = AppState(self.jobs, CalibrationStore(data_folder / "calibrations"), self)
-        self.open_studies = OpenStudies(self)
         self.action = Actions(self, self.state.undo_stack)
-        self.docks = Docks(self)
-        self.guide = Guide(main_job(self.action))
-        add_bar(self, "steps", "Steps", self.guide)
+        self.docks = Docks(self, [place for feature in features for place in feature.places])
         self.status = StatusLine(self, self.jobs)
-        self.notices = Notices(self, self.jobs, self.docks, theme.colours)
-        self._make_presenters(data_folder)
+        self.notices = Notices(self, self.jobs)
+        self.features = self._make_presenters(features, data_folder)
+        self.notices.put_up()
         SeenMnemonics(self)
-        self._menus = Menus(self, self.action, self.docks, theme, self._choose_model, self.models.choose_device)
+        self._menus = Menus(self, self.action, self.docks, theme)
         self._connect()
         self._restore()
         self._refresh()
-        self._to_build = deque(
-            (name, build) for presenter in self._presenters for name, build in presenter.later.items()
-        )
+        later = {name: build for presenter in self.features for name, build in presenter.later.items()}
+        # Those in front first: Qt loses the place of one whose neighbours' hidden tabs were filled before it.
+        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in self.docks.fronts))
 
     @property
     def panels(self) -> dict[str, QWidget]:
@@ -125,84 +106,32 @@ class MainWindow(QMainWindow):
         return self.docks.panels
 
     # --- Putting together -------------------------------------------------------------------------------------------
-    def _make_presenters(self, data_folder: Path) -> None:
-        state, action, docks, notices, theme = self.state, self.action, self.docks, self.notices, self.theme
-        self.models = ModelPresenter(self, state, action, docks, notices, theme.colours)
-        self.synthesis = SynthesisPresenter(self, state, action, self.status, theme)
-        self.strategy = StrategyPresenter(self, state, action, docks, notices, theme)
-        self.listening = ListeningPresenter(
-            self, state, open_library(data_folder / "takes"), action, docks, notices, theme
-        )
-        self.views = ViewsPresenter(self, state, action, docks, notices, theme)
-        self.transfer = TransferPresenter(self, state, action, docks, theme)
-        self.training = TrainingPresenter(self, state, action, docks, notices, theme, data_folder / "training")
-        self.models.setup.training_wanted.connect(self.training.propose)
-        self.decoding = DecodingPresenter(self, state, self.listening, theme)
-        self.layers = LayersPresenter(self, state, action, notices, theme)
-        self.demasking = DemaskingPresenter(self, state, action, self.listening, theme)
-        self.roofline = RooflinePresenter(self, state, action, notices, theme)
-        self.layers.training_wanted.connect(self.training.propose_student)
-        for presenter in (self.decoding, self.layers):
-            presenter.view_wanted.connect(self.views.open)
-        self.profiles = ProfilePresenter(self, state, action, notices)
-        self.lab = LabPresenter(self, state, self.listening, action, docks, notices, theme, data_folder / "listening")
-        self.studies = StudiesPresenter(
+    def _make_presenters(self, features: Sequence[Feature], data_folder: Path) -> Presenters:
+        made = Presenters()
+        services = Services(
             self,
-            state,
-            self.listening,
-            action,
-            docks,
-            notices,
-            theme,
+            self.state,
+            self.action,
+            self.docks,
+            self.notices,
+            self.status,
+            self.theme,
             self._settings,
-            data_folder / "studies",
-            self.open_studies,
+            data_folder,
+            made,
         )
-        self.layers.study_wanted.connect(self.studies.new_of_layers)
-        self.tradeoff = TradeoffPresenter(
-            self,
-            state,
-            self.listening,
-            self.strategy,
-            self.lab,
-            self.open_studies,
-            action,
-            docks,
-            notices,
-            theme,
-            self._settings,
-            data_folder / "listening",
-        )
-        self._presenters: tuple[Presenter, ...] = (
-            self.models,
-            self.synthesis,
-            self.strategy,
-            self.listening,
-            self.views,
-            self.transfer,
-            self.training,
-            self.decoding,
-            self.layers,
-            self.roofline,
-            self.demasking,
-            self.lab,
-            self.tradeoff,
-            self.studies,
-            self.profiles,
-            GuidePresenter(self.guide, state, self.listening, self.profiles, action.calibrate),
-        )
+        for feature in features:
+            made.add(feature.name, feature.make(services))
+        return made
 
     def _connect(self) -> None:
         state, bridge, action, notices = self.state, self.bridge, self.action, self.notices
         bridge.happened.connect(self._handle)
         bridge.progress.connect(self.status.show_progress)
-        bridge.progress.connect(self.views.show_progress)
-        bridge.progress.connect(self.layers.show_progress)
-        bridge.progress.connect(self.roofline.show_progress)
-        bridge.progress.connect(self.studies.show_progress)
-        bridge.telemetry.connect(self.synthesis.show_telemetry)
-        bridge.trials.connect(self.strategy.show_trials)
-        bridge.similarity.connect(self.strategy.show_similarity)
+        for presenter in self.features:
+            bridge.progress.connect(presenter.show_progress)
+            bridge.telemetry.connect(presenter.show_telemetry)
+            bridge.reports.connect(presenter.show_reports)
         state.problem.connect(notices.warn)
         state.model_changed.connect(lambda: self.docks.suit(state.entry.family))
         action.failed.connect(notices.warn)
@@ -225,9 +154,9 @@ class MainWindow(QMainWindow):
             state.comparison_changed,
             self.jobs.began,
             self.jobs.ended,
-            self.listening.listened,
-            self.lab.changed,
-            self.profiles.written,
+            *(presenter.changed for presenter in self.features),
+            # A model that cannot be loaded yet leaves the present one chosen, and ticked.
+            action.model_wanted,
         ):
             signal.connect(self._refresh)
 
@@ -273,9 +202,8 @@ class MainWindow(QMainWindow):
         self.status.say("Starting the engine…")
         self._engine = self._make_engine(self.bridge.post)
         self._engine.start()
-        self.listening.tell_library_problem()
-        for problem in self.state.calibrations.problems:
-            self.notices.note(problem, Level.WARNING)
+        for presenter in self.features:
+            presenter.engine_starts()
         self.state.load_model(self.state.model_id)
 
     @Slot()
@@ -305,27 +233,18 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _handle(self, event: Event) -> None:
-        """Tell everyone in turn: first who shows an event, then the state, then who asks what to do about it."""
+        """First the state, then who shows it, then its end."""
         self.notices.record(event)
         self.status.follow(event)
-        self.listening.follow(event)
-        self.views.follow(event)
-        self.transfer.follow(event)
-        self.profiles.follow(event)
-        job = self.jobs.find(event.job)
         self.state.handle(event)
-        self.training.follow(event)
-        self.layers.follow(event)
-        self.roofline.follow(event)
-        self.demasking.follow(event)
-        self.studies.follow(event)
+        for presenter in self.features:
+            presenter.follow(event)
         self.jobs.handle(event)
-        self.models.follow(event, job)
 
     @Slot()
     def _refresh(self) -> None:
         """Enable what can be done; say why the rest cannot, and what to press next."""
-        for presenter in self._presenters:
+        for presenter in self.features:
             presenter.refresh()
         state, running = self.state, self.jobs.running
         self._menus.refresh(state.model_id, not running or running[0].kind is Kind.LOAD)
@@ -335,11 +254,6 @@ class MainWindow(QMainWindow):
     def _follow_theme(self) -> None:
         for panel in self.panels.values():
             panel.set_colours(self.theme.colours)
-        self._refresh()
-
-    def _choose_model(self, model: str) -> None:
-        self.models.choose_model(model)
-        # A model that cannot be loaded yet leaves the present one chosen, and ticked.
         self._refresh()
 
     # --- Closing ----------------------------------------------------------------------------------------------------
@@ -365,9 +279,7 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)
             return
         self.is_closed = True
-        self.lab.shut_down()
-        self.tradeoff.shut_down()
-        self.studies.shut_down()
-        self.listening.shut_down()
+        for presenter in reversed(list(self.features)):
+            presenter.shut_down()
         self.close()
         self.closed.emit()

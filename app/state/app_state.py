@@ -17,13 +17,13 @@ from app.state.availability import Reasons
 from app.state.calibration_store import CalibrationStore
 from app.state.comparison import differences, measured_against, technique_text
 from app.state.jobs import Job, Jobs, Kind, Outcome
+from app.state.open_studies import OpenStudies
 from app.state.selection import DITREDUCIO, SEED_LIMIT
 from engine.errors import PlainError, SettingError
 from engine.export.targets import Target, why_not
 from engine.models import catalogue
 from engine.models.base import ModelInfo, OperationCounts, Utterance, Voice
 from engine.session.messages import (
-    AttentionCaptured,
     Calibrate,
     CalibrationReady,
     CaptureAttention,
@@ -70,8 +70,6 @@ class AppState(Reasons):
     """Other takes are A and B."""
     take_added = Signal(object)
     """A finished :class:`Take`."""
-    attention_captured = Signal(object)
-    """An :class:`engine.models.base.AttentionCapture`."""
     problem = Signal(str)
     """A sentence about something that went wrong outside a job."""
 
@@ -83,8 +81,14 @@ class AppState(Reasons):
         self.machine = ""
         self.take_a: Take | None = None
         self.take_b: Take | None = None
+        self.open_studies = OpenStudies(self)
         self._kept: _Loaded | None = None
         jobs.ended.connect(self._load_ended)
+
+    @property
+    def device_title(self) -> str:
+        """Where the model runs, or will run, for people."""
+        return self.info.device if self.info is not None else self.device.upper() or "starting"
 
     # --- Model --------------------------------------------------------------------------------------------------------
     def load_model(self, model: str, folder: str = "", variant: str = "", device: str = "") -> None:
@@ -254,8 +258,6 @@ class AppState(Reasons):
             self._take_ready(event)
         elif isinstance(event, CalibrationReady):
             self._calibrated(event)
-        elif isinstance(event, AttentionCaptured) and self.ready:
-            self.attention_captured.emit(event.capture)
         elif isinstance(event, TrainingDone | LayersMeasured) and event.info is not None:
             self._weights_came(event.info)
 

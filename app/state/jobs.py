@@ -88,6 +88,11 @@ class Jobs(QObject):
         """Whether any job has not ended."""
         return bool(self._running)
 
+    @property
+    def why_wait(self) -> str:
+        """Why nothing else can begin now, as a sentence, or ``""``."""
+        return "Wait for the running job, or press Esc to cancel it." if self.busy else ""
+
     def find(self, number: int) -> Job | None:
         """The job ``number`` if it has not ended."""
         return self._running.get(number)

@@ -22,19 +22,19 @@ def _is_ours(one: QObject) -> bool:
     return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("app.")
 
 
-def test_a_desk_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+def test_a_presenter_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
-    presenter = window.tradeoff
+    presenter = window.features["tradeoff"]
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
         window.close()
     presenter._stale.clear()
-    window.listening.takes_changed.emit()
+    window.features["takes"].takes_changed.emit()
     assert presenter._stale == {None}, "what is not seen is read later"
     presenter._stale.clear()
     delete(presenter)
-    window.listening.takes_changed.emit()
+    window.features["takes"].takes_changed.emit()
     assert presenter._stale == set(), "Qt has ended the connection with the presenter"
 
 

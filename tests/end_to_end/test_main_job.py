@@ -72,7 +72,7 @@ def test_pick_calibrate_synthesise_switch_export(
     # Baseline by its key, calibration by a click, accelerated by its key.
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))
     assert window.state.take_a.text == "The salt breeze came across from the sea."
-    wait_for_job(lambda: qtbot.mouseClick(window.guide.button(1), Qt.MouseButton.LeftButton))
+    wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))
     assert (window.state.table.layers, window.state.table.steps) == (window.state.info.layers, 8)
     assert window.panels["strategy"].table == window.state.table
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))
@@ -82,7 +82,7 @@ def test_pick_calibrate_synthesise_switch_export(
     assert accelerated.measurements.ops_ratio < 1
     assert accelerated.log_mel_distance > 0
     assert window.state.comparison_warning() == ""
-    assert len(window.listening.library) == 2
+    assert len(window.features["takes"].library) == 2
 
     # Look at one cell's attention.
     window.docks.go_to("attention")
@@ -130,7 +130,7 @@ def test_pick_calibrate_synthesise_switch_export(
     dialog = window.findChild(ProfileDialog)
     dialog.path.selectAll()
     qtbot.keyClicks(dialog.path, str(path))
-    with qtbot.waitSignal(window.profiles.written):
+    with qtbot.waitSignal(window.features["export"].written):
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     profile = Profile.load(path)
     assert profile.setting == accelerated.setting

@@ -58,7 +58,7 @@ def test_three_branches_from_baseline_to_attention(
     state.set_text("Rice is often served in round bowls.")
 
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))
-    wait_for_job(lambda: qtbot.mouseClick(window.guide.button(1), Qt.MouseButton.LeftButton))
+    wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))
     assert (state.table.layers, state.table.steps) == (LAYERS, 4)
     assert state.table.skipped_share > 0
     assert state.operations.branches == 3

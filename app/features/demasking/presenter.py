@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
-from app.features.listen.presenter import ListeningPresenter
-from app.shell.actions import Actions
-from app.shell.theme import Theme
-from app.state.app_state import AppState
+from app.features.listen.presenter import ListenPresenter
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.state.jobs import Kind
 from engine.errors import SettingError
 from engine.models.base import Voice
@@ -22,29 +21,26 @@ if TYPE_CHECKING:
     from app.features.demasking.panel import DemaskingPanel
 
 
-class DemaskingPresenter(QObject):
+class DemaskingPresenter(Presenter):
     """Owns Demasking."""
 
-    def __init__(
-        self, window: QMainWindow, state: AppState, actions: Actions, listening: ListeningPresenter, theme: Theme
-    ) -> None:
-        super().__init__(window)
-        self._state = state
-        self._actions = actions
-        self._listening = listening
-        self._theme = theme
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._state = services.state
+        self._actions = services.actions
+        self._listening = services.features.find(ListenPresenter)
+        self._theme = services.theme
         self._job = 0
         self._asked: tuple[str, Take, float] | None = None
         """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
         self.demasking: DemaskingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
-        state.comparison_changed.connect(self._show_takes)
+        services.state.comparison_changed.connect(self._show_takes)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says. Takes are shown as they come."""
         if self.demasking is None:
             return
-        waiting = "Wait for the running job, or press Esc to cancel it." if self._state.jobs.busy else ""
+        waiting = self._state.jobs.why_wait
         reasons = (self._why_not(one) or waiting for one in (self._state.take_a, self._state.take_b))
         self.demasking.set_reasons(*reasons)
 

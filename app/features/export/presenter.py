@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
 
-from app.shell.actions import Actions
-from app.shell.notices import Notices
-from app.state.app_state import AppState
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.state.jobs import Kind
 from engine.errors import SettingError
 from engine.export.targets import F5_TTS, target
@@ -19,26 +16,25 @@ from engine.setting.knobs import Values
 from engine.techniques import speculative
 
 
-class ProfilePresenter(QObject):
+class ExportPresenter(Presenter):
     """Owns no panel: exporting is a dialog."""
 
     written = Signal(str)
     """A profile was exported to this file or folder."""
 
-    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices) -> None:
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._actions = actions
-        self._notices = notices
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._notices = services.notices
         self.exported = False
         """Whether a profile has been exported."""
-        self.later: Mapping[str, Callable[[], QWidget]] = {}
+        actions = services.actions
         actions.bind(actions.export_profile, self._ask_where_to_write)
         actions.bind(actions.export_weights, self._ask_which_weights)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         action, reason = self._actions.export_profile, self._state.why_not_accelerate()
         action.setEnabled(self._state.ready and not reason)
         action.setToolTip(reason or action.statusTip())
@@ -104,3 +100,4 @@ class ProfilePresenter(QObject):
         self._notices.note(f"Wrote {path}")
         self._notices.say(sentence, "info")
         self.written.emit(path)
+        self.changed.emit()

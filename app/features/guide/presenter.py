@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QWidget
-
-from app.features.export.presenter import ProfilePresenter
-from app.features.guide.panel import Guide
-from app.features.listen.presenter import ListeningPresenter
-from app.state.app_state import AppState
+from app.features.export.presenter import ExportPresenter
+from app.features.guide.panel import Guide, main_job
+from app.features.listen.presenter import ListenPresenter
+from app.features.presenter import Presenter
+from app.features.services import Services
+from app.shell.docks import add_bar
 
 
-class GuidePresenter:
-    """Owns no panel: the guide is the bar above them."""
+class GuidePresenter(Presenter):
+    """Owns no dock: the guide is the bar above them."""
 
-    def __init__(
-        self,
-        guide: Guide,
-        state: AppState,
-        listening: ListeningPresenter,
-        profiles: ProfilePresenter,
-        calibrate: QAction,
-    ) -> None:
-        """``calibrate`` is the step that only some models have."""
-        self._guide = guide
-        self._calibrate = calibrate
-        self._state = state
-        self._listening = listening
-        self._profiles = profiles
-        self.later: Mapping[str, Callable[[], QWidget]] = {}
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._state = services.state
+        self._calibrate = services.actions.calibrate
+        """The step that only some models have."""
+        self._listening = services.features.find(ListenPresenter)
+        self._export = services.features.find(ExportPresenter)
+        self.guide = Guide(main_job(services.actions))
+        add_bar(services.window, "steps", "Steps", self.guide)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         state, running = self._state, self._state.jobs.running
         accelerated = state.take_b is not None and bool(state.take_b.setting.techniques)
         done = (
@@ -41,7 +31,7 @@ class GuidePresenter:
             state.table is not None and not state.table_problem(),
             accelerated,
             self._listening.compared and accelerated,
-            self._profiles.exported,
+            self._export.exported,
         )
         instead = ""
         if state.jobs.held:
@@ -53,4 +43,4 @@ class GuidePresenter:
         elif done[0] and not accelerated and not state.setting.techniques:
             instead = "<b>Next:</b> engage a technique on the left, then speak the same sentence with it."
         calibrated = any(one.prepared_by == "calibration" for one in state.techniques)
-        self._guide.show_progress(done, instead, () if calibrated else (self._calibrate,))
+        self.guide.show_progress(done, instead, () if calibrated else (self._calibrate,))

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QWidget
 
-from app.features.listen.presenter import ListeningPresenter
+from app.features.listen.presenter import ListenPresenter
+from app.features.presenter import Presenter
+from app.features.services import Services
+from app.features.takes.presenter import TakesPresenter
 from app.listening import results, trials, webmushra
 from app.listening.planning import Plan, planned
 from app.listening.session import Session
@@ -29,12 +32,7 @@ from app.listening.stimuli import (
 )
 from app.listening.trials import CCR, TrialRecord
 from app.shell import file_dialogs
-from app.shell.actions import Actions
 from app.shell.background import Background
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
 from app.state.jobs import Job
 from engine.errors import PlainError
 from engine.session.messages import RunStudy
@@ -45,35 +43,27 @@ if TYPE_CHECKING:
     from app.features.lab.setup import Choice
 
 
-class LabPresenter(QObject):
+TRIALS = "listening"
+"""Where trials are kept, in the user's data folder."""
+
+
+class LabPresenter(Presenter):
     """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
 
-    changed = Signal()
-    """A test has begun or is over."""
     carried_through = Signal()
     """A test has come to its end, so that there are new results."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        state: AppState,
-        listening: ListeningPresenter,
-        actions: Actions,
-        docks: Docks,
-        notices: Notices,
-        theme: Theme,
-        folder: Path,
-    ) -> None:
-        """``folder`` is where trials are kept."""
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._listening = listening
-        self._actions = actions
-        self._docks = docks
-        self._notices = notices
-        self._theme = theme
-        self._folder = folder
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._listening = services.features.find(ListenPresenter)
+        self._kept = services.features.find(TakesPresenter)
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
+        self._folder = services.folder / TRIALS
         self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()
         self._guests: tuple[TakeSummary, ...] = ()
@@ -85,13 +75,12 @@ class LabPresenter(QObject):
         self._background = Background("lab", self)
         self.lab: LabPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
-        actions.bind(actions.listening_test, self._open)
-        state.jobs.began.connect(self._job_began)
-        state.jobs.rests.connect(self._engine_rests)
+        self._actions.bind(self._actions.listening_test, self._open)
+        self._state.jobs.began.connect(self._job_began)
+        self._state.jobs.rests.connect(self._engine_rests)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         self._actions.listening_test.setEnabled(self.lab is not None)
         if self.lab is not None and self.lab.trial is None:
             self._show_plan()
@@ -117,7 +106,7 @@ class LabPresenter(QObject):
         self.lab.waited_enough.connect(self._do_not_wait)
         self.lab.reconnect_wanted.connect(lambda: self._listening.listen.connect_device())
         self.lab.shown.connect(self._look_again)
-        self._listening.takes_changed.connect(self._forget_takes)
+        self._kept.takes_changed.connect(self._forget_takes)
         if self._listening.listen is not None:
             self._listening.listen.problem_changed.connect(lambda _: self.refresh())
         self._show_listeners()
@@ -148,7 +137,7 @@ class LabPresenter(QObject):
             return
         self._stale = False
         try:
-            self._takes = (*self._guests, *self._listening.library.summaries())
+            self._takes = (*self._guests, *self._kept.library.summaries())
         except PlainError as error:
             self._takes = self._guests
             self._notices.warn(str(error))
@@ -227,7 +216,7 @@ class LabPresenter(QObject):
     def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """Gives takes' sounds by their ids, in any thread; A and B need not be in the library."""
         known = {one.id: one for one in (self._state.take_a, self._state.take_b) if one is not None}
-        guests, load_guest, library = {one.id for one in self._guests}, self._load_guest, self._listening.library
+        guests, load_guest, library = {one.id for one in self._guests}, self._load_guest, self._kept.library
 
         def load(take: str) -> tuple[np.ndarray, int]:
             if take in known:

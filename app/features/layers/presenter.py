@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
 from app.features.layers.model import LayerChoice
-from app.shell.actions import Actions
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
+from app.features.presenter import Presenter
+from app.features.services import Services
+from app.features.studies.presenter import StudiesPresenter
+from app.features.training.presenter import TrainingPresenter
+from app.features.views.presenter import ViewsPresenter
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
 from engine.models import catalogue
@@ -29,39 +30,31 @@ if TYPE_CHECKING:
     from app.features.layers.panel import LayersPanel, MeasurePlan
 
 
-class LayersPresenter(QObject):
+class LayersPresenter(Presenter):
     """Owns Layers."""
 
-    training_wanted = Signal(object)
-    """The user wants a student of these layers, a tuple of their numbers."""
-    view_wanted = Signal(str)
-    """The user wants the view of this name."""
-    study_wanted = Signal(int)
-    """The user wants a study that leaves out each layer once, on so many sentences."""
-
-    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
-        super().__init__(window)
-        self._state = state
-        self._actions = actions
-        self._theme = theme
-        self.choice = LayerChoice(state, self)
-        self.choice.problem.connect(notices.warn)
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._state = services.state
+        self._actions = services.actions
+        self._theme = services.theme
+        self._features = services.features
+        self.choice = LayerChoice(services.state, self)
+        self.choice.problem.connect(services.notices.warn)
         self.choice.measured.connect(self.refresh)
         self.layers: LayersPanel | None = None
         self._job = 0
         self.later: dict[str, Callable[[], QWidget]] = {"layers": self._build_layers}
-        state.jobs.ended.connect(self._job_ended)
+        services.state.jobs.ended.connect(self._job_ended)
 
     @Slot()
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         if self.layers is None:
             return
         choice, state = self.choice, self._state
         self.layers.set_layers(choice.layers, choice.record, choice.retained, choice.depth, choice.by_hand)
-        busy = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
         stages = {stage: self._why_not_hear(stage) for stage in (spade.NONE, spade.PARTLY, spade.RECOVERED)}
-        self.layers.set_reasons(self.why_not(), busy, stages)
+        self.layers.set_reasons(self.why_not(), state.jobs.why_wait, stages)
 
     def why_not(self) -> str:
         """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
@@ -84,15 +77,15 @@ class LayersPresenter(QObject):
         from app.features.layers.panel import LayersPanel
 
         self.layers = LayersPanel(self._theme.colours)
-        attempt = self._actions.attempt
+        attempt, find = self._actions.attempt, self._features.find
         self.layers.toggled.connect(lambda layer: attempt(lambda: self.choice.toggle(layer)))
         self.layers.depth_wanted.connect(self.choice.set_depth)
         self.layers.importance_wanted.connect(self.choice.choose_by_importance)
         self.layers.hear_wanted.connect(lambda stage: attempt(lambda: self.hear(stage)))
-        self.layers.training_wanted.connect(lambda: self.training_wanted.emit(self.choice.retained))
+        self.layers.training_wanted.connect(lambda: find(TrainingPresenter).propose_student(self.choice.retained))
         self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
-        self.layers.study_wanted.connect(self.study_wanted)
-        self.layers.saving_wanted.connect(lambda: self.view_wanted.emit(depth.VIEW.name))
+        self.layers.study_wanted.connect(lambda sentences: find(StudiesPresenter).new_of_layers(sentences))
+        self.layers.saving_wanted.connect(lambda: find(ViewsPresenter).open(depth.VIEW.name))
         self.layers.cancel_wanted.connect(self._actions.cancel.trigger)
         self.refresh()
         return self.layers

@@ -1,34 +1,20 @@
-"""The listening presenter: takes are kept, found again, compared as A and B, heard while they are made, and saved as
-WAV."""
+"""The listen presenter: A and B are heard and seen, and takes are heard while they are made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QWidget
 
-from app.features.log.panel import Level
-from app.features.takes.panel import TakesPanel
-from app.features.takes.table import FailedTake
-from app.features.takes.wav import write_wav
-from app.shell import file_dialogs
-from app.shell.actions import Actions
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
+from app.features.presenter import Presenter
+from app.features.services import Services
+from app.shell.notices import Level
 from app.state.comparison import keeps_timing
 from app.state.jobs import Job, Kind, Outcome
-from app.state.take_library import OpenedLibrary, replace_damaged
-from engine.errors import PlainError
 from engine.session.messages import AudioReady, Event
-from engine.setting.library import Library, TakeSummary
-from engine.setting.take import Take
 from engine.techniques import wording
 
 if TYPE_CHECKING:
@@ -39,34 +25,20 @@ _SIDES = {Kind.BASELINE: "A", Kind.ACCELERATED: "B"}
 """Which side the take of a job is for."""
 
 
-class ListeningPresenter(QObject):
-    """Owns Takes and Listen."""
+class ListenPresenter(Presenter):
+    """Owns Listen and the player."""
 
-    listened = Signal()
-    """What is compared was listened to."""
-    takes_changed = Signal()
-    """The library has takes more or fewer."""
     heard_at = Signal(str, float)
     """Which side is heard, ``"A"`` or ``"B"``, or a part of it alone, and how many seconds from its beginning."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        state: AppState,
-        opened: OpenedLibrary,
-        actions: Actions,
-        docks: Docks,
-        notices: Notices,
-        theme: Theme,
-    ) -> None:
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._opened = opened
-        self._actions = actions
-        self._docks = docks
-        self._notices = notices
-        self._theme = theme
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
         self._streaming = 0
         self._sounding = False
         """Whether a sound is heard that is neither A nor B."""
@@ -81,104 +53,23 @@ class ListeningPresenter(QObject):
         """Whether A and B have been listened to."""
         self.listen: ListenPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
-        self.takes = TakesPanel(opened.library, theme.colours)
-        self.takes.a_chosen.connect(state.set_a)
-        self.takes.b_chosen.connect(state.set_b)
-        self.takes.rerun_wanted.connect(self._rerun)
-        self.takes.problem.connect(notices.warn)
-        self.takes.changed.connect(self.takes_changed)
-        docks.put("takes", self.takes)
-        actions.bind(actions.compare, self._compare)
-        actions.bind(actions.play, self._play)
-        actions.bind(actions.swap, self._swap)
-        actions.bind(actions.save_wav, self._ask_where_to_save)
-        actions.bind(actions.data_folder, self._open_data_folder)
-        actions.set_a.triggered.connect(self.takes.set_a)
-        actions.set_b.triggered.connect(self.takes.set_b)
-        state.comparison_changed.connect(self._show_comparison)
-        state.take_added.connect(self._keep_take)
-        state.jobs.ended.connect(self._job_ended)
-
-    @property
-    def library(self) -> Library:
-        """Where takes are kept."""
-        return self._opened.library
+        self._actions.bind(self._actions.compare, self._compare)
+        self._actions.bind(self._actions.play, self._play)
+        self._state.comparison_changed.connect(self._show_takes_to_hear)
+        self._state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         sides = self._state.take_a, self._state.take_b
         some = any(take is not None for take in sides)
         actions = self._actions
         can_play = some and self.listen is not None and not self.listen.lent
         actions.compare.setEnabled(can_play)
         actions.play.setEnabled(can_play)
-        actions.swap.setEnabled(all(take is not None for take in sides))
-        actions.save_wav.setEnabled(some)
 
     def shut_down(self) -> None:
-        """Close the player and the library."""
+        """Close the player."""
         if self.listen is not None:
             self.listen.close()
-        self.library.close()
-
-    # --- Takes ------------------------------------------------------------------------------------------------------
-    @Slot(object)
-    def _keep_take(self, take: Take) -> None:
-        for note in take.notes:
-            self._notices.warn(note)
-        try:
-            self.takes.add(self.library.add(take))
-        except PlainError as error:
-            self._offer_replacement(str(error), "error")
-
-    def tell_library_problem(self) -> None:
-        """Say what is wrong with the library, if anything, and offer what would mend it."""
-        if self._opened.problem:
-            self._notices.note(self._opened.problem, Level.WARNING)
-            self._offer_replacement(self._opened.problem, "warning")
-
-    def _offer_replacement(self, problem: str, level: str) -> None:
-        if self._opened.damaged is None:
-            self._notices.say(problem, level)
-        else:
-            self._notices.ask(problem, ("Set it aside and start a new one",), lambda _: self._replace_library(), level)
-
-    def _replace_library(self) -> None:
-        self._opened = replace_damaged(self._opened)
-        self.takes.set_library(self.library)
-        self._notices.note(self._opened.problem)
-        self._notices.say(self._opened.problem, "warning" if self._opened.damaged else "info")
-
-    @Slot(object)
-    def _rerun(self, take: TakeSummary) -> None:
-        self._actions.attempt(lambda: self._state.use_setting(take))
-        self._docks.go_to("setup")
-
-    def _swap(self) -> None:
-        take_a, take_b = self._state.take_a, self._state.take_b
-        self._state.set_a(take_b)
-        self._state.set_b(take_a)
-
-    def _open_data_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.library.folder)))
-
-    def _ask_where_to_save(self) -> None:
-        file_dialogs.ask_for_folder(
-            self._window,
-            "Folder for the WAV files",
-            lambda folder: self._actions.attempt(lambda: self.save_wavs(folder)),
-        )
-
-    def save_wavs(self, folder: Path) -> tuple[Path, ...]:
-        """Write A and B into ``folder``. Raises :class:`PlainError` when they cannot be written."""
-        written = []
-        for name, take in (("a", self._state.take_a), ("b", self._state.take_b)):
-            if take is not None:
-                path = folder / f"take-{name}-{take.id}.wav"
-                write_wav(path, take.samples, take.sample_rate)
-                written.append(path)
-                self._notices.note(f"Wrote {path}")
-        return tuple(written)
 
     # --- Comparing --------------------------------------------------------------------------------------------------
     def _build_listen(self) -> QWidget:
@@ -194,13 +85,6 @@ class ListeningPresenter(QObject):
         return self.listen
 
     @Slot()
-    def _show_comparison(self) -> None:
-        self.takes.show_comparison(self._state.take_a, self._state.take_b)
-        self._show_takes_to_hear()
-        warning = self._state.comparison_warning()
-        if warning:
-            self._notices.note(warning, Level.WARNING)
-
     def _show_takes_to_hear(self) -> None:
         if self.listen is None:
             return
@@ -235,7 +119,7 @@ class ListeningPresenter(QObject):
 
     def _note_compared(self) -> None:
         self.compared = True
-        self.listened.emit()
+        self.changed.emit()
 
     def _play(self) -> None:
         if self.listen is not None:
@@ -322,7 +206,6 @@ class ListeningPresenter(QObject):
         self._failures.pop(side, None)
         if outcome is Outcome.FAILED:
             self._failures[side] = sentence
-            self.takes.add(FailedTake.of(job.command, sentence))
         if self.listen is not None:
             self._show_warning()
 

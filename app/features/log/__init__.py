@@ -1,0 +1,12 @@
+"""Log: what happened when."""
+
+from __future__ import annotations
+
+from app.features.feature import Feature
+from app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "log",
+    "app.features.log.presenter:LogPresenter",
+    (Place("log", "Log", Region.BELOW),),
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import IntEnum
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
@@ -17,19 +16,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.shell.notices import Level
 from app.shell.theme import Colours
 
 _LONGEST = 20_000
 """Entries that are kept; older ones are dropped."""
-
-
-class Level(IntEnum):
-    """How much an entry matters."""
-
-    DETAIL = 0
-    INFO = 1
-    WARNING = 2
-    ERROR = 3
 
 
 class LogPanel(QWidget):

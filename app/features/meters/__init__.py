@@ -1,0 +1,12 @@
+"""Meters: how fast syntheses are."""
+
+from __future__ import annotations
+
+from app.features.feature import Feature
+from app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "meters",
+    "app.features.meters.presenter:MetersPresenter",
+    (Place("meters", "Meters", Region.RIGHT),),
+)

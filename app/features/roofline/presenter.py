@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.shell import file_dialogs
-from app.shell.actions import Actions
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
 from app.state.jobs import Job, Kind, Outcome
 from app.state.selection import DITREDUCIO
 from engine.errors import SettingError
@@ -27,29 +25,28 @@ _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 _TRACE = "Chrome trace (*.json)"
 
 
-class RooflinePresenter(QObject):
+class RooflinePresenter(Presenter):
     """Owns Roofline."""
 
-    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, notices: Notices, theme: Theme) -> None:
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._actions = actions
-        self._notices = notices
-        self._theme = theme
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._notices = services.notices
+        self._theme = services.theme
         self._job = 0
         self._side = "A"
         self._trace: Path | None = None
         self.roofline: RooflinePanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
-        state.jobs.ended.connect(self._job_ended)
+        services.state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         if self.roofline is None:
             return
         state = self._state
-        waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
+        waiting = state.jobs.why_wait
         self.roofline.set_model(state.info.id if state.ready and state.info is not None else "")
         self.roofline.set_reasons(self._why_not("A") or waiting, self._why_not("B") or waiting)
 

@@ -1,0 +1,12 @@
+"""Setup: model, voice, text, options and techniques."""
+
+from __future__ import annotations
+
+from app.features.feature import Feature
+from app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "setup",
+    "app.features.setup.presenter:SetupPresenter",
+    (Place("setup", "Setup", Region.LEFT),),
+)

@@ -3,47 +3,41 @@ that cannot be done without an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QMessageBox
 
-from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
-
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.features.setup.panel import SetupPanel
-from app.shell.actions import Actions
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Colours
-from app.state.app_state import AppState
+from app.features.training.presenter import TrainingPresenter
 from app.state.jobs import Job, Kind, Outcome
 from engine.models import catalogue
 from engine.session.messages import Event, JobFailed, LoadModel
 
 
-class ModelPresenter(QObject):
+class SetupPresenter(Presenter):
     """Owns Setup."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        state: AppState,
-        actions: Actions,
-        docks: Docks,
-        notices: Notices,
-        colours: Colours,
-    ) -> None:
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._actions = actions
-        self._notices = notices
-        self.later: Mapping[str, Callable[[], QWidget]] = {}
-        self.setup = SetupPanel(state, colours)
-        self.setup.problem.connect(notices.warn)
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._notices = services.notices
+        self._features = services.features
+        self._candidates: tuple[str, ...] = ()
+        """The architectures that the checkpoint that failed to load may have."""
+        self.setup = SetupPanel(services.state, services.theme.colours)
+        self.setup.problem.connect(services.notices.warn)
         self.setup.download_wanted.connect(self._ask_to_download)
-        docks.put("setup", self.setup)
+        self.setup.training_wanted.connect(lambda weight: self._features.find(TrainingPresenter).propose(weight))
+        services.docks.put("setup", self.setup)
+        actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
         actions.bind(actions.reload, self._reload)
-        state.jobs.ended.connect(self._job_ended)
+        actions.model_wanted.connect(self.choose_model)
+        actions.device_wanted.connect(self.choose_device)
+        services.state.jobs.ended.connect(self._job_ended)
 
     def choose_model(self, model: str) -> None:
         """Choose ``model`` as if it were chosen in Setup, where what it lacks is asked for."""
@@ -56,17 +50,12 @@ class ModelPresenter(QObject):
         state = self._state
         state.load_model(state.model_id, state.model_folder, state.model_variant, device)
 
-    def follow(self, event: Event, job: Job | None) -> None:
-        """Ask for the architecture where nothing says which one a checkpoint has, and load again with the answer.
-
-        ``job`` is the one that ``event`` may have ended.
-        """
-        if isinstance(event, JobFailed) and event.candidates and job is not None and job.kind is Kind.LOAD:
-            command = job.command
-            self._notices.ask(event.sentence, event.candidates, lambda variant: self._load_variant(command, variant))
+    def follow(self, event: Event) -> None:
+        """Note the architectures to choose from where nothing says which one a checkpoint has."""
+        if isinstance(event, JobFailed):
+            self._candidates = event.candidates
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         self._actions.reload.setEnabled(not self._state.jobs.busy)
 
     def _reload(self) -> None:
@@ -79,6 +68,10 @@ class ModelPresenter(QObject):
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LOAD and outcome is Outcome.FAILED:
+            if self._candidates:
+                command = job.command
+                self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
+                return
             kept = self._state.info
             self._notices.say(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
         if job.kind is Kind.DOWNLOAD and outcome is Outcome.FINISHED:

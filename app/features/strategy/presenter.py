@@ -1,82 +1,64 @@
-"""The strategy presenter: which cells are skipped, and why: the table, its threshold and the attention behind it."""
+"""The strategy presenter: which cells are skipped: the table as calibrated, edited, imported and exported."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.shell import file_dialogs
-from app.shell.actions import Actions
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
-from app.state.jobs import Job, Kind, Outcome
+from app.shell.notices import Level
+from app.state.jobs import Job, Kind
 from app.state.selection import DITREDUCIO
 from engine.errors import PlainError
-from engine.session.messages import SimilarityMeasured, TrialDone
+from engine.session.messages import Event, SimilarityMeasured, TrialDone
 from engine.techniques.ditreducio.table import StrategyTable
 
 if TYPE_CHECKING:
-    from app.features.attention.panel import AttentionPanel
     from app.features.strategy.panel import StrategyPanel
-    from app.features.threshold.panel import ThresholdPanel
 
 
-class StrategyPresenter(QObject):
-    """Owns Strategy, Threshold and Attention."""
+class StrategyPresenter(Presenter):
+    """Owns Strategy."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        state: AppState,
-        actions: Actions,
-        docks: Docks,
-        notices: Notices,
-        theme: Theme,
-    ) -> None:
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._actions = actions
-        self._docks = docks
-        self._notices = notices
-        self._theme = theme
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
         self._beside: StrategyTable | None = None
         self.strategy: StrategyPanel | None = None
-        self.threshold: ThresholdPanel | None = None
-        self.attention: AttentionPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {
-            "strategy": self._build_strategy,
-            "threshold": self._build_threshold,
-            "attention": self._build_attention,
-        }
+        self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
+        actions, state = services.actions, services.state
         actions.bind(actions.import_table, self._ask_for_table)
         actions.bind(actions.export_table, self._ask_where_to_put_table)
         actions.bind(actions.skip_nothing, self._skip_nothing)
         for signal in (state.table_changed, state.model_changed):
             signal.connect(self._show_table)
-        state.model_changed.connect(self._forget_capture)
         state.jobs.began.connect(self._job_began)
         state.jobs.ended.connect(self._job_ended)
 
+    def engine_starts(self) -> None:
+        """Say which calibrations could not be read."""
+        for problem in self._state.calibrations.problems:
+            self._notices.note(problem, Level.WARNING)
+
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         state, actions = self._state, self._actions
         actions.import_table.setEnabled(state.ready)
         actions.export_table.setEnabled(state.table is not None)
         actions.skip_nothing.setEnabled(state.ready and state.compatibility() is not None)
-        if self.threshold is not None:
-            self.threshold.set_metric(str(state.knobs(DITREDUCIO)["metric"]))
-            self.threshold.set_threshold(state.threshold)
-            self.threshold.set_busy(bool(state.why_not_calibrate()) or state.jobs.busy)
 
-    # --- Panels -----------------------------------------------------------------------------------------------------
+    # --- The table --------------------------------------------------------------------------------------------------
     def _build_strategy(self) -> QWidget:
         from app.features.strategy.panel import StrategyPanel
 
@@ -87,51 +69,23 @@ class StrategyPresenter(QObject):
         self._show_table()
         return self.strategy
 
-    def _build_threshold(self) -> QWidget:
-        from app.features.threshold.panel import ThresholdPanel
-
-        self.threshold = ThresholdPanel(self._theme.colours)
-        self.threshold.threshold_changed.connect(self._state.set_threshold)
-        self.threshold.calibration_wanted.connect(self._calibrate_at)
-        self._show_table()
-        return self.threshold
-
-    def _build_attention(self) -> QWidget:
-        from app.features.attention.panel import AttentionPanel
-
-        self.attention = AttentionPanel(self._theme.colours)
-        self.attention.capture_wanted.connect(self._capture_attention)
-        self._state.attention_captured.connect(self.attention.show_capture)
-        self._show_table()
-        return self.attention
-
     @Slot()
     def _show_table(self) -> None:
-        """Show the strategy table and what follows from it in every panel that does."""
+        """Show the strategy table and what follows from it."""
+        if self.strategy is None:
+            return
         state = self._state
         # The table of another model is kept, but it says nothing about one that has none.
         reason = state.why_no_table()
         has_one = not reason
-        if self.strategy is not None:
-            self.strategy.set_reason(reason)
-            self.strategy.set_operations(state.operations)
-            self.strategy.set_times(state.step_times)
-            self.strategy.set_table(state.table if has_one else None)
-            if self._beside is not None:
-                self.strategy.set_other(self._beside, "Chosen point")
-            else:
-                self.strategy.set_other(state.other_table if has_one else None)
-        if self.threshold is not None:
-            self.threshold.set_reason(reason)
-            self.threshold.set_operations(state.operations)
-            self.threshold.set_record(state.record if has_one else None)
-        if self.attention is not None:
-            self.attention.set_times(state.step_times)
-            steps = state.options_in_force.get("steps")
-            if state.record is not None and state.record.table.steps == steps:
-                self.attention.set_similarities(state.record.similarities, state.record.cut)
-            elif state.info is not None and steps is not None:
-                self.attention.set_layout(state.info.layers, int(steps))
+        self.strategy.set_reason(reason)
+        self.strategy.set_operations(state.operations)
+        self.strategy.set_times(state.step_times)
+        self.strategy.set_table(state.table if has_one else None)
+        if self._beside is not None:
+            self.strategy.set_other(self._beside, "Chosen point")
+        else:
+            self.strategy.set_other(state.other_table if has_one else None)
 
     def compare_with(self, table: StrategyTable | None) -> None:
         """Show the table of a point that was chosen elsewhere beside the one in use; ``None`` for the usual one."""
@@ -139,48 +93,18 @@ class StrategyPresenter(QObject):
             self._beside = table
             self._show_table()
 
-    @Slot()
-    def _forget_capture(self) -> None:
-        """A captured map does not outlive its model."""
-        if self.attention is not None and not self._state.ready:
-            self.attention.clear_capture()
-
-    # --- Calibration and attention ----------------------------------------------------------------------------------
-    @Slot(float)
-    def _calibrate_at(self, threshold: float) -> None:
-        self._state.set_threshold(threshold)
-        self._actions.calibrate.trigger()
-
-    @Slot(object)
-    def show_trials(self, events: tuple[TrialDone, ...]) -> None:
-        """Show trials of a running calibration; those of one that has ended are passed over."""
-        trials = tuple(event.trial for event in events if self._state.jobs.find(event.job) is not None)
-        if trials and self.strategy is not None:
+    # --- Calibration ------------------------------------------------------------------------------------------------
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show the trials of a running calibration; those of one that has ended are passed over."""
+        if self.strategy is None:
+            return
+        running = [event for event in events if self._state.jobs.find(event.job) is not None]
+        for event in running:
+            if isinstance(event, SimilarityMeasured):
+                self.strategy.add_similarities(event.similarities)
+        trials = tuple(event.trial for event in running if isinstance(event, TrialDone))
+        if trials:
             self.strategy.add_trials(trials)
-
-    @Slot(object)
-    def show_similarity(self, event: SimilarityMeasured) -> None:
-        """Show the similarities of a running calibration; those of one that has ended are passed over."""
-        if self._state.jobs.find(event.job) is None:
-            return
-        if self.strategy is not None:
-            self.strategy.add_similarities(event.similarities)
-        if self.attention is not None:
-            self.attention.set_similarities(event.similarities)
-
-    @Slot(int, int)
-    def _capture_attention(self, layer: int, step: int) -> None:
-        if self._state.jobs.busy:
-            self.attention.show_failure(
-                "Wait for the running job, or press Esc to cancel it; then choose the cell again."
-            )
-            return
-        try:
-            self._state.capture_attention(layer, step)
-        except PlainError as error:
-            self.attention.show_failure(str(error))
-        else:
-            self.attention.begin_capture(layer, step)
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:
@@ -189,14 +113,12 @@ class StrategyPresenter(QObject):
             self._docks.bring_forward("strategy")
             self.strategy.begin_calibration(state.info.layers, int(state.options_in_force["steps"]))
 
-    @Slot(object, object, str)
-    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
         if job.kind is Kind.CALIBRATE:
             if self.strategy is not None:
                 self.strategy.end_calibration()
             self._show_table()
-        if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED and self.attention is not None:
-            self.attention.show_failure(sentence or "The capture was cancelled; choose the cell again.")
 
     # --- Tables from and for elsewhere ------------------------------------------------------------------------------
     def _skip_nothing(self) -> None:

@@ -10,22 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, QTimer, QUrl, Slot
+from PySide6.QtCore import QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.features.listen.presenter import ListeningPresenter
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.features.studies.making import StudyMaking
 from app.features.studies.memory import StudiesMemory
+from app.features.takes.presenter import TakesPresenter
 from app.shell import file_dialogs
-from app.shell.actions import Actions
 from app.shell.background import Background
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
 from app.state.jobs import Job, Kind, Outcome
-from app.state.open_studies import OpenStudies
 from engine import files
 from engine.errors import PlainError, StudyError
 from engine.session.messages import Event, Progress, RunStudy, StudyBegun, StudyEnded, StudyTakeDone
@@ -41,33 +37,20 @@ _LOOK_MILLISECONDS = 1000
 """A study that runs is looked at so often."""
 
 
-class StudiesPresenter(QObject):
+class StudiesPresenter(Presenter):
     """Owns Studies."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        state: AppState,
-        listening: ListeningPresenter,
-        actions: Actions,
-        docks: Docks,
-        notices: Notices,
-        theme: Theme,
-        settings: QSettings,
-        folder: Path,
-        opened: OpenStudies,
-    ) -> None:
-        """``folder`` is where files are proposed, ``settings`` keep what was open."""
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._listening = listening
-        self._actions = actions
-        self._docks = docks
-        self._notices = notices
-        self._theme = theme
-        self._memory = StudiesMemory(settings)
-        self._open = opened
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._takes = services.features.find(TakesPresenter)
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
+        self._memory = StudiesMemory(services.settings)
+        self._open = services.state.open_studies
         self._files: dict[Path, Path] = {}
         """What describes each open study, by its folder."""
         self._summaries: dict[Path, StudySummary] = {}
@@ -77,10 +60,13 @@ class StudiesPresenter(QObject):
         self._background = Background("studies", self)
         self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
         self._soon.timeout.connect(self._touch_running)
-        self._making = StudyMaking(window, state, notices, self._background, self._pace, folder, self)
+        self._making = StudyMaking(
+            self._window, self._state, self._notices, self._background, self._pace, services.folder / "studies", self
+        )
         self._making.made.connect(self._made)
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
+        actions = self._actions
         for action, do in (
             (actions.new_study, self._making.begin),
             (actions.open_study, self._ask_for_file),
@@ -92,13 +78,12 @@ class StudiesPresenter(QObject):
             (actions.close_study, self.close),
         ):
             actions.bind(action, do)
-        opened.changed.connect(self._follow_open)
-        opened.removed.connect(self._forget)
-        state.jobs.ended.connect(self._job_ended)
+        self._open.changed.connect(self._follow_open)
+        self._open.removed.connect(self._forget)
+        self._state.jobs.ended.connect(self._job_ended)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         actions, there = self._actions, self.studies is not None
         run, use = self.why_not_run(), self.why_not_use()
         shown = self.summary is not None
@@ -150,9 +135,7 @@ class StudiesPresenter(QObject):
             problems = [judge_named(name).problem() for name in seen.study.judges]
             if any(problems):
                 return next(filter(None, problems))
-        if self._state.jobs.busy:
-            return "Wait for the running job, or press Esc to cancel it."
-        return ""
+        return self._state.jobs.why_wait
 
     def why_not_use(self) -> str:
         """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
@@ -251,7 +234,7 @@ class StudiesPresenter(QObject):
         """How fast models were in the takes that are kept, and in those of the studies that are open."""
         from engine.studies import estimating
 
-        library, summaries = self._listening.library, tuple(self._summaries.values())
+        library, summaries = self._takes.library, tuple(self._summaries.values())
 
         def pace(model: str) -> float | None:
             takes = []

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.features.listen.presenter import ListeningPresenter
+from app.features.takes.presenter import TakesPresenter
 from app.state.app_state import AppState
 from app.state.selection import DITREDUCIO
 from engine.setting.take import Take
@@ -24,8 +24,8 @@ _MARKED = 8
 class KnownPoints:
     """Everything that was read, by take and by setting."""
 
-    def __init__(self, state: AppState, listening: ListeningPresenter) -> None:
-        self._state, self._listening = state, listening
+    def __init__(self, state: AppState, library: TakesPresenter) -> None:
+        self._state, self._library = state, library
         self._takes: tuple[Point, ...] = ()
         self.taken: frozenset[str] = frozenset()
         """Ids of the library's takes."""
@@ -115,5 +115,5 @@ class KnownPoints:
     def take_of(self, point: Point, sound: Sound) -> Take:
         """One of a point's takes, whole. Raises :class:`PlainError` when it cannot be read."""
         if point.folder is None:
-            return self._listening.library.load(sound.take)
+            return self._library.library.load(sound.take)
         return self.studies[point.folder].load(sound.take)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.features.listen.presenter import ListeningPresenter
 from app.features.strategy.presenter import StrategyPresenter
+from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.known_points import KnownPoints
 from app.state.app_state import AppState
 
@@ -33,7 +33,7 @@ class TradeoffLinks(QObject):
         panel: TradeoffPanel,
         known: KnownPoints,
         state: AppState,
-        listening: ListeningPresenter,
+        takes: TakesPresenter,
         strategy: StrategyPresenter,
         parent: QObject,
     ) -> None:
@@ -41,7 +41,7 @@ class TradeoffLinks(QObject):
         self._panel = panel
         self._known = known
         self._state = state
-        self._listening = listening
+        self._takes = takes
         self._strategy = strategy
         self._linking = False
         self._wanted: tuple[Point, ...] = ()
@@ -50,7 +50,7 @@ class TradeoffLinks(QObject):
         self._in_setup: tuple[str, str] | None = None
         panel.chosen.connect(self._point_chosen)
         panel.selection_changed.connect(self._points_selected)
-        listening.takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
+        takes.takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
         state.comparison_changed.connect(self.show_sides)
         state.selection_changed.connect(self.show_setup)
         state.table_changed.connect(self.show_setup)
@@ -79,14 +79,14 @@ class TradeoffLinks(QObject):
     @Slot()
     def _select_takes(self) -> None:
         with self._linked():
-            self._listening.takes.select(self._known.takes_of(self._wanted))
+            self._takes.takes.select(self._known.takes_of(self._wanted))
 
     # --- From elsewhere ----------------------------------------------------------------------------------------------
     @Slot()
     def _takes_selected(self) -> None:
         if self._linking:
             return
-        selected = self._listening.takes.selected()
+        selected = self._takes.takes.selected()
         with self._linked():
             self._panel.select(self._known.of_takes({one.id for one in selected}, self._panel.scene.index.keys()))
         point = self._panel.plot.current

@@ -8,22 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, QSettings, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
-from app.features.lab.presenter import LabPresenter
-from app.features.listen.presenter import ListeningPresenter
-from app.features.log.panel import Level
+from app.features.lab.presenter import TRIALS, LabPresenter
+from app.features.listen.presenter import ListenPresenter
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.features.strategy.presenter import StrategyPresenter
+from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.known_points import KnownPoints
 from app.features.tradeoff.links import TradeoffLinks
 from app.shell import file_dialogs
-from app.shell.actions import Actions
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
-from app.state.open_studies import OpenStudies
+from app.shell.notices import Level
 from engine.errors import SettingError
 
 if TYPE_CHECKING:
@@ -36,40 +33,26 @@ _SHOWN = "tradeoff/shown"
 """Where it is kept what is shown and how."""
 
 
-class TradeoffPresenter(QObject):
+class TradeoffPresenter(Presenter):
     """Owns Trade-off. Nothing is read before the panel is seen."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        state: AppState,
-        listening: ListeningPresenter,
-        strategy: StrategyPresenter,
-        lab: LabPresenter,
-        studies: OpenStudies,
-        actions: Actions,
-        docks: Docks,
-        notices: Notices,
-        theme: Theme,
-        settings: QSettings,
-        folder: Path,
-    ) -> None:
-        """``folder`` is where trials of listening tests are kept, ``settings`` keep what is shown and how."""
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._listening = listening
-        self._strategy = strategy
-        self._lab = lab
-        self._studies = studies
-        self._actions = actions
-        self._docks = docks
-        self._notices = notices
-        self._theme = theme
-        self._settings = settings
-        self._folder = folder
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._listening = services.features.find(ListenPresenter)
+        self._takes = services.features.find(TakesPresenter)
+        self._strategy = services.features.find(StrategyPresenter)
+        self._lab = services.features.find(LabPresenter)
+        self._studies = services.state.open_studies
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
+        self._settings = services.settings
+        self._folder = services.folder / TRIALS
         self._reader: Reader | None = None
-        self._known = KnownPoints(state, listening)
+        self._known = KnownPoints(self._state, self._takes)
         self._stale: set[Path | None] = {None}
         """What has to be read again: folders of studies, ``None`` for the library."""
         self._asked: set[Path] = set()
@@ -78,10 +61,10 @@ class TradeoffPresenter(QObject):
         self._links: TradeoffLinks | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
-        studies.changed.connect(self._study_changed)
-        studies.removed.connect(self._study_removed)
-        listening.takes_changed.connect(self._takes_changed)
-        lab.carried_through.connect(self._forget_all)
+        self._studies.changed.connect(self._study_changed)
+        self._studies.removed.connect(self._study_removed)
+        self._takes.takes_changed.connect(self._takes_changed)
+        self._lab.carried_through.connect(self._forget_all)
         self._bind()
 
     def _bind(self) -> None:
@@ -104,7 +87,6 @@ class TradeoffPresenter(QObject):
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         panel, actions = self.tradeoff, self._actions
         if panel is None:
             for action in (
@@ -188,7 +170,7 @@ class TradeoffPresenter(QObject):
         # The menu has the switches in the same order.
         for action, box in zip(self._actions.point_looks, panel.look_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
-        self._links = TradeoffLinks(panel, self._known, self._state, self._listening, self._strategy, self)
+        self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self._strategy, self)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self._point_changed)
         panel.shown.connect(self._links.show_setup)
@@ -232,7 +214,7 @@ class TradeoffPresenter(QObject):
         stale, self._stale = self._stale, set()
         for what in stale:
             if what is None:
-                self._reader.read_takes(self._listening.library)
+                self._reader.read_takes(self._takes.library)
             else:
                 self._reader.read_study(what)
 
@@ -316,7 +298,7 @@ class TradeoffPresenter(QObject):
 
     def keep(self, point: Point, sound: Sound) -> None:
         """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
-        self._listening.takes.add(self._listening.library.add(self._known.take_of(point, sound)))
+        self._takes.takes.add(self._takes.library.add(self._known.take_of(point, sound)))
         self._notices.say(f"“{point.title}” is among the takes now.", "info")
 
     def use(self, point: Point, sound: Sound) -> None:

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.features.training.model import GUIDANCE_FREE, STUDENT, Place, Plan, Training, lasting, training
 from app.shell import file_dialogs
-from app.shell.actions import Actions
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
 from engine.session.messages import Event, TrainingDone, TrainingProgress
@@ -29,28 +26,19 @@ _LONG_MINUTES = 240
 """Above that, what is proposed wants an explanation."""
 
 
-class TrainingPresenter(QObject):
+class TrainingPresenter(Presenter):
     """Owns Training."""
 
-    def __init__(
-        self,
-        window: QMainWindow,
-        state: AppState,
-        actions: Actions,
-        docks: Docks,
-        notices: Notices,
-        theme: Theme,
-        runs: Path,
-    ) -> None:
-        """``runs`` is where work folders are proposed."""
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._actions = actions
-        self._docks = docks
-        self._notices = notices
-        self._theme = theme
-        self._runs = runs
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
+        self._runs = services.folder / "training"
+        """Where work folders are proposed."""
         self._proposed = ""
         """The work folder that was proposed last."""
         self._known: tuple[str, str] = "", ""
@@ -59,19 +47,16 @@ class TrainingPresenter(QObject):
         """For which checkpoint the knobs of a training were set to what fits it."""
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
-        state.jobs.ended.connect(self._job_ended)
+        services.state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         if self.training is None:
             return
-        busy = self._state.jobs.busy
-        waiting = "Wait for the running job, or press Esc to cancel it." if busy else ""
         info = self._state.info
         if info is not None:
             self.training.offer(info.family)
             self._suggest()
-        self.training.set_reason(self.why_not() or waiting)
+        self.training.set_reason(self.why_not() or self._state.jobs.why_wait)
 
     def why_not(self) -> str:
         """Why the chosen training cannot be done with the selected model, as a sentence, or ``""``."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
-from app.shell.actions import Actions
-from app.shell.docks import Docks
-from app.shell.theme import Theme
-from app.state.app_state import AppState
+from app.features.presenter import Presenter
+from app.features.services import Services
 from engine.models import catalogue
 from engine.models.base import Utterance
 from engine.session.messages import Event, TransferMeasured
@@ -20,24 +18,23 @@ if TYPE_CHECKING:
     from app.features.transfer.panel import TransferPanel
 
 
-class TransferPresenter(QObject):
+class TransferPresenter(Presenter):
     """Owns Transfer."""
 
-    def __init__(self, window: QMainWindow, state: AppState, actions: Actions, docks: Docks, theme: Theme) -> None:
-        super().__init__(window)
-        self._state = state
-        self._actions = actions
-        self._theme = theme
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._state = services.state
+        self._actions = services.actions
+        self._theme = services.theme
         self.transfer: TransferPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"transfer": self._build_transfer}
-        actions.bind(actions.calibrate_on, lambda: docks.go_to("transfer"))
+        services.actions.bind(services.actions.calibrate_on, lambda: services.docks.go_to("transfer"))
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         if self.transfer is None:
             return
         state = self._state
-        waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
+        waiting = state.jobs.why_wait
         self.transfer.set_voices(state.voices)
         self.transfer.set_own(state.calibrated_on)
         self.transfer.set_table(state.table.fingerprint if state.table is not None else "")

@@ -1,0 +1,12 @@
+"""Views: figures about the loaded model."""
+
+from __future__ import annotations
+
+from app.features.feature import Feature
+from app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "views",
+    "app.features.views.presenter:ViewsPresenter",
+    (Place("views", "Views", Region.CENTRE),),
+)

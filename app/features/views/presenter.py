@@ -6,15 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
+from app.features.presenter import Presenter
+from app.features.services import Services
 from app.shell import file_dialogs
-from app.shell.actions import Actions
-from app.shell.docks import Docks
-from app.shell.notices import Notices
-from app.shell.theme import Theme
-from app.state.app_state import AppState
 from app.state.jobs import Job, Kind, Outcome
 from app.state.selection import DITREDUCIO
 from engine.errors import PlainError
@@ -31,30 +28,27 @@ if TYPE_CHECKING:
 _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 
 
-class ViewsPresenter(QObject):
+class ViewsPresenter(Presenter):
     """Owns Views."""
 
-    def __init__(
-        self, window: QMainWindow, state: AppState, actions: Actions, docks: Docks, notices: Notices, theme: Theme
-    ) -> None:
-        super().__init__(window)
-        self._window = window
-        self._state = state
-        self._actions = actions
-        self._docks = docks
-        self._notices = notices
-        self._theme = theme
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
         self._job = 0
         self.views: ViewsPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"views": self._build_views}
-        state.jobs.ended.connect(self._job_ended)
+        services.state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """As :class:`app.features.presenter.Presenter` says."""
         if self.views is None:
             return
         state = self._state
-        waiting = "Wait for the running job, or press Esc to cancel it." if state.jobs.busy else ""
+        waiting = state.jobs.why_wait
         info = state.info if state.ready else None
         self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
         known = info is None or any(info.family in one.families for one in VIEWS)

@@ -64,7 +64,7 @@ def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tupl
 
 
 def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot: QtBot) -> None:
-    state, panel = window.state, window.decoding.decoding
+    state, panel = window.state, window.panels["decoding"]
     assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.take_a is not None, timeout=PATIENCE)
     assert panel.side == "A"
@@ -77,7 +77,7 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     assert "×" in panel.figure("predicted")
     assert "×" in panel.figure("measured")
 
-    listen = window.listening.listen
+    listen = window.features["listen"].listen
     qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.RESTART
     assert "timing changes from take to take" in listen.player.comparison.reason
@@ -88,12 +88,12 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     began = [one.entering_position for one in listen.player.mixer.jumps] + [listen.player.mixer.state.position]
     assert trace.seconds_of[20] in [pytest.approx(one / listen.player.rate, abs=0.001) for one in began]
 
-    rates = {name: window.synthesis.meters._figures[name]._name.text() for name in ("rate", "step")}
+    rates = {name: window.panels["meters"]._figures[name]._name.text() for name in ("rate", "step")}
     assert rates == {"rate": "Tokens/s", "step": "Token"}
 
 
 def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot) -> None:
-    state, presenter = window.state, window.layers
+    state, presenter = window.state, window.features["layers"]
     panel, choice = presenter.layers, presenter.choice
     assert choice.record.order == (0, 2, 1)
     choice.set_depth(2)
@@ -115,7 +115,7 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     entry = state.take_b.setting.engaged(spade.NAME)
     assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
     panel.training_wanted.emit()
-    assert window.training.training.plan(resume=False).knobs["layers"] == "0,2"
+    assert window.panels["training"].plan(resume=False).knobs["layers"] == "0,2"
 
 
 def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
 
 
 def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
-    choice, panel = window.layers.choice, window.layers.layers
+    choice, panel = window.features["layers"].choice, window.panels["layers"]
     choice.set_depth(1)
     panel.toggled.emit(choice.retained[0])
     assert len(choice.retained) == 1
@@ -155,7 +155,7 @@ def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
 
 
 def test_layers_are_measured_and_the_record_is_taken_up(window: MainWindow, qtbot: QtBot) -> None:
-    presenter = window.layers
+    presenter = window.features["layers"]
     presenter.layers.sentences.setValue(1)
     kind, outcome, sentence = ended(window, qtbot, presenter.layers.measure_button.click)
     assert (kind, outcome) == (Kind.LAYERS, Outcome.FINISHED), sentence
@@ -165,7 +165,7 @@ def test_layers_are_measured_and_the_record_is_taken_up(window: MainWindow, qtbo
 
 
 def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
-    views, training = window.views.views, window.training.training
+    views, training = window.panels["views"], window.panels["training"]
     offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
     assert offered == ["speculation", "layer-importance", "depth"]
     offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
@@ -175,19 +175,19 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
 
 def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     posts.hold_at(Progress)
-    window.decoding.decoding.sweep_wanted.emit()
-    assert window.views.views.view.name == "speculation"
+    window.panels["decoding"].sweep_wanted.emit()
+    assert window.panels["views"].view.name == "speculation"
     assert window.jobs.running[0].kind is Kind.VIEW
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
     assert (kind, outcome) == (Kind.VIEW, Outcome.CANCELLED)
-    assert window.views.views.state.startswith("Cancelled")
+    assert window.panels["views"].state.startswith("Cancelled")
 
 
 def test_word_errors_are_measured_by_a_study_and_taken_up(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
-    presenter, studies = window.layers, window.studies
+    presenter, studies = window.features["layers"], window.features["studies"]
     (earlier,) = presenter.choice.record.measures
     window.docks.go_to("layers")
     window.activateWindow()
@@ -215,10 +215,10 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
 def test_only_models_with_layers_to_leave_out_are_studied_without_them(window: MainWindow, qtbot: QtBot) -> None:
     window.state.load_model("f5-mini")
     qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE)
-    button = window.layers.layers.study_button
+    button = window.panels["layers"].study_button
     assert not button.isEnabled()
     assert "decodes no tokens" in button.toolTip()
     window.action.new_study.trigger()
-    maker = window.studies.maker
+    maker = window.features["studies"].maker
     assert not maker.kind.model().item(maker.kind.findData(LAYERS)).isEnabled()
     maker.reject()

@@ -51,7 +51,7 @@ def test_a_library_that_another_program_locks(
     other.execute("ROLLBACK")
     other.close()
     window.state.take_added.emit(take(3))
-    assert [one.id for one in window.listening.library.summaries()] == [take(3).id, take(1).id]
+    assert [one.id for one in window.features["takes"].library.summaries()] == [take(3).id, take(1).id]
 
 
 def test_a_library_of_a_newer_version_is_left_alone(
@@ -68,7 +68,7 @@ def test_a_library_of_a_newer_version_is_left_alone(
     assert "written by a newer Paretone" in window.notices.banner.text
     assert "Until then takes are kept in" in window.notices.banner.text
     window.state.take_added.emit(take(2))
-    assert window.listening.library.folder != folder
-    assert len(window.listening.library) == window.panels["takes"].table.model().rowCount() == 1
+    assert window.features["takes"].library.folder != folder
+    assert len(window.features["takes"].library) == window.panels["takes"].table.model().rowCount() == 1
     assert (folder / DATABASE).read_bytes() == before
     assert not list(folder.glob("damaged-*"))

@@ -60,18 +60,18 @@ def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tupl
 
 
 def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:
-    state, listen = window.state, window.listening.listen
+    state, listen = window.state, window.features["listen"].listen
     assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     state.engage(fewer_steps.NAME, True)
     state.set_knob(fewer_steps.NAME, "steps", 3)
-    assert "once it has run" in window.models.setup._cost.text()
+    assert "once it has run" in window.panels["setup"]._cost.text()
     assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
     assert len(state.take_a.samples) == len(state.take_b.samples)
     assert state.take_b.measurements.ops_ratio == pytest.approx(0.5)
     qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.SYNC
-    rates = {name: window.synthesis.meters._figures[name]._name.text() for name in ("rate", "step")}
+    rates = {name: window.panels["meters"]._figures[name]._name.text() for name in ("rate", "step")}
     assert rates == {"rate": "Steps/s", "step": "Step"}
 
 
@@ -89,7 +89,7 @@ def test_blocks_are_spoken_and_kept(window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
-    state, views = window.state, window.views.views
+    state, views = window.state, window.panels["views"]
     offered = {one.name for one in state.techniques}
     assert offered >= {blockwise.NAME, fewer_steps.NAME, guidance_stride.NAME, "precision", "guidance_interval"}
     assert not offered & {ditreducio.TECHNIQUE.name, "steps", "speculative", "spade", "error_curve", "first_block"}
@@ -98,18 +98,18 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     reason = state.why_no_table()
     assert "DiTReducio is for models that solve a flow" in reason
     assert state.why_not_calibrate() == state.why_not_transfer() == reason
-    assert window.strategy.strategy.grid.empty_text() == window.strategy.threshold.verdict.text() == reason
-    window.models.setup._grid.show_options(state.options)
-    assert "6 steps, schedule 0.1" in window.models.setup._grid.toolTip()
+    assert window.panels["strategy"].grid.empty_text() == window.panels["threshold"].verdict.text() == reason
+    window.panels["setup"]._grid.show_options(state.options)
+    assert "6 steps, schedule 0.1" in window.panels["setup"]._grid.toolTip()
 
 
 def logged(window: MainWindow) -> str:
-    return window.notices.log.plain_text()
+    return window.panels["log"].plain_text()
 
 
 def cautioned(window: MainWindow) -> str:
     """What Listen says of the comparison."""
-    labels = window.listening.listen.findChildren(QLabel)
+    labels = window.features["listen"].listen.findChildren(QLabel)
     return next(one.text() for one in labels if one.accessibleName() == "Warning")
 
 
@@ -177,7 +177,7 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
 def test_a_canvas_is_seen_and_heard_as_it_stood(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state, panel, listen = window.state, window.demasking.demasking, window.listening.listen
+    state, panel, listen = window.state, window.panels["demasking"], window.features["listen"].listen
     assert ended(window, qtbot, state.synthesise_baseline)[1] is Outcome.FINISHED
     qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
     assert panel.passage is state.take_a.trace.demasking.passages[0]
@@ -199,13 +199,13 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(
     # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
     with monkeypatch.context() as patched:
         patched.setattr(type(listen.player), "streaming", property(lambda player: True))
-        window.listening.hear_sound(sound.samples, sound.sample_rate, ("A", panel.passage.start))
+        window.features["listen"].hear_sound(sound.samples, sound.sample_rate, ("A", panel.passage.start))
         listen.position_changed.emit(0.4)
         assert panel.grid._position == pytest.approx(10)
         listen.position_changed.emit(len(sound.samples) / sound.sample_rate)
         assert panel.grid._position < panel.passage.codes.shape[1], "not in the next passage yet"
         listen.position_changed.emit(0.4)
-        window.listening.hear_sound(sound.samples, sound.sample_rate)
+        window.features["listen"].hear_sound(sound.samples, sound.sample_rate)
         listen.position_changed.emit(0.8)
         assert panel.grid._position == pytest.approx(10), "a sound of neither side, such as a study's, moves no mark"
     state.load_model("f5-mini", device="cpu")

@@ -30,7 +30,7 @@ def test_figures_are_coalesced_and_trials_are_all_kept(qtbot: QtBot, at_once: bo
     figures: list[Telemetry] = []
     trials: list[TrialDone] = []
     bridge.telemetry.connect(figures.append)
-    bridge.trials.connect(trials.extend)
+    bridge.reports.connect(trials.extend)
 
     def flood() -> None:
         for index in range(2000):

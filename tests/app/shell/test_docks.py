@@ -6,7 +6,11 @@ import pytest
 from PySide6.QtWidgets import QLineEdit, QMainWindow
 from pytestqt.qtbot import QtBot
 
-from app.shell.docks import PLACES, Docks, Place, Region
+from app.features.registry import FEATURES
+from app.shell.docks import Docks
+from app.shell.places import Place, Region
+
+PLACES = tuple(place for feature in FEATURES for place in feature.places)
 
 
 @pytest.fixture
@@ -19,7 +23,7 @@ def host(qtbot: QtBot) -> QMainWindow:
 
 
 def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host)
+    docks = Docks(host, PLACES)
     docks.default_layout()
     first = {}
     for place, dock in docks:
@@ -49,7 +53,7 @@ def test_a_new_panel_is_one_more_place(host: QMainWindow, qtbot: QtBot) -> None:
 
 
 def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> None:
-    docks = Docks(host)
+    docks = Docks(host, PLACES)
     docks.default_layout()
     docks["log"].hide()
     own = docks.saved()
@@ -67,7 +71,7 @@ def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> N
 
 
 def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host)
+    docks = Docks(host, PLACES)
     docks.default_layout()
     docks["log"].hide()
     docks["layers"].raise_()
@@ -84,7 +88,7 @@ def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qt
 
 
 def test_one_panel_alone_stays_so_when_another_family_is_chosen(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host)
+    docks = Docks(host, PLACES)
     docks.default_layout()
     docks.suit("flow")
     docks.show_only("lab")
@@ -97,7 +101,7 @@ def test_one_panel_alone_stays_so_when_another_family_is_chosen(host: QMainWindo
 
 
 def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host)
+    docks = Docks(host, PLACES)
     docks.default_layout()
     qtbot.waitUntil(lambda: not docks["strategy"].visibleRegion().isEmpty())
     docks.suit("language")

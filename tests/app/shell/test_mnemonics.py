@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.shell.docks import Region
 from app.shell.mnemonics import SeenMnemonics
+from app.shell.places import Region
 from app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 

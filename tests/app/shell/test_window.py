@@ -51,7 +51,7 @@ def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
 
 
 def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot) -> None:
-    assert "Baseline" in window.guide.hint
+    assert "Baseline" in window.features["guide"].guide.hint
     assert window.action.baseline.isEnabled()
     assert not window.action.accelerated.isEnabled()
     assert "calibrate first" in window.action.accelerated.toolTip()
@@ -61,14 +61,14 @@ def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot)
         (window.action.accelerated, "Compare"),
     ):
         assert run(window, action, qtbot) is Outcome.FINISHED
-        assert following in window.guide.hint
+        assert following in window.features["guide"].guide.hint
     window.action.compare.trigger()
-    assert "Export" in window.guide.hint
+    assert "Export" in window.features["guide"].guide.hint
 
 
 def test_takes_are_kept_and_shown(window: MainWindow, qtbot: QtBot) -> None:
     run(window, window.action.baseline, qtbot)
-    assert len(window.listening.library) == 1
+    assert len(window.features["takes"].library) == 1
     assert window.panels["takes"].table.model().rowCount() == 1
     assert window.panels["takes"].table.model().index(0, 1).data() == "A"
 
@@ -317,19 +317,19 @@ def test_a_damaged_library_is_replaced_when_the_user_says_so(
     assert "is damaged" in window.notices.banner.text
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     if not readable:
-        assert window.listening.library.folder != folder
-        assert len(window.listening.library) == 1
-        window.listening.tell_library_problem()
+        assert window.features["takes"].library.folder != folder
+        assert len(window.features["takes"].library) == 1
+        window.features["takes"].engine_starts()
     (answer,) = window.notices.banner.answers
     qtbot.mouseClick(answer, Qt.MouseButton.LeftButton)
     assert "New takes are kept again" in window.notices.banner.text
     (backup,) = folder.glob("damaged-*")
     assert (backup / DATABASE).exists()
-    assert (window.listening.library.folder, window.listening.library.damage) == (folder, "")
+    assert (window.features["takes"].library.folder, window.features["takes"].library.damage) == (folder, "")
     expected = 0 if readable else 1
-    assert len(window.listening.library) == window.panels["takes"].table.model().rowCount() == expected
+    assert len(window.features["takes"].library) == window.panels["takes"].table.model().rowCount() == expected
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
-    assert len(window.listening.library) == expected + 1
+    assert len(window.features["takes"].library) == expected + 1
     close(window, qtbot)
 
 
@@ -346,14 +346,14 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert "the disk is full" in window.notices.banner.text
     assert window.notices.banner.level == "error"
-    assert len(window.listening.library) == 0
+    assert len(window.features["takes"].library) == 0
     kept = window.state.take_a
     assert kept is not None
     assert len(kept.samples) > 0
     qtbot.waitUntil(lambda: len(window.panels["listen"]._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
-    assert len(window.listening.library) == 1
+    assert len(window.features["takes"].library) == 1
     close(window, qtbot)
 
 

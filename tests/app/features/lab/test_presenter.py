@@ -119,11 +119,11 @@ def test_settings_and_sentences_come_from_the_library(quiet: MainWindow) -> None
     tick_all(quiet)
     assert [setup.ticks.item(row).text() for row in range(setup.ticks.count())] == ["baseline", "DiTReducio δ 0.2"]
     assert "3 sentences in common" in setup.plan.text()
-    quiet.listening.library.add(take(50, PLAIN, "New."))
-    quiet.listening.takes.add(quiet.listening.library.add(take(51, FAST, "New.")))
+    quiet.features["takes"].library.add(take(50, PLAIN, "New."))
+    quiet.features["takes"].takes.add(quiet.features["takes"].library.add(take(51, FAST, "New.")))
     assert "4 sentences in common" in setup.plan.text()
-    quiet.listening.library.delete(f"{51:032x}")
-    quiet.listening.takes.reload()
+    quiet.features["takes"].library.delete(f"{51:032x}")
+    quiet.features["takes"].takes.reload()
     assert "3 sentences in common" in setup.plan.text()
 
 
@@ -136,7 +136,7 @@ def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow,
     qtbot.waitUntil(lambda: "works" in lab.setup.remarks.text(), timeout=PATIENCE_MILLISECONDS)
     assert lab.setup.export_button.isEnabled()
     folder = tmp_path / "exported"
-    quiet.lab.write_test(folder)
+    quiet.features["lab"].write_test(folder)
     qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     (made,) = folder.iterdir()
     config = yaml.safe_load((made / f"{made.name}.yaml").read_text())
@@ -155,10 +155,10 @@ def test_takes_of_a_study_can_be_offered(quiet: MainWindow, tmp_path: Path, qtbo
     with Library(tmp_path / "study") as elsewhere:
         found = [elsewhere.add(one) for one in studied]
     sounds = {one.id: (one.samples, RATE) for one in studied}
-    quiet.lab.offer(found, lambda one: sounds[one])
+    quiet.features["lab"].offer(found, lambda one: sounds[one])
     tick_all(quiet)
     assert "4 sentences in common" in quiet.panels["lab"].setup.plan.text()
-    quiet.lab.write_test(tmp_path / "exported")
+    quiet.features["lab"].write_test(tmp_path / "exported")
     qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     (about,) = tmp_path.glob("exported/*/*.json")
     assert [one["text"] for one in json.loads(about.read_text())["sounds"]][:2] == ["Studied."] * 2
@@ -170,7 +170,7 @@ def test_a_study_on_a_cluster_is_to_be_paused_first(quiet: MainWindow) -> None:
     quiet.jobs.start(Kind.STUDY, lambda job: RunStudy(job, "none.toml", "", ray="local"))
     assert "A study runs on a cluster" in quiet.panels["lab"].setup.remarks.text()
     with pytest.raises(PlainError, match="pause the study first"):
-        quiet.lab.begin()
+        quiet.features["lab"].begin()
     quiet.jobs.cancel_all()
 
 
@@ -181,9 +181,9 @@ def test_a_choice_that_makes_no_test_says_why(quiet: MainWindow) -> None:
     quiet.state.set_b(replace(TAKES[2], setting=replace(PLAIN, seed=8)))
     assert "A and B have the same setting" in setup.remarks.text()
     with pytest.raises(PlainError, match="same setting"):
-        quiet.lab.begin()
+        quiet.features["lab"].begin()
     with pytest.raises(PlainError, match="same setting"):
-        quiet.lab.write_test(Path("nowhere"))
+        quiet.features["lab"].write_test(Path("nowhere"))
     setup.method.setCurrentIndex(1)
     compare(quiet)
     assert not setup.export_button.isEnabled()
@@ -203,7 +203,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     begin(window, qtbot)
     assert not window.panels["listen"].isEnabled()
     assert not window.action.compare.isEnabled()
-    assert "listening test is on" in window.guide.hint
+    assert "listening test is on" in window.features["guide"].guide.hint
     assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
@@ -223,7 +223,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
         page = window.panels["lab"].trial
     qtbot.waitUntil(lambda: len(ended) == 2, timeout=PATIENCE_MILLISECONDS)
     assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
-    assert "listening test" not in window.guide.hint
+    assert "listening test" not in window.features["guide"].guide.hint
     assert not window.docks["setup"].isHidden()
     assert window.panels["listen"].isEnabled()
 
@@ -233,9 +233,9 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     window: MainWindow, posts: Posts, qtbot: QtBot
 ) -> None:
     compare(window)
-    trials_done: list[tuple] = []
+    trials_done: list[TrialDone] = []
     ended: list[Outcome] = []
-    window.bridge.trials.connect(trials_done.append)
+    window.bridge.reports.connect(lambda told: trials_done.extend(one for one in told if isinstance(one, TrialDone)))
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
     window.state.engage("ditreducio", True)
     posts.hold_at(TrialDone)
@@ -330,7 +330,7 @@ def test_a_test_on_the_library_is_kept_counted_and_shown(window: MainWindow, dat
     begin(window, qtbot, 6)
     session = window.panels["lab"].trial.session
     assert {one.record.text for one in session.items} == {"Sentence 0.", "Sentence 1.", "Sentence 2."}
-    with qtbot.waitSignal(window.lab.carried_through, timeout=PATIENCE_MILLISECONDS):
+    with qtbot.waitSignal(window.features["lab"].carried_through, timeout=PATIENCE_MILLISECONDS):
         while not session.finished:
             answer(window)
     found = trials.read(data / "listening")
@@ -342,7 +342,7 @@ def test_a_test_on_the_library_is_kept_counted_and_shown(window: MainWindow, dat
     (score,) = results.scores(data / "listening")
     assert (score.mean, score.n) == (pytest.approx(hits / 6), 6)
     assert window.panels["lab"].setup.choice.listener == session.listener, "the same listener goes on"
-    written = window.lab.write_results(data / "exported")
+    written = window.features["lab"].write_results(data / "exported")
     assert [path.name for path in written] == ["paired_comparison.csv"]
 
 
@@ -361,7 +361,7 @@ def test_what_was_broken_off_counts_for_nothing(window: MainWindow, data: Path, 
     assert len(trials.read(data / "listening").trials) == 1
     assert results.scores(data / "listening") == ()
     with pytest.raises(PlainError, match="nothing to export"):
-        window.lab.write_results(data)
+        window.features["lab"].write_results(data)
 
 
 @pytest.mark.slow
@@ -381,7 +381,7 @@ def test_a_trial_that_cannot_be_written_ends_the_test_with_a_sentence(
 @pytest.mark.slow
 def test_a_take_that_is_gone_is_a_sentence(window: MainWindow, qtbot: QtBot) -> None:
     tick_all(window)
-    window.listening.library.audio_path(TAKES[0].id).unlink()
+    window.features["takes"].library.audio_path(TAKES[0].id).unlink()
     window.panels["lab"].setup.begin_button.click()
     qtbot.waitUntil(lambda: "could not be read" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     assert window.panels["lab"].trial is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.features.log.panel import Level, LogPanel
+from app.features.log.panel import LogPanel
+from app.shell.notices import Level
 from app.shell.theme import LIGHT
 
 

@@ -29,7 +29,7 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    presenter, panel = window.roofline, window.roofline.roofline
+    presenter, panel = window.features["roofline"], window.panels["roofline"]
     assert panel.measure_buttons["A"].isEnabled()
     assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is engaged and has no table yet"
     window.state.set_text("One. Two.")
@@ -56,7 +56,7 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
 
 
 def test_measuring_can_be_cancelled(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
-    panel = window.roofline.roofline
+    panel = window.panels["roofline"]
     posts.hold_at(EngineStatus)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         panel.measure_buttons["A"].click()

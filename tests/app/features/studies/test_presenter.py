@@ -48,18 +48,18 @@ def panel(window: MainWindow, qtbot: QtBot) -> StudiesPanel:
     window.docks.go_to("studies")
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
-    return window.studies.studies
+    return window.panels["studies"]
 
 
 def opened(window: MainWindow, place: Path, qtbot: QtBot) -> StudiesPanel:
     """The panel with the study at ``place``."""
     folder = place if place.is_dir() else place.with_suffix(".study")
-    window.studies.open(place)
+    window.features["studies"].open(place)
     qtbot.waitUntil(
-        lambda: window.studies.summary is not None and window.studies.summary.folder == folder,
+        lambda: window.features["studies"].summary is not None and window.features["studies"].summary.folder == folder,
         timeout=PATIENCE_MILLISECONDS,
     )
-    return window.studies.studies
+    return window.panels["studies"]
 
 
 def ended(
@@ -76,7 +76,7 @@ def ended(
 def shown(window: MainWindow, qtbot: QtBot) -> None:
     """Wait until all that the thread was asked for is shown."""
     done: list[bool] = []
-    window.studies._background.run(lambda: None, lambda _: done.append(True))
+    window.features["studies"]._background.run(lambda: None, lambda _: done.append(True))
     qtbot.waitUntil(lambda: bool(done), timeout=PATIENCE_MILLISECONDS)
 
 
@@ -105,7 +105,7 @@ def test_a_study_is_counted_run_and_filled_in(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     told: list[Path] = []
-    window.open_studies.changed.connect(told.append)
+    window.state.open_studies.changed.connect(told.append)
     opened(window, write(tmp_path), qtbot)
     assert "3 settings, 6 takes" in panel.state
     assert [row[1:] for row in panel.table.texts()] == [
@@ -128,7 +128,7 @@ def test_a_study_is_counted_run_and_filled_in(
     tip = panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
     assert "n = 2 takes of 2 sentences" in tip
     assert set(told) == {tmp_path / "small.study"}
-    assert window.open_studies.folders == (tmp_path / "small.study",)
+    assert window.state.open_studies.folders == (tmp_path / "small.study",)
     assert panel.run_button.text() == "Ru&n again"
 
 
@@ -161,7 +161,7 @@ def test_cancelling_keeps_what_is_finished(
     assert outcome is Outcome.CANCELLED
     assert "Cancelled" in panel.state
     assert 2 <= len(created(file.with_suffix(".study"))) < 3 * MANY
-    assert window.studies.summary.left == 3 * MANY - window.studies.summary.made
+    assert window.features["studies"].summary.left == 3 * MANY - window.features["studies"].summary.made
     assert panel.run_button.isEnabled()
 
 
@@ -175,16 +175,18 @@ def test_after_a_restart_the_study_is_there_and_goes_on(
     qtbot.waitUntil(lambda: first.is_built and first.state.ready and not first.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     opened(first, file, qtbot)
     stop_after(first, posts, 3, first.close)
-    first.studies.studies.run_button.click()
+    first.panels["studies"].run_button.click()
     qtbot.waitUntil(lambda: first.is_closed, timeout=PATIENCE_MILLISECONDS)
     close(first, qtbot)
     before = created(folder)
     assert 2 < len(before) < 3 * MANY
     second = make_window()
     second.show()
-    qtbot.waitUntil(lambda: second.studies.summary is not None and second.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(
+        lambda: second.features["studies"].summary is not None and second.state.ready, timeout=PATIENCE_MILLISECONDS
+    )
     qtbot.waitUntil(lambda: not second.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    panel = second.studies.studies
+    panel = second.panels["studies"]
     assert f"{len(before)} takes finished, {3 * MANY - len(before)} to be made, about" in panel.state
     outcome, _ = ended(second, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED
@@ -198,12 +200,12 @@ def test_a_folder_goes_on_although_its_file_is_gone(
 ) -> None:
     file = write(tmp_path, sentences=MANY)
     opened(window, file, qtbot)
-    stop_after(window, posts, 1, window.studies.pause)
+    stop_after(window, posts, 1, window.features["studies"].pause)
     ended(window, panel.run_button.click, qtbot)
     before = created(file.with_suffix(".study"))
     kept = tomllib.loads(file.read_text(encoding="utf-8"))
-    window.studies.close()
-    assert window.open_studies.folders == ()
+    window.features["studies"].close()
+    assert window.state.open_studies.folders == ()
     assert panel.summary is None
     file.unlink()
     opened(window, file.with_suffix(".study"), qtbot)
@@ -224,7 +226,7 @@ def test_a_setting_that_cannot_be_run_is_listed_with_its_sentence(
     assert panel.tabs.tabText(1) == "Failures (1)"
     assert "CFG-free weights" in panel.failures.item(0, 2).text()
     assert panel.table.texts()[1][0] == "!"
-    assert window.studies.summary.left == 0
+    assert window.features["studies"].summary.left == 0
 
 
 @pytest.mark.slow
@@ -242,16 +244,16 @@ def test_the_bundled_model_is_studied(
     )
     opened(window, file, qtbot)
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    stop_after(window, posts, 1, window.studies.pause)
-    ended(window, window.studies.studies.run_button.click, qtbot)
+    stop_after(window, posts, 1, window.features["studies"].pause)
+    ended(window, window.panels["studies"].run_button.click, qtbot)
     before = created(tmp_path / "bundled.study")
     assert 1 <= len(before) < 10
-    outcome, sentence = ended(window, window.studies.studies.run_button.click, qtbot)
+    outcome, sentence = ended(window, window.panels["studies"].run_button.click, qtbot)
     assert outcome is Outcome.FINISHED, sentence
     after = created(tmp_path / "bundled.study")
     assert len(after) == 10
     assert before.items() <= after.items()
-    figures = window.studies.summary.rows[1].figures
+    figures = window.features["studies"].summary.rows[1].figures
     assert 0 < figures["ops_ratio"].value < 1
     assert figures["log_mel_distance"].value > 0
 
@@ -288,7 +290,7 @@ def test_a_study_runs_on_a_ray_cluster_that_is_chosen_by_keys(
 # --- Making -----------------------------------------------------------------------------------------------------------
 def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
     """What the dialog says, once it says ``words``."""
-    maker = window.studies.maker
+    maker = window.features["studies"].maker
     qtbot.waitUntil(lambda: words in maker.verdict.text(), timeout=PATIENCE_MILLISECONDS)
     return maker.verdict.text()
 
@@ -301,7 +303,7 @@ def test_a_study_is_made_counted_saved_and_started(
     window.state.synthesise_baseline()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     panel.new_button.click()
-    maker = window.studies.maker
+    maker = window.features["studies"].maker
     maker.title.setText("Steps of the small one")
     assert maker.path.text().endswith("studies/steps-of-the-small-one.toml")
     for box in maker.judges.values():
@@ -324,15 +326,15 @@ def test_a_study_is_made_counted_saved_and_started(
         "options": {"cross_fade": 0.0, "steps": 4},
         "grid": {"steps": {"steps": [2, 3]}},
     }
-    assert window.studies.summary.made == 12
-    assert window.studies.maker is None
+    assert window.features["studies"].summary.made == 12
+    assert window.features["studies"].maker is None
 
 
 def test_ten_million_combinations_are_refused_with_count_and_estimate(
     panel: StudiesPanel, window: MainWindow, qtbot: QtBot
 ) -> None:
     window.action.new_study.trigger()
-    maker = window.studies.maker
+    maker = window.features["studies"].maker
     maker.axes.lines[0].choose(Varied("first_block", "threshold", "0.0001..0.9999 by 0.0001"))
     maker.axes.add(Varied("ditreducio", "threshold", "0.001..1 by 0.001"))
     said = verdict(window, "takes (", qtbot)
@@ -351,14 +353,14 @@ def test_how_long_it_takes_is_known_from_studies_as_well(
     assert window.state.take_a is None
     window.action.new_study.trigger()
     assert "as takes without techniques took so far" in verdict(window, "20 takes: 4 settings", qtbot)
-    window.studies.maker.reject()
+    window.features["studies"].maker.reject()
 
 
 def test_a_file_that_is_there_is_not_replaced_unasked(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.action.new_study.trigger()
-    maker = window.studies.maker
+    maker = window.features["studies"].maker
     path = write(tmp_path)
     before = path.read_bytes()
     maker.path.setText(str(path))
@@ -380,7 +382,7 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     pytest.importorskip("optuna")
     window.state.set_option("steps", 4)
     window.action.new_study.trigger()
-    maker = window.studies.maker
+    maker = window.features["studies"].maker
     maker.kind.setCurrentIndex(1)
     for line in list(maker.goals.bounds):
         line.remove.click()
@@ -398,8 +400,8 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     found = panel.found.toPlainText()
     assert "The setting with the lowest Ops ratio whose Log-mel distance is at least 0." in found
     assert "of computing" in found
-    (answer,) = [one for one in window.studies.summary.rows if one.answer]
-    assert window.studies.summary.left == 0
+    (answer,) = [one for one in window.features["studies"].summary.rows if one.answer]
+    assert window.features["studies"].summary.left == 0
     panel.table.choose(answer.key)
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
@@ -416,7 +418,7 @@ def test_a_setting_is_used_with_its_strategy_table(
     opened(window, write(tmp_path, sentences=1, grid="ditreducio.threshold = [1.5]"), qtbot)
     outcome, sentence = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED, sentence
-    window.studies.use(window.studies.summary.rows[1].key)
+    window.features["studies"].use(window.features["studies"].summary.rows[1].key)
     with Store(tmp_path / "small.study", read_only=True) as store:
         (table,) = store.tables().values()
     assert window.state.table == table
@@ -439,9 +441,9 @@ def test_what_is_not_installed_is_said_where_it_would_be_used(
     assert not item.isEnabled()
     assert "pip install 'paretone[cluster]'" in panel.where.toolTip()
     window.action.new_study.trigger()
-    assert not window.studies.maker.kind.model().item(1).isEnabled()
-    assert "paretone[search]" in window.studies.maker.no_search.text()
-    window.studies.maker.reject()
+    assert not window.features["studies"].maker.kind.model().item(1).isEnabled()
+    assert "paretone[search]" in window.features["studies"].maker.no_search.text()
+    window.features["studies"].maker.reject()
 
 
 # --- What goes wrong --------------------------------------------------------------------------------------------------
@@ -462,10 +464,10 @@ def test_what_is_not_installed_is_said_where_it_would_be_used(
 def test_a_file_that_is_no_study_is_told_by_a_sentence(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot, more: str, grid: str, sentence: str
 ) -> None:
-    window.studies.open(write(tmp_path, more=more, grid=grid))
+    window.features["studies"].open(write(tmp_path, more=more, grid=grid))
     qtbot.waitUntil(lambda: sentence in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
-    assert window.studies.summary is None
-    assert window.open_studies.folders == ()
+    assert window.features["studies"].summary is None
+    assert window.state.open_studies.folders == ()
     opened(window, write(tmp_path, name="good"), qtbot)
     assert panel.run_button.isEnabled()
 
@@ -482,7 +484,7 @@ def test_a_file_that_was_spoilt_meanwhile_fails_with_its_sentence(
     assert "is no TOML" in panel.state
     assert not panel.run_button.isEnabled()
     write(tmp_path)
-    window.studies.choose(tmp_path / "small.study")
+    window.features["studies"].choose(tmp_path / "small.study")
     qtbot.waitUntil(panel.run_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
 
 
@@ -518,7 +520,7 @@ def test_a_damaged_study_is_read_and_can_be_set_aside(
     assert list((backup / "audio").glob("*.wav"))
     outcome, sentence = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED, sentence
-    assert window.studies.summary.made == 6
+    assert window.features["studies"].summary.made == 6
 
 
 def test_a_newer_study_is_left_alone(panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -561,7 +563,7 @@ def test_a_full_disk_stops_the_study_and_nothing_else(
     assert outcome is Outcome.FAILED
     assert "the disk is full; free some space" in sentence
     assert "the disk is full" in panel.state
-    assert window.studies.summary.made == len(created(tiny_disk / "small.study")) > 0
+    assert window.features["studies"].summary.made == len(created(tiny_disk / "small.study")) > 0
     window.state.synthesise_baseline()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert window.state.take_a is not None

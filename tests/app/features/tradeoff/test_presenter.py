@@ -66,12 +66,13 @@ def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qt
         lambda: window.is_built and window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
     window.docks.go_to("tradeoff")
-    window.tradeoff.open_study(results)
+    window.features["tradeoff"].open_study(results)
     # Four settings and two takes; of takes that are baselines, too, the distance is known.
     qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
     # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
     qtbot.waitUntil(
-        lambda: window.studies.summary is not None and not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS
+        lambda: window.features["studies"].summary is not None and not window.features["tradeoff"]._reader.busy,
+        timeout=PATIENCE_MILLISECONDS,
     )
     window.panels["tradeoff"].set_options(SHOWN)
     return window
@@ -114,7 +115,7 @@ def go(window: MainWindow, key: str) -> None:
 def test_a_study_and_the_library_are_shown_together(window: MainWindow, results: Path) -> None:
     panel = window.panels["tradeoff"]
     assert panel.scene.own == 6 and panel.pool.sources == ("Four settings", "Takes")
-    window.open_studies.remove(results)
+    window.state.open_studies.remove(results)
     assert panel.scene.own == 2
 
 
@@ -134,11 +135,11 @@ def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -
     assert panel.plot._marks[key_of(panel, both)] == "B"
     differ = {one.what for one in state.differences()}
     assert differ == set(both)
-    assert len(window.listening.library) == 2
+    assert len(window.features["takes"].library) == 2
 
 
 def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None:
-    panel, library = window.panels["tradeoff"], window.listening.library
+    panel, library = window.panels["tradeoff"], window.features["takes"].library
     go(window, key_of(panel, ("steps",)))
     window.action.point_keep.trigger()
     qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
@@ -150,7 +151,7 @@ def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None
 
 
 def test_what_is_selected_in_takes_is_selected_here_and_the_other_way_round(window: MainWindow, qtbot: QtBot) -> None:
-    panel, takes = window.panels["tradeoff"], window.listening.takes
+    panel, takes = window.panels["tradeoff"], window.features["takes"].takes
     own = key_of(panel, ("ditreducio",), of_study=False)
     takes.select([own])
     assert panel.plot.current.key == own
@@ -230,13 +231,13 @@ def test_a_click_lets_a_point_be_heard(sounding: MainWindow, null_sink: NullSink
     place = panel.plot.drawn.place(panel.scene.index[panel.plot.current.key]).toPoint()
     with null_sink.recording() as recording:
         QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
-        assert sounding.listening.sounds(sound.take)
+        assert sounding.features["listen"].sounds(sound.take)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)
     go(sounding, key_of(panel, (), of_study=False))
     with null_sink.recording() as recording:
         sounding.action.point_hear.trigger()
-        assert sounding.listening.sounds(panel.plot.current.key)
+        assert sounding.features["listen"].sounds(panel.plot.current.key)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
 
 
@@ -248,20 +249,20 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     qtbot.waitUntil(lambda: listen._loaded != (), timeout=PATIENCE_MILLISECONDS)
     take, action = panel.details.sound.take, sounding.action.point_hear
     action.trigger()
-    assert sounding.listening.sounds(take) and listen.player.streaming
+    assert sounding.features["listen"].sounds(take) and listen.player.streaming
     action.trigger()
     qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE_MILLISECONDS)
-    assert not sounding.listening.sounds(take), "a second time falls silent"
+    assert not sounding.features["listen"].sounds(take), "a second time falls silent"
     listen.set_loop(0.0, 0.3)  # It plays on until something else is wanted.
     listen.hear_from("A", 0.0)
     qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)
-    assert listen.player.comparison.mode is not Mode.ALONE and not sounding.listening.sounds(take)
+    assert listen.player.comparison.mode is not Mode.ALONE and not sounding.features["listen"].sounds(take)
     action.trigger()
-    assert sounding.listening.sounds(take) and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
+    assert sounding.features["listen"].sounds(take) and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
     labels = [one.text() for one in listen.findChildren(QLabel)]
     assert "By itself: The sound is played apart from A and B." in labels
-    sounding.listening.hear_sound(np.zeros(4800, np.float32), 24000)
-    assert not sounding.listening.sounds(take), "neither is another sound stopped"
+    sounding.features["listen"].hear_sound(np.zeros(4800, np.float32), 24000)
+    assert not sounding.features["listen"].sounds(take), "neither is another sound stopped"
 
 
 def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, data: Path) -> None:
@@ -271,9 +272,9 @@ def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, da
     fast = replace(FAST, key=setting_key(judged), setting=judged.to_json())
     for one in abx_session("s", 14, conditions=(BASELINE, fast)):
         trials.append(one, data / "listening")
-    window.lab.carried_through.emit()
+    window.features["lab"].carried_through.emit()
     qtbot.waitUntil(lambda: any(one.name == "listening:abx" for one in panel.pool.axes), timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.features["tradeoff"]._reader.busy, timeout=PATIENCE_MILLISECONDS)
     panel.set_options(PlotOptions(x="ops_ratio", y="listening:abx"))
     assert {one.techniques for one in panel.scene.points} == {("ditreducio",)}
     assert {one.folder is None for one in panel.scene.points} == {True, False}, "the take and the study's setting"
@@ -286,33 +287,33 @@ def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot,
     qtbot.waitUntil(lambda: ticks.count() == 4, timeout=PATIENCE_MILLISECONDS)
     titles = {ticks.item(row).text() for row in range(4)}
     assert any("DiTReducio" in one and "Step pruning" in one for one in titles)
-    guest = next(iter(window.tradeoff._known.studies[results].takes))
-    samples, rate = window.lab._loader()(guest)
+    guest = next(iter(window.features["tradeoff"]._known.studies[results].takes))
+    samples, rate = window.features["lab"]._loader()(guest)
     assert rate == 24000 and len(samples) > 1000
     window.docks.go_to("tradeoff")
-    window.open_studies.remove(results)
+    window.state.open_studies.remove(results)
     window.docks.go_to("lab")
     qtbot.waitUntil(lambda: ticks.count() == 2, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_a_folder_without_a_study_is_refused_in_a_sentence(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    window.tradeoff.open_study(tmp_path)
+    window.features["tradeoff"].open_study(tmp_path)
     qtbot.waitUntil(lambda: "There is no study" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
-    assert tmp_path not in window.open_studies.folders
+    assert tmp_path not in window.state.open_studies.folders
 
 
 def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     folder = tmp_path / "damaged.study"
     finished(folder, study(sentences=SENTENCES[:1]))
     spoil_database(folder / DATABASE)
-    window.tradeoff.open_study(folder)
+    window.features["tradeoff"].open_study(folder)
     qtbot.waitUntil(lambda: "The panel Studies has it" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     assert "is damaged" in window.notices.banner.text
-    panel = window.studies.studies
+    panel = window.panels["studies"]
     qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
-    assert folder in window.open_studies.folders
+    assert folder in window.state.open_studies.folders
     window.docks.go_to("studies")
-    window.studies.choose(folder)
+    window.features["studies"].choose(folder)
     panel.aside_button.click()
     assert not (folder / DATABASE).exists()
     assert "audio included" in window.notices.banner.text
@@ -323,13 +324,13 @@ def test_a_study_that_grows_is_read_again(
 ) -> None:
     panel, folder = window.panels["tradeoff"], tmp_path / "grows.study"
     finished(folder, study(sentences=SENTENCES[:1], grid=None, title="Grows", setting=[{"techniques": {}}]))
-    window.open_studies.add(folder)
+    window.state.open_studies.add(folder)
     qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
     finished(folder, study(sentences=SENTENCES[:1], title="Grows"))
     for _ in range(5):
-        window.open_studies.touch(folder)
+        window.state.open_studies.touch(folder)
     qtbot.waitUntil(lambda: panel.scene.own == 9, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.tradeoff._reader.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.features["tradeoff"]._reader.busy, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
@@ -362,10 +363,10 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     assert panel.plot.sections != EVERYTHING
     action.point_everything.trigger()
     assert panel.plot.sections == EVERYTHING
-    window.tradeoff.write(tmp_path / "out.csv")
+    window.features["tradeoff"].write(tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("title,kind")
     with pytest.raises(PlainError):
-        window.tradeoff.write(tmp_path / "nowhere" / "out.csv")
+        window.features["tradeoff"].write(tmp_path / "nowhere" / "out.csv")
 
 
 def test_what_is_shown_is_there_again_after_a_restart(
@@ -387,6 +388,6 @@ def test_what_is_shown_is_there_again_after_a_restart(
     qtbot.waitUntil(lambda: shown.pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
     assert (shown.options, shown.filter) == (look, chosen)
     assert {one.source for one in shown.scene.points if not one.published} == {"Four settings"}
-    recent = [one.data() for one in again.studies.studies.recent_menu.actions() if one.isVisible()]
+    recent = [one.data() for one in again.panels["studies"].recent_menu.actions() if one.isVisible()]
     assert recent == [str(results)]
     assert again.action.point_looks[5].isChecked() and not again.action.point_looks[0].isChecked()

@@ -27,8 +27,8 @@ pytest.importorskip("accelerate")
 def panel(window: MainWindow, tmp_path: Path) -> TrainingPanel:
     """The panel, filled in for a training of seconds."""
     window.state.model_folder = str(toy_model(tmp_path / "model"))
-    window.training.propose(0.5)
-    made = window.training.training
+    window.features["training"].propose(0.5)
+    made = window.panels["training"]
     made.manifest.setText(str(toy_manifest(tmp_path)))
     made.minutes.setValue(0.1)
     return made
@@ -43,7 +43,7 @@ def press(window: MainWindow, button, qtbot: QtBot) -> tuple[Outcome, str]:
 
 
 def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPanel, window: MainWindow) -> None:
-    window.models.setup.training_wanted.emit(0.7)
+    window.panels["setup"].training_wanted.emit(0.7)
     assert panel.knobs.editor("weight").value() == 0.7
     assert panel.minutes.value() == GUIDANCE_FREE.minutes(window.state.info)
     assert panel.work.text().endswith("f5-mini-w-0.70")
@@ -73,7 +73,7 @@ def test_weights_that_were_just_made_are_the_ones_that_speak(panel: TrainingPane
     job = window.jobs.start(Kind.TRAIN, lambda number: TrainGuidanceFree(number, "f5-mini", "none.csv", "none", 0.5))
     event = TrainingDone(job.number, "2", "guidance_free", "It learnt.", Values(weight=0.5), 9, 1.0, {}, info)
     window.state.handle(event)
-    window.training.follow(event)
+    window.features["training"].follow(event)
     assert window.state.setting.engaged("guidance_free").artefact == made.fingerprint
     window.jobs.cancel_all()
 

@@ -17,7 +17,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 @pytest.fixture
 def panel(window: MainWindow) -> TransferPanel:
     window.state.set_option("steps", 4)
-    return window.transfer.transfer
+    return window.panels["transfer"]
 
 
 def press(window: MainWindow, button, qtbot: QtBot) -> None:
@@ -49,7 +49,7 @@ def test_a_table_is_measured_on_what_it_has_not_seen(panel: TransferPanel, windo
     assert [one.sentence.text for one in report.calibrated] == [panel.chosen[0].text.rstrip(".")]
     assert [one.sentence.text for one in report.unseen] == [panel.chosen[1].text.rstrip(".")]
     assert panel.table.rowCount() == 2
-    window.transfer._measure((panel.chosen[0],))
+    window.features["transfer"]._measure((panel.chosen[0],))
     assert "tick other sentences" in window.notices.banner.text
     assert report.verdict in panel.verdict.text()
     window.state.set_threshold(0.2)

@@ -21,7 +21,7 @@ from tests.app.holding import Posts
 
 def opened(window: MainWindow, name: str) -> ViewsPanel:
     window.docks.go_to("views")
-    panel = window.views.views
+    panel = window.panels["views"]
     panel.chooser.setCurrentIndex(panel.chooser.findData(name))
     return panel
 
@@ -37,7 +37,7 @@ def test_a_view_is_computed_and_written(window: MainWindow, qtbot: QtBot, tmp_pa
     assert made.utterances[0].text == window.state.text
     assert panel.caption.text() == panel.figure.caption
     assert panel.compute_button.isEnabled()
-    window.views.write(panel.figure, tmp_path / "figure.csv")
+    window.features["views"].write(panel.figure, tmp_path / "figure.csv")
     assert (tmp_path / "figure.csv").read_text(encoding="utf-8") == panel.figure.to_csv()
 
 
@@ -89,6 +89,6 @@ def test_changing_views_and_themes_leaves_the_windows_actions_alone(
                 opened(window, one.name)
         qtbot.wait(50)
         gc.collect()
-    assert isValid(window.strategy.strategy.undo_action)
+    assert isValid(window.panels["strategy"].undo_action)
     window.notices.say("A message.")
     assert window.notices.banner.isVisible()

@@ -1,4 +1,4 @@
-"""The strategy presenter in the real window: what it shows follows the model."""
+"""The attention presenter in the real window: what it shows follows the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 
 @pytest.mark.slow
 def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:
-    state, attention = window.state, window.strategy.attention
+    state, attention = window.state, window.panels["attention"]
     state.capture_attention(0, 1)
     qtbot.waitUntil(lambda: attention.grid._captured == (0, 1), timeout=PATIENCE_MILLISECONDS)
     state.load_model(state.model_id)

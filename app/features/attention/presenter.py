@@ -1,0 +1,90 @@
+"""The attention presenter: how alike attention is between steps, and capturing the maps of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from app.features.presenter import Presenter
+from app.features.services import Services
+from app.state.jobs import Job, Kind, Outcome
+from engine.errors import PlainError
+from engine.session.messages import AttentionCaptured, Event, SimilarityMeasured
+
+if TYPE_CHECKING:
+    from app.features.attention.panel import AttentionPanel
+
+
+class AttentionPresenter(Presenter):
+    """Owns Attention."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._state = state = services.state
+        self._theme = services.theme
+        self.attention: AttentionPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"attention": self._build_attention}
+        for signal in (state.table_changed, state.model_changed):
+            signal.connect(self._show_similarities)
+        state.model_changed.connect(self._forget_capture)
+        state.jobs.ended.connect(self._job_ended)
+
+    def _build_attention(self) -> QWidget:
+        from app.features.attention.panel import AttentionPanel
+
+        self.attention = AttentionPanel(self._theme.colours)
+        self.attention.capture_wanted.connect(self._capture)
+        self._show_similarities()
+        return self.attention
+
+    @Slot()
+    def _show_similarities(self) -> None:
+        if self.attention is None:
+            return
+        state = self._state
+        self.attention.set_times(state.step_times)
+        steps = state.options_in_force.get("steps")
+        if state.record is not None and state.record.table.steps == steps:
+            self.attention.set_similarities(state.record.similarities, state.record.cut)
+        elif state.info is not None and steps is not None:
+            self.attention.set_layout(state.info.layers, int(steps))
+
+    @Slot()
+    def _forget_capture(self) -> None:
+        """A captured map does not outlive its model."""
+        if self.attention is not None and not self._state.ready:
+            self.attention.clear_capture()
+
+    def follow(self, event: Event) -> None:
+        """Show a captured map of the model that is loaded."""
+        if isinstance(event, AttentionCaptured) and self.attention is not None and self._state.ready:
+            self.attention.show_capture(event.capture)
+
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show the similarities of a running calibration; those of one that has ended are passed over."""
+        for event in events:
+            running = self._state.jobs.find(event.job) is not None
+            if isinstance(event, SimilarityMeasured) and running and self.attention is not None:
+                self.attention.set_similarities(event.similarities)
+
+    @Slot(int, int)
+    def _capture(self, layer: int, step: int) -> None:
+        if self._state.jobs.busy:
+            self.attention.show_failure(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
+            return
+        try:
+            self._state.capture_attention(layer, step)
+        except PlainError as error:
+            self.attention.show_failure(str(error))
+        else:
+            self.attention.begin_capture(layer, step)
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.CALIBRATE:
+            self._show_similarities()
+        if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED and self.attention is not None:
+            self.attention.show_failure(sentence or "The capture was cancelled; choose the cell again.")

@@ -1,0 +1,34 @@
+"""How a feature declares itself, in its folder's ``__init__.py``, without importing its panels or Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from app.shell.places import Place
+
+if TYPE_CHECKING:
+    from app.features.presenter import Presenter
+    from app.features.services import Services
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One part of the user's work, in a folder of its name."""
+
+    name: str
+    presenter: str | Callable[[Services], Presenter]
+    """What makes its presenter, as ``"package.module:Class"``, so that declaring a feature imports nothing."""
+    places: tuple[Place, ...] = ()
+    """The docks of its panels; none for a feature of actions and dialogs."""
+    technique: str = ""
+    """The name of the technique that it belongs to. Only the folders of such features may know that technique."""
+
+    def make(self, services: Services) -> Presenter:
+        """The feature's presenter."""
+        if not isinstance(self.presenter, str):
+            return self.presenter(services)
+        module, _, name = self.presenter.partition(":")
+        return getattr(import_module(module), name)(services)

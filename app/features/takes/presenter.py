@@ -1,0 +1,138 @@
+"""The takes presenter: takes are kept, found again, chosen as A and B, and saved as WAV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+
+from app.features.presenter import Presenter
+from app.features.services import Services
+from app.features.takes.panel import TakesPanel
+from app.features.takes.table import FailedTake
+from app.features.takes.wav import write_wav
+from app.shell import file_dialogs
+from app.shell.notices import Level
+from app.state.jobs import Job, Kind, Outcome
+from app.state.take_library import open_library, replace_damaged
+from engine.errors import PlainError
+from engine.setting.library import Library, TakeSummary
+from engine.setting.take import Take
+
+
+class TakesPresenter(Presenter):
+    """Owns Takes and the library."""
+
+    takes_changed = Signal()
+    """The library has takes more or fewer."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._window = services.window
+        self._state = state = services.state
+        self._actions = actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._opened = open_library(services.folder / "takes")
+        self.takes = TakesPanel(self._opened.library, services.theme.colours)
+        self.takes.a_chosen.connect(state.set_a)
+        self.takes.b_chosen.connect(state.set_b)
+        self.takes.rerun_wanted.connect(self._rerun)
+        self.takes.problem.connect(services.notices.warn)
+        self.takes.changed.connect(self.takes_changed)
+        services.docks.put("takes", self.takes)
+        actions.bind(actions.swap, self._swap)
+        actions.bind(actions.save_wav, self._ask_where_to_save)
+        actions.bind(actions.data_folder, self._open_data_folder)
+        actions.set_a.triggered.connect(self.takes.set_a)
+        actions.set_b.triggered.connect(self.takes.set_b)
+        state.comparison_changed.connect(self._show_comparison)
+        state.take_added.connect(self._keep_take)
+        state.jobs.ended.connect(self._job_ended)
+
+    @property
+    def library(self) -> Library:
+        """Where takes are kept."""
+        return self._opened.library
+
+    def engine_starts(self) -> None:
+        """Say what is wrong with the library, if anything, and offer what would mend it."""
+        if self._opened.problem:
+            self._notices.note(self._opened.problem, Level.WARNING)
+            self._offer_replacement(self._opened.problem, "warning")
+
+    def refresh(self) -> None:
+        sides = self._state.take_a, self._state.take_b
+        self._actions.swap.setEnabled(all(take is not None for take in sides))
+        self._actions.save_wav.setEnabled(any(take is not None for take in sides))
+
+    def shut_down(self) -> None:
+        """Close the library."""
+        self.library.close()
+
+    @Slot(object)
+    def _keep_take(self, take: Take) -> None:
+        for note in take.notes:
+            self._notices.warn(note)
+        try:
+            self.takes.add(self.library.add(take))
+        except PlainError as error:
+            self._offer_replacement(str(error), "error")
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if outcome is Outcome.FAILED and job.kind in (Kind.BASELINE, Kind.ACCELERATED):
+            self.takes.add(FailedTake.of(job.command, sentence))
+
+    @Slot()
+    def _show_comparison(self) -> None:
+        self.takes.show_comparison(self._state.take_a, self._state.take_b)
+        warning = self._state.comparison_warning()
+        if warning:
+            self._notices.note(warning, Level.WARNING)
+
+    @Slot(object)
+    def _rerun(self, take: TakeSummary) -> None:
+        self._actions.attempt(lambda: self._state.use_setting(take))
+        self._docks.go_to("setup")
+
+    def _swap(self) -> None:
+        take_a, take_b = self._state.take_a, self._state.take_b
+        self._state.set_a(take_b)
+        self._state.set_b(take_a)
+
+    # --- A damaged library ------------------------------------------------------------------------------------------
+    def _offer_replacement(self, problem: str, level: str) -> None:
+        if self._opened.damaged is None:
+            self._notices.say(problem, level)
+        else:
+            self._notices.ask(problem, ("Set it aside and start a new one",), lambda _: self._replace_library(), level)
+
+    def _replace_library(self) -> None:
+        self._opened = replace_damaged(self._opened)
+        self.takes.set_library(self.library)
+        self._notices.note(self._opened.problem)
+        self._notices.say(self._opened.problem, "warning" if self._opened.damaged else "info")
+
+    # --- Files ------------------------------------------------------------------------------------------------------
+    def _open_data_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.library.folder)))
+
+    def _ask_where_to_save(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for the WAV files",
+            lambda folder: self._actions.attempt(lambda: self.save_wavs(folder)),
+        )
+
+    def save_wavs(self, folder: Path) -> tuple[Path, ...]:
+        """Write A and B into ``folder``. Raises :class:`PlainError` when they cannot be written."""
+        written = []
+        for name, take in (("a", self._state.take_a), ("b", self._state.take_b)):
+            if take is not None:
+                path = folder / f"take-{name}-{take.id}.wav"
+                write_wav(path, take.samples, take.sample_rate)
+                written.append(path)
+                self._notices.note(f"Wrote {path}")
+        return tuple(written)

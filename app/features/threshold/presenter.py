@@ -1,0 +1,70 @@
+"""The threshold presenter: δ and what each value of it would skip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from app.features.presenter import Presenter
+from app.features.services import Services
+from app.state.jobs import Job, Kind
+from app.state.selection import DITREDUCIO
+
+if TYPE_CHECKING:
+    from app.features.threshold.panel import ThresholdPanel
+
+
+class ThresholdPresenter(Presenter):
+    """Owns Threshold."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._state = state = services.state
+        self._actions = services.actions
+        self._theme = services.theme
+        self.threshold: ThresholdPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"threshold": self._build_threshold}
+        for signal in (state.table_changed, state.model_changed):
+            signal.connect(self._show_record)
+        state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        if self.threshold is None:
+            return
+        state = self._state
+        self.threshold.set_metric(str(state.knobs(DITREDUCIO)["metric"]))
+        self.threshold.set_threshold(state.threshold)
+        self.threshold.set_busy(bool(state.why_not_calibrate()) or state.jobs.busy)
+
+    def _build_threshold(self) -> QWidget:
+        from app.features.threshold.panel import ThresholdPanel
+
+        self.threshold = ThresholdPanel(self._theme.colours)
+        self.threshold.threshold_changed.connect(self._state.set_threshold)
+        self.threshold.calibration_wanted.connect(self._calibrate_at)
+        self._show_record()
+        return self.threshold
+
+    @Slot()
+    def _show_record(self) -> None:
+        if self.threshold is None:
+            return
+        state = self._state
+        # The record of another model is kept, but it says nothing about one that has none.
+        reason = state.why_no_table()
+        self.threshold.set_reason(reason)
+        self.threshold.set_operations(state.operations)
+        self.threshold.set_record(None if reason else state.record)
+
+    @Slot(float)
+    def _calibrate_at(self, threshold: float) -> None:
+        self._state.set_threshold(threshold)
+        self._actions.calibrate.trigger()
+
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
+        if job.kind is Kind.CALIBRATE:
+            self._show_record()

@@ -1,0 +1,26 @@
+"""Where a panel's dock is: its name, its title, its part of the window, and for which models it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Region(Enum):
+    """A part of the window; panels that share one are tabs, the first of them in front."""
+
+    LEFT = "left"
+    CENTRE = "centre"
+    RIGHT = "right of the centre"
+    BELOW = "below the centre"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One panel's dock: the name it is saved and found by, its title, and where it is at first."""
+
+    name: str
+    title: str
+    region: Region
+    families: tuple[str, ...] = ()
+    """The model families it is shown for; empty for all. Hidden for other families."""

@@ -1,0 +1,103 @@
+"""Features are declared in their folders and made from one list; the window knows none of them by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.features.feature import Feature
+from app.features.presenter import Presenter
+from app.features.registry import FEATURES
+from app.features.services import Services
+from app.features.takes.presenter import TakesPresenter
+from app.shell.places import Place, Region
+from app.shell.theme import Colours, Theme
+from app.shell.window import MainWindow
+from engine.models.base import FLOW
+from engine.session.engine_thread import EngineThread
+from engine.session.messages import Event, ModelLoaded
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.engine import small_speech
+
+
+class CounterPanel(QLabel):
+    """A panel like any other."""
+
+    def set_colours(self, colours: Colours) -> None:
+        """Every panel follows the theme."""
+
+
+class CounterPresenter(Presenter):
+    """Counts loads and keeps what the window asks of it."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self.asked: list[str] = []
+        self.takes = services.features.find(TakesPresenter)
+        self.state = services.state
+        self.loads = 0
+        self.panel: CounterPanel | None = None
+        self.later = {"counter": self._build}
+        services.actions.bind(services.actions.make("&Count", "Count once more"), self.changed.emit)
+
+    def _build(self) -> QWidget:
+        self.panel = CounterPanel(str(self.loads))
+        return self.panel
+
+    def engine_starts(self) -> None:
+        self.asked.append("starts")
+
+    def follow(self, event: Event) -> None:
+        if isinstance(event, ModelLoaded):
+            assert self.state.info == event.info, "the state has it already"
+            self.loads += 1
+            if self.panel is not None:
+                self.panel.setText(str(self.loads))
+
+    def refresh(self) -> None:
+        self.asked.append("refresh")
+
+    def shut_down(self) -> None:
+        self.asked.append("ends")
+
+
+COUNTER = Feature("counter", CounterPresenter, (Place("counter", "Counter", Region.CENTRE, (FLOW,)),))
+
+
+def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    window = MainWindow(
+        theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load), (*FEATURES, COUNTER)
+    )
+    presenter = window.features["counter"]
+    window.show()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    assert presenter.loads == 1 and presenter.takes is window.features["takes"]
+    assert window.panels["counter"] is presenter.panel and presenter.panel.text() == "1"
+    titles = [action.text() for menu in window.menuBar().findChildren(QWidget) for action in menu.actions()]
+    assert "Go to Counter" in titles and window.docks["counter"] in window.tabifiedDockWidgets(window.docks["views"])
+    before = presenter.asked.count("refresh")
+    presenter.changed.emit()
+    assert presenter.asked.count("refresh") == before + 1
+    close(window, qtbot)
+    assert presenter.asked.count("starts") == 1 and presenter.asked[-1] == "ends"
+
+
+def test_names_and_places_are_each_there_once() -> None:
+    names = [feature.name for feature in FEATURES]
+    places = [place.name for feature in FEATURES for place in feature.places]
+    assert len(set(names)) == len(names) and len(set(places)) == len(places)
+    folders = {one.parent.name for one in Path("app/features").glob("*/presenter.py")}
+    assert folders == set(names), "every folder with a presenter is in the list"
+
+
+def test_the_list_is_read_without_qt() -> None:
+    code = "import sys, app.features.registry; assert not [one for one in sys.modules if one.startswith('PySide6')]"
+    subprocess.run([sys.executable, "-c", code], check=True)
