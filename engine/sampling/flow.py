@@ -21,7 +21,7 @@ Follow = Callable[[Tensor, Tensor, int], Tensor]
 
 
 def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.ndarray:
-    """:func:`engine.sampling.schedules.time_grid` with torch's cosine: equal to the official grid to the last bit."""
+    """:func:`engine.sampling.schedules.time_grid` with torch's cosine, as in the official grid."""
     return time_grid(
         steps,
         spacing,
