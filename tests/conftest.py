@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pytestqt.qtbot import QtBot
 
+from tests.repetitions import VARIABLE
+
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
     from pytestqt.wait_signal import SignalBlocker
@@ -29,6 +31,17 @@ os.environ["PARETONE_DATA"] = str(_DATA)
 
 PATIENCE_SECONDS = 120.0
 """How long a thread that a test started may take to end, and how long a test waits for what has to come."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Repetitions in full, which takes minutes more."""
+    parser.addoption("--thorough", action="store_true", help="repeat in full what must hold every time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell it to the test modules, which count before there is a fixture, and to the processes that share the tests."""
+    if config.getoption("--thorough"):
+        os.environ[VARIABLE] = "1"
 
 
 def pytest_unconfigure() -> None:

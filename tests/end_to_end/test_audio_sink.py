@@ -15,11 +15,12 @@ from app.audio.player import LATENCY_SECONDS, Player
 from app.audio.switching import Mode
 from engine.audio.resampling import resample
 from engine.errors import DeviceError
+from tests.repetitions import repetitions
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SWITCHES = 20
+SWITCHES = repetitions(20, 8)
 Outcome = TypeVar("Outcome")
 
 
@@ -94,8 +95,9 @@ def computed_anew(jumps: list[Jump], takes: list[np.ndarray], mixer: Mixer, fram
     return heard
 
 
-def test_every_sample_through_twenty_switches(null_sink: NullSink) -> None:  # noqa: F811
-    takes = [speech_like(110, 9.0, 1), speech_like(140, 9.0, 2)]
+def test_every_sample_through_many_switches(null_sink: NullSink) -> None:  # noqa: F811
+    seconds = 0.45 * SWITCHES
+    takes = [speech_like(110, seconds, 1), speech_like(140, seconds, 2)]
 
     def attempt(player: Player) -> tuple[np.ndarray, np.ndarray, list[Jump], Mixer]:
         assert player.rate == RATE

@@ -42,8 +42,8 @@ REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}),
 
 
 def _take(name: str, setting: Setting, pitch: float, level: float) -> Take:
-    """Half a second that begins and ends loudly and is never silent in between."""
-    time_axis = np.arange(OWN_RATE // 2) / OWN_RATE
+    """A quarter of a second that begins and ends loudly and is never silent in between."""
+    time_axis = np.arange(OWN_RATE // 4) / OWN_RATE
     voiced = sum(np.cos(2 * np.pi * pitch * k * time_axis + k * k) / k for k in range(1, 6))
     breath = np.random.default_rng(round(pitch)).standard_normal(len(time_axis))
     samples = (level * (voiced + 0.3 * breath)).astype(np.float32)
