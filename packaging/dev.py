@@ -1,12 +1,12 @@
 """Set Paretone up and run it, or test it, with one command each, on Linux, macOS and Windows:
 
     python3 packaging/dev.py run  [arguments of the application]
-    python3 packaging/dev.py test [arguments of pytest]
+    python3 packaging/dev.py test [--thorough | arguments of pytest]
 
 ``run`` opens the application; where there is no display it makes the headless tour instead. ``test`` runs the style
-checks, the import contracts, the type checker and every test; with arguments of its own it runs only pytest, with
-these. Both first bring ``.venv`` and the system's libraries up to date, which takes minutes the first time and nothing
-after that.
+checks, the import contracts, the type checker and every test. With ``--thorough``, tests repeat in full what must hold
+every time (fifty closed windows, for example); with other arguments it runs only pytest, with these. Both first bring
+``.venv`` and the system's libraries up to date, which takes minutes the first time and nothing after that.
 
 Needs nothing but the standard library, and starts on any Python 3.8 or newer to say so when a newer one is missing.
 """
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -37,6 +38,10 @@ LAST_FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
 """Where pytest keeps which tests failed, seen from the repository's root."""
 FAILURES = 1
 """Pytest's exit code when tests failed, and nothing worse happened."""
+THOROUGH = "--thorough"
+"""The tests' own option of pytest that makes them repeat in full."""
+GIBIBYTES_PER_PROCESS = 4
+"""What a process that runs tests may need, with the models that it loads."""
 MOST_UNSTEADY = 3
 """More failures than these are no matter of chance."""
 TRIES, PAUSE_SECONDS = 3, 10.0
@@ -396,7 +401,7 @@ def checks(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
     """What to check: a name, and the command. With arguments for pytest, only pytest."""
     python = str(environment_python())
     tests = [python, "-m", "pytest"]
-    if arguments:
+    if not is_whole(arguments):
         return [("Tests", [*tests, *arguments])]
     scripts = environment_python().parent
     return [
@@ -404,39 +409,62 @@ def checks(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
         ("Format", [python, "-m", "ruff", "format", "--check", "."]),
         ("Import contracts", [str(scripts / "lint-imports")]),
         ("Types", [python, "-m", "mypy"]),
-        # Each file's tests run in one process: they share what the file prepares.
-        ("Tests", [*tests, "-q", "--durations=15", f"--numprocesses={test_processes()}", "--dist=loadfile"]),
+        ("Tests", [*tests, "-q", "--durations=15", *sharing(), *arguments]),
     ]
 
 
+def is_whole(arguments: Sequence[str]) -> bool:
+    """Whether everything is to be checked."""
+    return list(arguments) in ([], [THOROUGH])
+
+
+def sharing() -> list[str]:
+    """How processes share the tests: each file's run in one of them, since they share what the file prepares, and the
+    files are taken in the order of ``tests/conftest.py``, the longest first."""
+    return [f"--numprocesses={test_processes()}", "--dist=loadfile", "--no-loadscope-reorder"]
+
+
 def test_processes() -> int:
-    """How many processes share the tests: one a core, and no more than their memory allows."""
-    return min(os.cpu_count() or 1, 4)
+    """How many processes share the tests: one more than there are cores, since tests of sound and of windows mostly
+    wait, and no more than the memory allows."""
+    return max(1, min((os.cpu_count() or 1) + 1, 5, memory_gibibytes() // GIBIBYTES_PER_PROCESS))
+
+
+def memory_gibibytes() -> int:
+    """The machine's memory, or that of a usual one where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**30
+    except (AttributeError, OSError, ValueError):
+        return 8
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Run every check, whatever the earlier ones said; the exit code is 0 when all passed.
+    """Run every check, whatever the others said; the exit code is 0 when all passed.
 
-    The tests come last and have the last word, so that the output ends with pytest's own summary; a few that failed run
-    once more by themselves.
+    The checks run while the tests do. What failed of them is shown after pytest's own summary; a few tests that failed
+    run once more by themselves.
     """
     # On a busy machine a second thread makes the tests' small matrices up to ten times slower.
     environment = {"OMP_NUM_THREADS": "1", "QT_QPA_PLATFORM": "offscreen", **os.environ}
     environment["PYTHONUNBUFFERED"] = "1"
-    *before, tests = checks(arguments)
-    failed = [name for name, command in before if not passes(name, command, environment)]
-    if not arguments:
+    *others, tests = checks(arguments)
+    if is_whole(arguments):
         # It would keep the names of tests that are gone.
         (ROOT / LAST_FAILED).unlink(missing_ok=True)
-    say(tests[0])
-    code = started(tests[1], environment)
-    passed = code == 0 or (not arguments and code == FAILURES and passes_alone(environment))
-    if failed:
-        print(f"\nFAILED before the tests: {', '.join(failed)}", file=sys.stderr)
-    return 0 if passed and not failed else 1
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        running = [(name, pool.submit(failure, name, command, environment)) for name, command in others]
+        say(tests[0])
+        code = started(tests[1], environment)
+        passed = code == 0 or (is_whole(arguments) and code == FAILURES and passes_alone(environment, arguments))
+        failures = {name: said for name, one in running if (said := one.result()) is not None}
+    for name, said in failures.items():
+        print(f"\n{name}:\n{said}", file=sys.stderr)
+    if failures:
+        print(f"\nFAILED apart from the tests: {', '.join(failures)}", file=sys.stderr)
+    return 0 if passed and not failures else 1
 
 
-def passes_alone(environment: Mapping[str, str]) -> bool:
+def passes_alone(environment: Mapping[str, str], arguments: Sequence[str]) -> bool:
     """Run the few tests that failed once more, by themselves, and name them; whether all pass now.
 
     The tests share two or four cores with each other, some with a sound server and a screen as well. What fails there
@@ -449,20 +477,29 @@ def passes_alone(environment: Mapping[str, str]) -> bool:
     if not 0 < len(failures) <= MOST_UNSTEADY:
         return False
     say("Once more, by themselves:")
-    if started([str(environment_python()), "-m", "pytest", "-q", *failures], environment) != 0:
+    if started([str(environment_python()), "-m", "pytest", "-q", *arguments, *failures], environment) != 0:
         return False
     print(f"\nUNSTEADY, failed among the others and passed alone, to be mended: {', '.join(failures)}", file=sys.stderr)
     return True
 
 
-def passes(name: str, command: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Run one check and say how it ended."""
-    say(name)
+def failure(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """Run one check and say how it ended, in a line between those of the tests. What it printed when it failed, else
+    ``None``."""
     began = time.monotonic()
-    code = started(command, environment)
-    result = "passed" if code == 0 else f"FAILED (exit code {code})"
-    say(f"{name} {result} after {time.monotonic() - began:.1f} s")
-    return code == 0
+    done = subprocess.run(
+        list(command),
+        cwd=ROOT,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    result = "passed" if done.returncode == 0 else f"FAILED (exit code {done.returncode})"
+    print(f"\n- {name} {result} after {time.monotonic() - began:.1f} s", flush=True)
+    return None if done.returncode == 0 else (done.stdout or "").rstrip()
 
 
 def started(command: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -29,6 +29,39 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 _DATA = Path(tempfile.mkdtemp(prefix="paretone-tests-"))
 os.environ["PARETONE_DATA"] = str(_DATA)
 
+LONGEST_FILES = (
+    "engine/export/test_f5_tts.py",
+    "end_to_end/test_main_job.py",
+    "engine/studies/test_cluster.py",
+    "engine/training/test_command_line.py",
+    "engine/models/kernels/test_compiled.py",
+    "app/shell/test_window.py",
+    "end_to_end/test_listening_lab.py",
+    "app/features/studies/test_presenter.py",
+    "engine/test_cli.py",
+    "end_to_end/test_audio_sink.py",
+    "app/features/lab/test_panel.py",
+    "engine/bench/test_masked.py",
+    "app/features/lab/test_presenter.py",
+    "app/features/training/test_presenter.py",
+    "app/features/tradeoff/test_presenter.py",
+    "engine/models/f5/test_adapter.py",
+    "engine/studies/test_adopting.py",
+    "engine/commands/test_train.py",
+    "engine/session/test_engine_thread_omni_mini.py",
+    "engine/training/test_guidance_free.py",
+    "engine/training/test_fine_tuning.py",
+    "engine/bench/test_guidance_free.py",
+    "engine/models/families/test_masked_precision.py",
+    "engine/measure/roofline/test_layouts.py",
+    "engine/measure/test_verdicts.py",
+    "engine/bench/test_skipping.py",
+    "engine/bench/test_peers.py",
+    "packaging/test_project.py",
+    "end_to_end/test_profile_runs_anywhere.py",
+    "engine/studies/test_running.py",
+)
+"""Files of five seconds and more, the longest first."""
 PATIENCE_SECONDS = 120.0
 """How long a thread that a test started may take to end, and how long a test waits for what has to come."""
 
@@ -42,6 +75,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tell it to the test modules, which count before there is a fixture, and to the processes that share the tests."""
     if config.getoption("--thorough"):
         os.environ[VARIABLE] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take longest begin first, so that no process ends long after the others."""
+    places = {name: place for place, name in enumerate(LONGEST_FILES)}
+    root = Path(__file__).parent
+    items.sort(key=lambda item: places.get(item.path.relative_to(root).as_posix(), len(places)))
 
 
 def pytest_unconfigure() -> None:

@@ -268,25 +268,33 @@ def test_one_failed_check_fails_the_whole_but_stops_nothing(
     dev: ModuleType, started: list[tuple[list[str], dict[str, str]]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dev.test([]) == 1
-    assert [Path(command[0]).name if "-m" not in command else command[2] for command, _ in started] == [
-        "ruff",
-        "ruff",
-        "lint-imports",
-        "mypy",
-        "pytest",
-    ]
+    names = [Path(command[0]).name if "-m" not in command else command[2] for command, _ in started]
+    assert sorted(names) == ["lint-imports", "mypy", "pytest", "ruff", "ruff"]
     assert {environment["OMP_NUM_THREADS"] for _, environment in started} == {"1"}
-    assert started[-1][0][3:] == [
-        "-q",
-        "--durations=15",
-        f"--numprocesses={dev.test_processes()}",
-        "--dist=loadfile",
-    ]
+    (options,) = [command[3:] for command, _ in started if "pytest" in command]
+    assert options == ["-q", "--durations=15", *dev.sharing()]
     captured = capsys.readouterr()
     assert "- Style FAILED (exit code 1)" in captured.out
     assert "- Import contracts passed" in captured.out
-    assert captured.out.endswith("- Tests\n"), "pytest has the last word"
-    assert captured.err == "\nFAILED before the tests: Style, Format\n"
+    assert captured.err.endswith("\nFAILED apart from the tests: Style, Format\n")
+
+
+def test_thorough_is_the_whole_gate_with_tests_that_repeat_in_full(
+    dev: ModuleType, started: list[tuple[list[str], dict[str, str]]]
+) -> None:
+    dev.test(["--thorough"])
+    assert len(started) == 5
+    (options,) = [command[3:] for command, _ in started if "pytest" in command]
+    assert options[-1] == "--thorough"
+
+
+@pytest.mark.parametrize(("cores", "memory", "expected"), [(2, 16, 3), (2, 8, 2), (1, 2, 1), (16, 64, 5)])
+def test_processes_share_the_tests_as_cores_and_memory_allow(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, cores: int, memory: int, expected: int
+) -> None:
+    monkeypatch.setattr(dev.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(dev, "memory_gibibytes", lambda: memory)
+    assert dev.test_processes() == expected
 
 
 @pytest.fixture
