@@ -32,60 +32,58 @@ class Actions(QObject):
         super().__init__(window)
         self._window = window
         make = self.make
-        self.baseline = make("Synthesise &baseline", "Speak the text with every module computed", "Ctrl+B")
-        self.calibrate = make("&Calibrate", "Find out what may be skipped under the threshold", "Ctrl+K")
-        self.calibrate_on = make(
-            "Calibrate on se&veral…", "Choose sentences and voices to calibrate on together", "Ctrl+Shift+B"
-        )
+        self.baseline = make("Synthesise &baseline", "Speak the text without any technique", "Ctrl+B")
+        self.calibrate = make("&Calibrate", "Find which modules can be skipped at this threshold", "Ctrl+K")
+        self.calibrate_on = make("Calibrate on se&veral…", "Calibrate on several sentences and voices", "Ctrl+Shift+B")
         self.accelerated = make("Synthesise &accelerated", "Speak the text with the engaged techniques", "Ctrl+Return")
-        self.cancel = make("Cance&l", "Cancel what runs", "Esc")
-        self.export_profile = make("&Export profile…", "Write the setting with its evidence for elsewhere", "Ctrl+E")
+        self.cancel = make("Cance&l", "Cancel the running job", "Esc")
+        self.export_profile = make("&Export profile…", "Save the setting with its measurements", "Ctrl+E")
         self.export_weights = make(
-            "Export &student or draft…", "Write weights with fewer layers as others load them", "Ctrl+Shift+E"
+            "Export &student or draft…", "Save weights with fewer layers for other software", "Ctrl+Shift+E"
         )
         self.compare = make("&Play and switch A/B", "Play; while playing, switch between A and B", "Ctrl+Space")
-        self.play = make("Play or pa&use", "Play or pause the sounding take", "Ctrl+P")
+        self.play = make("Play or pa&use", "Play or pause the current take", "Ctrl+P")
         self.set_a = make("Set selected take as &A", "Compare with this take as A", "Ctrl+1")
         self.set_b = make("Set selected take as &B", "Compare with this take as B", "Ctrl+2")
-        self.swap = make("S&wap A and B", "Exchange A and B", "Ctrl+3")
-        self.listening_test = make("Listening &test…", "Find out blindly whether a difference can be heard", "Ctrl+L")
-        self.save_wav = make("Save A and B as &WAV…", "Write both takes into a folder", "Ctrl+Shift+S")
-        self.import_table = make("&Import official table…", "Read the official code's JSON file", "Ctrl+O")
-        self.export_table = make("E&xport official table…", "Write the official code's JSON file", "Ctrl+Shift+O")
-        self.skip_nothing = make("Skip &nothing", "Start from a table that computes everything", "Ctrl+Shift+N")
+        self.swap = make("S&wap A and B", "Swap A and B", "Ctrl+3")
+        self.listening_test = make("Listening &test…", "Test blindly whether a difference is audible", "Ctrl+L")
+        self.save_wav = make("Save A and B as &WAV…", "Save both takes in a folder", "Ctrl+Shift+S")
+        self.import_table = make("&Import official table…", "Open a JSON file of the official code", "Ctrl+O")
+        self.export_table = make("E&xport official table…", "Save as JSON for the official code", "Ctrl+Shift+O")
+        self.skip_nothing = make("Skip &nothing", "Replace the table by one that computes everything", "Ctrl+Shift+N")
         self.new_study = make("&New study…", "Choose settings, sentences, voices and judges", "Ctrl+N")
-        self.open_study = make("&Open study…", "Show a study that a file describes", "Ctrl+Shift+U")
-        self.open_study_folder = make("Open study &folder…", "Show the results of a study", "Ctrl+Alt+U")
-        self.run_study = make("&Run or resume study", "Do what is left of the study that is shown", "F5")
-        self.pause_study = make("&Pause study", "Finish the takes under way, then stop", "Shift+F5")
-        self.use_study_setting = make("&Use setting", "Put the study's chosen setting into Setup", "Ctrl+J")
-        self.report_study = make("&Write report", "Write the study as a page and tables, and open the page", "Ctrl+F5")
-        self.close_study = make("&Close study", "Show the study no longer; its files stay", "Ctrl+W")
-        self.point_hear = make("&Hear point", "Play the take of the point chosen in Trade-off", "Ctrl+H")
-        self.point_a = make("Set point as &A", "Compare with the point chosen in Trade-off as A", "Ctrl+4")
-        self.point_b = make("Set point as &B", "Compare with the point chosen in Trade-off as B", "Ctrl+5")
-        self.point_keep = make("Bring point into &Takes", "Keep a copy of the study's take among the takes", "Ctrl+6")
+        self.open_study = make("&Open study…", "Open a study file", "Ctrl+Shift+U")
+        self.open_study_folder = make("Open study &folder…", "Open a folder with results", "Ctrl+Alt+U")
+        self.run_study = make("&Run or resume study", "Run the remaining takes of this study", "F5")
+        self.pause_study = make("&Pause study", "Finish the current takes, then stop", "Shift+F5")
+        self.use_study_setting = make("&Use setting", "Load the selected setting into Setup", "Ctrl+J")
+        self.report_study = make("&Write report", "Write a page and tables, and open the page", "Ctrl+F5")
+        self.close_study = make("&Close study", "Close this study; its files stay", "Ctrl+W")
+        self.point_hear = make("&Hear point", "Play the point selected in Trade-off", "Ctrl+H")
+        self.point_a = make("Set point as &A", "Compare the point selected in Trade-off as A", "Ctrl+4")
+        self.point_b = make("Set point as &B", "Compare the point selected in Trade-off as B", "Ctrl+5")
+        self.point_keep = make("Add point to &Takes", "Copy the study's take into Takes", "Ctrl+6")
         self.point_use = make("&Use point in Setup", "Load the point's setting, with its strategy table", "Ctrl+7")
-        self.front_back = make("Bac&k along the front", "Choose the next point to the left on the front", "Ctrl+[")
-        self.front_on = make("&On along the front", "Choose the next point to the right on the front", "Ctrl+]")
+        self.front_back = make("Bac&k along the front", "Select the next point to the left on the front", "Ctrl+[")
+        self.front_on = make("&On along the front", "Select the next point to the right on the front", "Ctrl+]")
         self.point_looks = tuple(
             make(title, tip)
             for title, tip in (
-                ("Show &dominated points", "Also points that another one beats in both figures"),
-                ("Show &intervals", "95 % bootstrap intervals, of several sentences"),
-                ("Show &ratios", "Figures divided by those of each point's own baseline"),
-                ("Show &published results", "What the five papers publish, as ratios to their own baselines"),
-                ("&Logarithmic across", "A logarithmic axis across, for figures above 0"),
-                ("Lo&garithmic upwards", "A logarithmic axis upwards, for figures above 0"),
+                ("Show &dominated points", "Also show points beaten on both axes"),
+                ("Show &intervals", "95 % bootstrap intervals over sentences"),
+                ("Show &ratios", "Divide figures by those of each point's baseline"),
+                ("Show &published results", "Results of five papers, as ratios to their baselines"),
+                ("&Logarithmic X axis", "Logarithmic X axis, for figures above 0"),
+                ("Lo&garithmic Y axis", "Logarithmic Y axis, for figures above 0"),
             )
         )
         for one in self.point_looks:
             one.setCheckable(True)
-        self.point_nearer = make("&Zoom in", "Show less of Trade-off's axes around the chosen point")
-        self.point_farther = make("Zoo&m out", "Show more of Trade-off's axes")
-        self.point_everything = make("Show &everything", "Show all of Trade-off's axes")
+        self.point_nearer = make("&Zoom in", "Zoom Trade-off in around the selected point")
+        self.point_farther = make("Zoo&m out", "Zoom Trade-off out")
+        self.point_everything = make("Show &everything", "Show all points of Trade-off")
         self.point_files = tuple(
-            make(f"Export as {ending}…", f"Write what Trade-off shows as {ending}") for ending in ("SVG", "PNG", "CSV")
+            make(f"Export as {ending}…", f"Save the Trade-off view as {ending}") for ending in ("SVG", "PNG", "CSV")
         )
         self.undo = undo_action(undo_stack, "&Undo", window)
         self.undo.setShortcut(QKeySequence.StandardKey.Undo)
@@ -93,18 +91,16 @@ class Actions(QObject):
         self.redo.setShortcut(QKeySequence("Ctrl+Shift+Z"))
         for action in (self.undo, self.redo):
             window.addAction(action)
-        self.reload = make("&Reload", "Load the chosen model again", "Ctrl+R")
-        self.default_layout = make("&Default layout", "Put all panels where they were at first", "Ctrl+0")
-        self.unlock = make("&Move panels", "Show title bars to move, float and close panels", "Ctrl+M")
+        self.reload = make("&Reload", "Load the selected model again", "Ctrl+R")
+        self.default_layout = make("&Default layout", "Restore the default layout", "Ctrl+0")
+        self.unlock = make("&Move panels", "Show title bars, to move, float and close panels", "Ctrl+M")
         self.unlock.setCheckable(True)
-        self.message = make(
-            "Go to messa&ge", "Put the focus into the message above the panels, or on its answers", "F6"
-        )
-        self.keys = make("&Keyboard", "Every shortcut", "F1")
+        self.message = make("Go to messa&ge", "Focus the message above the panels", "F6")
+        self.keys = make("&Keyboard", "All shortcuts", "F1")
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")
         self.about = make("&About Paretone", "Version, machine and licences")
-        self.data_folder = make("Open data &folder", "Where takes and calibrations are kept", "Ctrl+Shift+D")
-        self.quit = make("&Quit", "Cancel what runs and close", "Ctrl+Q")
+        self.data_folder = make("Open data &folder", "Open the folder of takes and calibrations", "Ctrl+Shift+D")
+        self.quit = make("&Quit", "Cancel all jobs and quit", "Ctrl+Q")
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
 
     def make(self, text: str, tip: str, shortcut: str = "") -> QAction:

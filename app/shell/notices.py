@@ -103,7 +103,7 @@ class Notices(QObject):
         """Tell of an exception that nothing caught. The application goes on."""
         self.note(details, Level.ERROR)
         self.say(
-            f"Something unexpected went wrong ({summary}). You can go on; the log has the details for a report.",
+            f"Unexpected error ({summary}). You can continue; copy the log for a bug report.",
             "error",
         )
 

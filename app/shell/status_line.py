@@ -19,7 +19,7 @@ class StatusLine(QObject):
         self._jobs = jobs
         self.device = QLabel("starting")
         self.device.setProperty("look", "chip")
-        self.device.setAccessibleName("Device: not known yet")
+        self.device.setAccessibleName("Device: unknown")
         self._status = QLabel("Opening…")
         self._status.setAccessibleName("Status")
         self._progress = QProgressBar(minimum=0, maximum=100, visible=False)
@@ -29,7 +29,7 @@ class StatusLine(QObject):
         self._at_something = False
         """Whether what is shown is what a job is at, and no longer holds once there is progress."""
         self._cancel = QPushButton("Cancel", visible=False)
-        self._cancel.setToolTip("Cancel what runs (Esc)")
+        self._cancel.setToolTip("Cancel the running job (Esc)")
         self._cancel.clicked.connect(self.cancel_wanted)
         bar = window.statusBar()
         bar.addWidget(self.device)

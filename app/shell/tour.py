@@ -40,7 +40,7 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
         await perform(window, action)
     take_a, take_b = window.state.take_a, window.state.take_b
     if take_a is None or take_b is None:
-        raise PlainError("The takes did not arrive.")
+        raise PlainError("No takes were made.")
     window.docks.go_to("listen")
     wavs = window.features.find(TakesPresenter).save_wavs(folder)
     profile = folder / "profile.json"
@@ -82,7 +82,7 @@ async def listen(window: MainWindow) -> None:
     await until(lambda: bool(player.problem) or not player.playing or player.position > 1.6, window)
     window.action.play.trigger()
     if player.problem or window.panels["listen"].heard == heard:
-        raise PlainError(player.problem or "The other take could not be heard.")
+        raise PlainError(player.problem or "The other take could not be played.")
 
 
 async def perform(window: MainWindow, action: QAction) -> None:
@@ -108,4 +108,4 @@ async def until(condition: Callable[[], bool], window: MainWindow) -> None:
         await asyncio.sleep(0.02)
         waited += 0.02
         if waited > PATIENCE_SECONDS:
-            raise PlainError(f"Nothing happened for {PATIENCE_SECONDS} s; the last status was: {window.status.text}")
+            raise PlainError(f"No progress for {PATIENCE_SECONDS} s; the last status was: {window.status.text}")

@@ -20,6 +20,12 @@ STREAMING_MEANING = (
 )
 
 
+def speed_of_b(ratio: float) -> str:
+    """How fast B is, where ``ratio`` is the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower
+    than A``."""
+    return f"B is {ratio:.2f}× as fast as A" if ratio >= 1 else f"B is {1 / ratio:.2f}× slower than A"
+
+
 def technique_text(setting: Setting) -> str:
     """The engaged techniques with their first knob and what was chosen otherwise than usual, for example ``DiTReducio
     δ 0.1 + Step pruning: 7 steps`` or ``SPADE (fewer layers): 6 layers kept, pruned only``; ``baseline`` without."""

@@ -129,7 +129,7 @@ def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
     objectives = fields.texts("objectives") or ("real_time_factor",)
     for name in objectives:
         if metric(name).better == "neither":
-            raise StudyError(f"search.objectives names {name!r}, of which neither more nor less is better.")
+            raise StudyError(f"search.objectives names {name!r}, but neither end of it is better.")
     sampler = fields.text("sampler", "auto")
     if sampler not in SAMPLERS:
         raise StudyError(f"search.sampler must be one of {', '.join(SAMPLERS)}, not {sampler!r}.")

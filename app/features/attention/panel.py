@@ -31,7 +31,7 @@ BRANCH_NAMES = {
     2: ("conditional", "unconditional"),
     3: ("speaker and text", "text only", "unconditional"),
 }
-_INVITATION = "Choose a cell on the left, by mouse or with the arrow keys and Space, to see its attention."
+_INVITATION = "Select a cell on the left, by mouse or by arrow keys and Space, to see its attention."
 _LOG_DECADES = 4
 """A logarithmic scale ends this many decades below its upper end."""
 
@@ -67,7 +67,7 @@ class AttentionPanel(QWidget):
         layout = QVBoxLayout(left)
         layout.setContentsMargins(0, 0, 0, 0)
         title = QLabel("Diagonal similarity of the attention")
-        title.setToolTip("⟨A, I⟩ / (‖A‖ √N): 1 when every frame attends to itself only, small for stripes and blur")
+        title.setToolTip("⟨A, I⟩ / (‖A‖ √N): 1 if every frame attends only to itself, small for stripes and blur")
         title.setProperty("look", "title")
         for one in (title, self._cell, self.similarity_bar):
             layout.addWidget(one)
@@ -81,11 +81,11 @@ class AttentionPanel(QWidget):
             name = "maximum" if percentile == 100 else f"{percentile:g} %"
             self.levels_box.addItem(f"Brightest: {name}", percentile)
         self.levels_box.setCurrentIndex(PERCENTILES.index(99.0))
-        self.levels_box.setAccessibleName("Percentile of the attention that is shown brightest")
-        self.levels_box.setToolTip("Attention above this percentile is shown in the brightest colour")
+        self.levels_box.setAccessibleName("Percentile of the brightest colour")
+        self.levels_box.setToolTip("Attention above this percentile has the brightest colour")
         self.levels_box.currentIndexChanged.connect(self._show_maps)
         self.log_box = QCheckBox("Logarithmic")
-        self.log_box.setToolTip("Colours follow the logarithm of the attention")
+        self.log_box.setToolTip("Logarithmic colour scale")
         self.log_box.toggled.connect(self._show_maps)
         self.seconds_box = QCheckBox("Seconds")
         self.seconds_box.setToolTip("Axes in seconds instead of frames")

@@ -67,7 +67,7 @@ class SimilarityGrid(CellGrid):
         return f"{value:.4f}" if np.isfinite(value) else ""
 
     def empty_text(self) -> str:
-        return "Load a model to choose a layer and a step whose attention you want to see."
+        return "Load a model, then select a layer and a step to see its attention."
 
     def paint_cells(self, painter: QPainter) -> None:
         low, high = self.ends or (0.0, 1.0)

@@ -38,22 +38,22 @@ from engine.setting.take import DecodingTrace, Take
 from engine.techniques import speculative
 
 _NOTHING = (
-    "No tokens to show yet. Load a speech language model, speak a baseline, then engage SSD and speak again: the fate "
+    "No tokens yet. Load a speech language model, speak a baseline, then engage SSD and speak again: the outcome "
     "of every token appears here."
 )
 _FIGURES = {
-    "tokens": ("Tokens per target pass, E", "Committed tokens for each time that the target model ran"),
-    "length": ("Drafted per cycle, K", "Tokens that the draft proposed for each pass of the target, on average"),
-    "cost": ("Cost of a draft token, c", "Time of drafting one token over that of one pass of the target"),
+    "tokens": ("Tokens per target pass, E", "Committed tokens per pass of the target model"),
+    "length": ("Drafted per cycle, K", "Mean number of draft tokens per pass of the target"),
+    "cost": ("Cost of a draft token, c", "Time of drafting one token over the time of one target pass"),
     "predicted": (
         "Predicted speed-up",
-        "E / (1 + K·c): what follows from acceptance and cost if a pass over a whole draft takes as long as one over a "
+        "E / (1 + K·c): prediction from acceptance and cost if a pass over a whole draft takes as long as one over a "
         "single token",
     ),
     "measured": (
         "Measured speed-up",
-        "Seconds of the language model for each token of the other take, over those of this one. The other take has to "
-        "say the same in the same voice, decoded without a draft by the same model with the same other techniques.",
+        "Seconds of the language model per token of the other take, over those of this take. The other take must "
+        "have the same text and voice, decoded without a draft by the same model with the same other techniques.",
     ),
 }
 
@@ -86,7 +86,7 @@ class DecodingPanel(QWidget):
         self.headline.setAccessibleName("Summary")
         top.addWidget(self.headline, 1)
         self.sweep_button = QPushButton("S&weep β and L_d")
-        self.sweep_button.setToolTip("Speak at several tolerances and draft lengths, and draw what each brings (Views)")
+        self.sweep_button.setToolTip("Measure several tolerances and draft lengths (opens Views)")
         self.sweep_button.clicked.connect(self.sweep_wanted)
         top.addWidget(self.sweep_button)
         self.legend = QLabel(wordWrap=True)
@@ -246,7 +246,7 @@ class DecodingPanel(QWidget):
             values |= {"measured": f"{ratio:.2f} ×"}
             meaning += (
                 f" Here a pass over a draft took {found.pass_cost_over(plain):.2f} × as long as one over a single "
-                "token; the prediction divided by that is what was measured."
+                "token; the measured speed-up is the prediction divided by that."
             )
         for name, label in self._values.items():
             label.setText(values.get(name, "–"))
@@ -283,7 +283,7 @@ class DecodingPanel(QWidget):
         self.legend.setToolTip("<br>".join(told))
 
     def _read(self, index: int) -> None:
-        self.reading.setText(f"{self.strip.describe(index, briefly=True)} Click or Space: hear from here.")
+        self.reading.setText(f"{self.strip.describe(index, briefly=True)} Click or Space: play from here.")
         self.reading.setToolTip(self.strip.describe(index))
 
     def _hear(self, index: int) -> None:

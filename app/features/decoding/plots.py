@@ -59,9 +59,9 @@ class _Plot(pg.PlotWidget):
 
 
 _AS_A_WHOLE = (
-    "A draft that is verified as a whole (Verification in Setup, at β = 0) is not judged token by token: the target "
-    "looks at all of it, and a token may stay for the sake of those behind it. There, bars say how often one more "
-    "token stayed, which only approximates how well drafts at that position do."
+    "A draft verified as a whole (Verification in Setup, at β = 0) is not judged token by token: a token "
+    "may be accepted because of those after it. Then bars show how often one more "
+    "token was accepted, which only approximates acceptance at that position."
 )
 
 
@@ -107,8 +107,8 @@ class AcceptancePlot(_Plot):
         )
         self.setAccessibleDescription(said or "No drafts")
         self.setToolTip(
-            "Bars: of the drafts that the target looked at (all before them were accepted), with 95 % intervals.<br>"
-            f"Diamonds: of all that were proposed.<br>{_AS_A_WHOLE}<br>{said}"
+            "Bars: share of the judged tokens (all before them were accepted), with 95 % intervals.<br>"
+            f"Diamonds: share of all proposed tokens.<br>{_AS_A_WHOLE}<br>{said}"
         )
 
     def set_colours(self, colours: Colours) -> None:

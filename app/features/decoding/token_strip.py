@@ -28,14 +28,14 @@ from engine.measure.decoding import SpokenToken
 from engine.setting.take import ACCEPTED, BONUS, DECODED, RESAMPLED
 
 MEANINGS = {
-    ACCEPTED: "drafted, and the target model let it stand",
-    RESAMPLED: "drawn by the target model in place of the first draft that it refused",
-    BONUS: "drawn by the target model after all drafts of the cycle were accepted",
-    DECODED: "drawn by the model without a draft",
+    ACCEPTED: "drafted, and accepted by the target model",
+    RESAMPLED: "sampled by the target model in place of the first rejected draft token",
+    BONUS: "sampled by the target model after a fully accepted draft",
+    DECODED: "sampled by the model without a draft",
 }
 """What the fates of tokens mean."""
 REJECTED = "rejected"
-REJECTED_MEANING = "drafted in vain: refused, or behind one that was"
+REJECTED_MEANING = "drafted but not used: rejected, or after a rejected one"
 _LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
 _LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
 """How long a line may be."""

@@ -29,8 +29,8 @@ from engine.setting.take import DemaskedPassage, DemaskingTrace, Take
 PLAY_MILLISECONDS = 160
 """How long each step is shown."""
 _NOTHING = (
-    "No canvas to show yet. Load a masked model, such as Omni mini or OmniVoice, and speak: how its canvas of codes "
-    "filled in, step by step, appears here."
+    "No canvas yet. Load a masked model, such as Omni mini or OmniVoice, and speak: this panel shows how "
+    "its canvas of codes was filled in, step by step."
 )
 
 
@@ -50,7 +50,7 @@ class StepBars(QWidget):
     def show_counts(self, counts: tuple[int, ...], fill: str) -> None:
         """Show how many codes each step committed."""
         self._counts, self._fill = counts, fill
-        self.setToolTip("Bars: codes that each step committed. Line: all that are there behind it.")
+        self.setToolTip("Bars: codes committed by each step. Line: all codes after it.")
         self.update()
 
     def show_step(self, step: int) -> None:
@@ -137,7 +137,7 @@ class DemaskingPanel(QWidget):
         top.addWidget(self.partial_button)
 
         self.play_button = QPushButton("P&lay")
-        self.play_button.setToolTip("Show the steps one after another")
+        self.play_button.setToolTip("Play the steps")
         self.play_button.clicked.connect(self._toggle_play)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName("Step")
@@ -303,7 +303,7 @@ class DemaskingPanel(QWidget):
         take = self._takes[self._side]
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
-        inside = f" ({steps}), in {blocks} blocks one after another" if blocks > 1 else ""
+        inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""
         self.headline.setText(
             f"{take.label or 'Take'}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}"
         )
@@ -320,26 +320,24 @@ class DemaskingPanel(QWidget):
         colours = self._colours
         parts = (
             (colours.good, "committed at this step"),
-            (self._fill, "committed before, the more probable the stronger"),
+            (self._fill, "committed before (stronger: more probable)"),
         )
         kinds = [f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts]
         # What is masked is hardly darker than the panel.
         self.legend.setText(" &nbsp; ".join([f'<span style="color:{colours.muted}">□</span>&nbsp;masked', *kinds]))
-        self.legend.setToolTip("Rows are codebooks, the coarsest lowest; columns are frames.")
+        self.legend.setToolTip("Rows: codebooks, the coarsest at the bottom. Columns: frames.")
 
     def _show_partial(self) -> None:
-        reason = self._reasons[self._side] or ("" if self._step >= 0 else "Nothing is there before the first step.")
+        reason = self._reasons[self._side] or ("" if self._step >= 0 else "The canvas is empty before the first step.")
         self.partial_button.setEnabled(not reason)
-        self.partial_button.setToolTip(
-            reason or "Decode the codes that are there at this step; those still masked add nothing"
-        )
+        self.partial_button.setToolTip(reason or "Decode the codes committed so far; masked ones add nothing")
 
     def _show_play(self) -> None:
         self.play_button.setText("P&ause" if self.playing else "P&lay")
 
     def _read(self) -> None:
         text = self.grid.describe(*self.grid.cursor)
-        self.reading.setText(f"{text} Space: hear from here.")
+        self.reading.setText(f"{text} Space: play from here.")
         self.reading.setToolTip(text)
 
     # --- Doing -------------------------------------------------------------------------------------------------------

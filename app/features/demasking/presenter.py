@@ -48,13 +48,13 @@ class DemaskingPresenter(Presenter):
         """Why the canvas of ``take`` cannot be decoded, as a sentence, or ``""``."""
         state = self._state
         if take is None:
-            return "There is no such take."
+            return "This side has no take."
         if not state.ready or state.info is None:
             return "The model is not loaded yet."
         if state.info.id != take.setting.model:
             return f"The take was made with {take.setting.model!r}; load that model to hear its canvas."
         if self._voice(take) is None:
-            return f"The voice {take.voice!r} of the take is not there any more; choose it again in Setup."
+            return f"The voice {take.voice!r} of the take is gone; choose it again in Setup."
         return ""
 
     def _take(self, side: str) -> Take | None:

@@ -16,7 +16,7 @@ def folder_problem(text: str) -> tuple[str, str]:
         if path.exists() and not path.is_dir():
             return f"{path} is a file; choose a folder.", ""
         if path.is_dir() and next(path.iterdir(), None) is not None:
-            return "", f"{path.name} is not empty: what is in it stays, and nothing is written over it."
-        return "", "" if path.is_dir() else f"The folder {path} will be made."
+            return "", f"{path.name} is not empty: existing files stay and are not overwritten."
+        return "", "" if path.is_dir() else f"The folder {path} will be created."
     except OSError as error:
-        return f"{path} cannot be looked at: {files.reason(error)}.", ""
+        return f"{path} cannot be read: {files.reason(error)}.", ""

@@ -48,13 +48,13 @@ class ExportPresenter(Presenter):
         if not self._state.ready or info is None:
             return "The model is not loaded yet."
         if not info.students and not info.drafts:
-            return f"{info.title} has no student or draft to write; train one in the Training panel."
+            return f"{info.title} has no student or draft to export; train one in the Training panel."
         return ""
 
     def follow(self, event: Event) -> None:
         """Tell of a profile that the engine exported."""
         if isinstance(event, ProfileExported):
-            how = " README.md there says how to use it." if event.target == F5_TTS.name else ""
+            how = " Its README.md explains how to use it." if event.target == F5_TTS.name else ""
             self._done(event.folder, f"{event.folder} holds {target(event.target).summary}.{how}")
         elif isinstance(event, WeightsExported):
             self._notices.note(f"Wrote {event.folder}")

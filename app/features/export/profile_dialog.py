@@ -15,8 +15,8 @@ from engine import files
 from engine.errors import PlainError
 from engine.export.targets import TARGETS, Target
 
-_OWN = "Paretone, here or elsewhere"
-_OWN_SUMMARY = "one file that the application and the command line read"
+_OWN = "Paretone"
+_OWN_SUMMARY = "one file for the application and the command line"
 
 
 class ProfileDialog(DestinationDialog):
@@ -34,7 +34,7 @@ class ProfileDialog(DestinationDialog):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self.form.addRow(title, label)
         self.target = QComboBox()
-        self.target.setAccessibleName("Whom the profile is for")
+        self.target.setAccessibleName("Target")
         self.target.addItem(_OWN)
         for one in TARGETS:
             self.target.addItem(one.title, one.name)
@@ -65,7 +65,7 @@ class ProfileDialog(DestinationDialog):
             )
         take = state.evidence
         if take is None:
-            rows.append(("Evidence", "none: this setting has not been synthesised yet"))
+            rows.append(("Evidence", "none: synthesise this setting first"))
         else:
             measured = take.measurements
             text = (
@@ -100,7 +100,7 @@ class ProfileDialog(DestinationDialog):
         try:
             return self._file() if self._chosen is None else self._folder(self._chosen)
         except OSError as error:
-            return f"{self.path.text()} cannot be looked at: {files.reason(error)}.", ""
+            return f"{self.path.text()} cannot be read: {files.reason(error)}.", ""
 
     def _file(self) -> tuple[str, str]:
         """What forbids the chosen file, and what is to be known of it."""
@@ -108,7 +108,7 @@ class ProfileDialog(DestinationDialog):
         if not self.typed:
             return "Type a file name.", ""
         if not path.parent.is_dir():
-            return f"There is no folder {path.parent}.", ""
+            return f"The folder {path.parent} does not exist.", ""
         if path.is_dir():
             return f"{path} is a folder.", ""
         return "", f"{path.name} exists and will be replaced." if path.exists() else ""

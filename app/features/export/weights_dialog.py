@@ -31,7 +31,7 @@ class WeightsDialog(DestinationDialog):
         self._by_hand = False
         self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
         self.weights = QComboBox()
-        self.weights.setAccessibleName("Which weights")
+        self.weights.setAccessibleName("Weights")
         for one in self._found:
             self.weights.addItem(weights_title(one), one.path)
             self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
@@ -53,7 +53,7 @@ class WeightsDialog(DestinationDialog):
         """Describe what is chosen, and propose a folder for it unless the user has typed one."""
         chosen = self._chosen
         layers = ", ".join(map(str, chosen.retained))
-        settings = " SSD's present settings go with it." if _kind(chosen) == DRAFT else ""
+        settings = " SSD's current settings are included." if _kind(chosen) == DRAFT else ""
         holds = _OFFICIAL if catalogue.entry(self._info.id).loader == "cosyvoice2" else _HUGGING_FACE
         self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
         if not self._by_hand:

@@ -27,12 +27,12 @@ def main_job(actions: Actions) -> tuple[Step, ...]:
         Step(
             actions.baseline,
             "Baseline",
-            "press <b>Baseline</b> (Ctrl+B) to hear the model speak without any technique.",
+            "press <b>Baseline</b> (Ctrl+B) to hear the model without any technique.",
         ),
         Step(
             actions.calibrate,
             "Calibrate",
-            "press <b>Calibrate</b> (Ctrl+K): DiTReducio finds out which modules it may skip.",
+            "press <b>Calibrate</b> (Ctrl+K): DiTReducio finds which modules it can skip.",
         ),
         Step(
             actions.accelerated,
@@ -42,8 +42,8 @@ def main_job(actions: Actions) -> tuple[Step, ...]:
         Step(
             actions.compare,
             "Compare A/B",
-            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch: in the middle of a word where both "
-            "have the same timing, else from the beginning.",
+            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch: in the middle of a word if both "
+            "have the same timing, otherwise from the beginning.",
         ),
         Step(
             actions.export_profile,
@@ -107,6 +107,6 @@ class Guide(QWidget):
         if instead:
             self._hint.setText(instead)
         elif following is None:
-            self._hint.setText("All steps are done. Change anything on the left and run again; every take is kept.")
+            self._hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
         else:
             self._hint.setText(f"<b>Next:</b> {self._steps[following].hint}")

@@ -35,9 +35,9 @@ class GuidePresenter(Presenter):
         )
         instead = ""
         if state.jobs.held:
-            instead = "A listening test is on, and the engine rests. Its keys are at the bottom of the page."
+            instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
         elif running:
-            instead = f"{running[0].kind.value}… You can look around meanwhile; <b>Esc</b> cancels."
+            instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
         elif not state.ready:
             instead = "The model is not loaded. Choose one under <b>Model</b> on the left."
         elif done[0] and not accelerated and not state.setting.techniques:

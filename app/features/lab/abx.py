@@ -49,7 +49,7 @@ class AbxPage(TrialPage):
 
     def _keys_hint(self) -> str:
         return (
-            "Keys: A, B, X hear; 1, 2 answer; Space plays and pauses; [ and ] set the loop's ends, L loops, "
+            "Keys: A, B, X play; 1, 2 answer; Space plays and pauses; [ and ] set the loop's ends, L loops, "
             "Backspace returns to the start."
         )
 

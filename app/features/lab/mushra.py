@@ -25,7 +25,7 @@ class MushraPage(TrialPage):
 
     def _sounds(self) -> QWidget:
         self.question.setText(
-            "Rate every sound against the reference. One of them is the reference itself and belongs at 100. The "
+            "Rate every sound against the reference. One of them is the reference itself: rate it 100. The "
             "reference is the unaccelerated output of the same model, not human speech."
         )
         held = QWidget()
@@ -116,8 +116,8 @@ class MushraPage(TrialPage):
 
     def _keys_hint(self) -> str:
         return (
-            "Keys: R hears the reference, the digits the sounds, Left and Right the one beside; Up, Down and Page Up, "
-            "Page Down rate what is heard; [ and ] set the loop's ends, L loops; Return goes on."
+            "Keys: R plays the reference, digits the sounds, Left and Right the previous and next; Up, Down, Page Up, "
+            "Page Down rate the playing sound; [ and ] set the loop's ends, L loops; Return continues."
         )
 
 

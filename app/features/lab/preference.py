@@ -60,7 +60,7 @@ class PreferencePage(TrialPage):
             button.setEnabled(not self.session.why_not_answer())
 
     def _keys_hint(self) -> str:
-        return f"Keys: A hears the first, B the second; 1 to {len(self.votes)} answer; Space plays and pauses."
+        return f"Keys: A plays the first, B the second; 1 to {len(self.votes)} answer; Space plays and pauses."
 
     def _mode_reason(self, reason: str) -> str:
-        return "Both are heard from their beginning."
+        return "Both play from the beginning."

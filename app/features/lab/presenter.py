@@ -184,9 +184,9 @@ class LabPresenter(Presenter):
     def _why_not_now(self) -> str:
         """Why no test can begin at the moment, whatever it is, as a sentence, or ``""``."""
         if self._preparing or self._coming is not None:
-            return "The sounds are being made ready."
+            return "Preparing the sounds."
         if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):
-            return "A study runs on a cluster, which does not rest during a blind test; pause the study first."
+            return "A study is running on a cluster, which cannot be paused for a blind test; pause the study first."
         listen = self._listening.listen
         if listen is None or listen.player.problem:
             return (listen.player.problem if listen is not None else "") or "The audio device is not open yet."
@@ -205,7 +205,7 @@ class LabPresenter(Presenter):
     def _prepare(self, plan: Plan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
         """Make ready what ``plan`` lets hear, in the background; ``then`` is given it here."""
         self._preparing = True
-        self.lab.show_waiting(f"Making {len(plan.used)} sentences equally loud…")
+        self.lab.show_waiting(f"Matching the loudness of {len(plan.used)} sentences…")
         load = self._loader()
 
         def work() -> tuple[PreparedItem, ...]:
@@ -245,8 +245,7 @@ class LabPresenter(Presenter):
         session = plan.session(made)
         self._coming = lambda: self._set_volume(session)
         self.lab.show_waiting(
-            "Nothing computes during a test. What runs goes on when it is over; only a take that is being made is "
-            "finished first…",
+            "Background work is paused during a test and resumes after it; only the current take is finished first…",
             can_cancel=True,
         )
         self._state.jobs.hold()
@@ -279,7 +278,7 @@ class LabPresenter(Presenter):
         except PlainError as error:
             # What is not written down does not count, so there is no sense in going on.
             self._end()
-            self._notices.say(f"{error} The test was ended; it does not count.", "error")
+            self._notices.say(f"{error} The test ended and is not scored.", "error")
             self.lab.show_setup()
             return
         if self.lab.trial is not None and self.lab.trial.session.finished:
@@ -292,7 +291,7 @@ class LabPresenter(Presenter):
     @Slot()
     def _abandon(self) -> None:
         self._end()
-        self._notices.say("The listening test was abandoned. Its trials are kept, but count for nothing.", "info")
+        self._notices.say("Listening test abandoned. Its trials are kept but not scored.", "info")
         self.lab.show_setup()
 
     def _end(self) -> None:
@@ -305,7 +304,7 @@ class LabPresenter(Presenter):
     @Slot(object)
     def _job_began(self, job: Job) -> None:
         if self._state.jobs.held:
-            self._notices.say(f"{job.kind.value}: it begins when the listening test is over.", "info")
+            self._notices.say(f"{job.kind.value}: starts after the listening test.", "info")
 
     # --- Results -----------------------------------------------------------------------------------------------------
     def _show_listeners(self) -> None:
@@ -362,7 +361,7 @@ class LabPresenter(Presenter):
         def write(made: tuple[PreparedItem, ...]) -> None:
             written = webmushra.write_bundle(name, plan.method, made, plan.length, folder, plan.practice)
             self._notices.say(
-                f"Wrote {len(written)} files into {folder / name}. That folder belongs into webMUSHRA's configs; "
+                f"Wrote {len(written)} files into {folder / name}. Put that folder into webMUSHRA's configs; "
                 f"open webMUSHRA with ?config={name}/{name}.yaml.",
                 "info",
             )

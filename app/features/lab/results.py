@@ -32,7 +32,7 @@ class LabResults(QWidget):
         self.back_button.setProperty("look", "primary")
         self.back_button.clicked.connect(self.back_wanted)
         self.export_button = QPushButton("E&xport as CSV…")
-        self.export_button.setToolTip("Write all results in webMUSHRA's form into a folder")
+        self.export_button.setToolTip("Save all results in webMUSHRA's format")
         self.export_button.clicked.connect(self.export_wanted)
         buttons = QHBoxLayout()
         buttons.addWidget(self.back_button)
@@ -58,7 +58,7 @@ class LabResults(QWidget):
         muted, warning = self._colours.muted, self._colours.warning
         parts = [f"<p style='color:{warning}'>{escape(one)}</p>" for one in self._problems]
         if not self._found:
-            parts.append("<p>No listening test has been carried through yet.</p>")
+            parts.append("<p>No listening test has been completed yet.</p>")
         for method, result in self._found:
             parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
             parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")

@@ -36,8 +36,8 @@ from app.widgets.scrolled import Scrolled
 
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {
-    COMPARED: "A and B, as they are compared now",
-    LIBRARY: "All takes: sentences that the ticked settings share",
+    COMPARED: "A and B of Listen",
+    LIBRARY: "All takes: sentences common to the ticked settings",
 }
 
 
@@ -86,20 +86,20 @@ class LabSetup(QWidget):
         self.length.setAccessibleName("Number of trials")
         self.length.setKeyboardTracking(False)
         self.practice = QSpinBox(minimum=0, maximum=LONGEST_PRACTICE)
-        self.practice.setAccessibleName("Trials for practice")
-        self.practice.setToolTip("Come first, tell what was hidden, and count for nothing")
+        self.practice.setAccessibleName("Practice trials")
+        self.practice.setToolTip("Practice trials: answer shown, not scored")
         self.practice.setKeyboardTracking(False)
         self.listener = QComboBox()
         self.listener.setAccessibleName("Listener")
-        self.listener.setToolTip("A random name: nothing leads from it to a person")
-        self.listener.addItem("Somebody new", "")
+        self.listener.setToolTip("A random name, not linked to a person")
+        self.listener.addItem("New listener", "")
         self.plan = _words("")
         self.plan.setAccessibleName("The test")
         self.remarks = _words("muted")
         self.begin_button = QPushButton("Be&gin the test")
         self.begin_button.setProperty("look", "primary")
         self.export_button = QPushButton("E&xport for webMUSHRA…")
-        self.export_button.setToolTip("Write the whole test, sounds included, for listeners elsewhere")
+        self.export_button.setToolTip("Save the whole test with its sounds, for listeners elsewhere")
         self.results_button = QPushButton("Resul&ts…")
         self.begin_button.clicked.connect(self.begin_wanted)
         self.export_button.clicked.connect(self.export_wanted)
@@ -132,7 +132,7 @@ class LabSetup(QWidget):
         self._length_label = QLabel()
         self._length_label.setBuddy(self.length)
         numbers.addRow(self._length_label, self.length)
-        numbers.addRow("Pr&actice before", self.practice)
+        numbers.addRow("Pr&actice trials", self.practice)
         numbers.addRow("&Listener", self.listener)
         right = QVBoxLayout()
         right.addLayout(numbers)
@@ -189,7 +189,7 @@ class LabSetup(QWidget):
         chosen = self.listener.currentData()
         with QSignalBlocker(self.listener):
             self.listener.clear()
-            self.listener.addItem("Somebody new", "")
+            self.listener.addItem("New listener", "")
             for one in reversed(listeners):
                 self.listener.addItem(f"Listener {one}", one)
             self.listener.setCurrentIndex(max(0, self.listener.findData(chosen)))
@@ -205,14 +205,14 @@ class LabSetup(QWidget):
             self.plan.setText("")
         else:
             names = [f"{role}: {one.title}" for role, one in zip(plan.roles, plan.conditions, strict=True)]
-            used = f", of which {len(plan.used)} are heard" if len(plan.used) < sentences else ""
+            used = f", of which {len(plan.used)} are used" if len(plan.used) < sentences else ""
             self.plan.setText("\n".join([*names, f"{counted(sentences, 'sentence')} in common{used}"]))
         remarks = [] if reason else list(plan.remarks())
         self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
         set_look(self.remarks, "warning" if reason or warning else "muted")
         for button, why, tip in (
-            (self.begin_button, reason, "The score stays hidden until the end"),
-            (self.export_button, cannot_export, "Write the whole test, sounds included, for listeners elsewhere"),
+            (self.begin_button, reason, "The score is hidden until the end"),
+            (self.export_button, cannot_export, "Save the whole test with its sounds, for listeners elsewhere"),
         ):
             button.setEnabled(not why)
             button.setToolTip(why or tip)

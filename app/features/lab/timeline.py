@@ -27,7 +27,7 @@ class TimeLine(QWidget):
         self._pressed: float | None = None
         self._dragged: float | None = None
         self.setAccessibleName("Position and loop")
-        self.setToolTip("Click to go there; drag to repeat a part")
+        self.setToolTip("Click to seek; drag to loop a section")
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""

@@ -62,7 +62,7 @@ class TrialPage(QWidget):
         self._sure_to_leave = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title, self.taught, self.question = QLabel(), QLabel(wordWrap=True), QLabel(wordWrap=True)
-        self.taught.setAccessibleName("What the practice taught")
+        self.taught.setAccessibleName("Practice result")
         set_look(self.title, "title")
         set_look(self.taught, "warning")
         self.time_line = TimeLine(colours, self)
@@ -71,7 +71,7 @@ class TrialPage(QWidget):
         self.time_line.region_drawn.connect(self._set_loop)
         self.hint, self.facts = QLabel(wordWrap=True), QLabel(wordWrap=True)
         self.hint.setAccessibleName("What to do")
-        self.facts.setAccessibleName("How it is played")
+        self.facts.setAccessibleName("Playback")
         set_look(self.hint, "muted")
         set_look(self.facts, "muted")
         self.leave_button = QPushButton("A&bandon…")
@@ -223,9 +223,9 @@ class TrialPage(QWidget):
         session = self.session
         words = [session.taught] if session.taught else []
         if session.practising:
-            words.append("This is practice: nothing of it is kept.")
+            words.append("This is practice; it is not recorded.")
         elif session.practice and not session.records:
-            words.append("Practice is over: from now on everything counts.")
+            words.append("Practice is over: trials count from now on.")
         self.taught.setText(" ".join(words))
         self.taught.setVisible(bool(words))
 
@@ -234,7 +234,7 @@ class TrialPage(QWidget):
         if session.practising:
             return f"{self.name} · practice {session.practised + 1} of {len(session.practice)}"
         text = f"{self.name} · {session.valid + 1} of {session.planned}"
-        return text + (f" · {session.void} void, asked again" if session.void else "")
+        return text + (f" · {session.void} void, repeated" if session.void else "")
 
     def _around(self) -> Circumstances:
         underruns = self.player.underruns - self._underruns
@@ -303,7 +303,7 @@ class TrialPage(QWidget):
     def _show_facts(self) -> None:
         item = self.session.item
         mode = self.player.comparison
-        level = f"Everything is played at {signed(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
+        level = f"All sounds play at {signed(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
         shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self._mode_reason(mode.reason)}"
         self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
 
@@ -320,7 +320,7 @@ class TrialPage(QWidget):
             self.abandon_wanted.emit()
             return
         self._sure_to_leave = True
-        self.leave_button.setText("Really a&bandon: it will not count")
+        self.leave_button.setText("Really a&bandon (not scored)")
         QTimer.singleShot(4000, self, self._doubt)
 
     def _doubt(self) -> None:

@@ -42,16 +42,16 @@ class VolumePage(QWidget):
         top.addStretch(1)
         top.addWidget(self.leave_button)
         words = QLabel(
-            "Set a comfortable volume on your device, at which soft details can still be heard, and leave it there "
-            "until the test is over. Everything in the test is as loud as these sounds.",
+            "Set a comfortable volume on your device at which soft details are audible, and do not change it "
+            "until the test is over. All sounds of the test are as loud as these.",
             wordWrap=True,
         )
         self.buttons = tuple(sound_button(name, f"Hear {what}", f"Hear {what} ({key})") for name, key, what in _SOUNDS)
-        self.begin_button = answer_button("The volume is right  (Return)", "The volume is right")
+        self.begin_button = answer_button("Volume is set  (Return)", "Volume is set")
         set_look(self.begin_button, "primary")
         self.begin_button.clicked.connect(self.done)
-        hint = QLabel("Keys: N hears the noise, T the tone; Space plays and pauses; Return goes on.", wordWrap=True)
-        facts = QLabel(f"Both are played at {signed(target)} LUFS (ITU-R BS.1770), over and over.", wordWrap=True)
+        hint = QLabel("Keys: N plays the noise, T the tone; Space plays and pauses; Return continues.", wordWrap=True)
+        facts = QLabel(f"Both play at {signed(target)} LUFS (ITU-R BS.1770), in a loop.", wordWrap=True)
         set_look(hint, "muted")
         set_look(facts, "muted")
         layout = QVBoxLayout(self)

@@ -103,7 +103,7 @@ class LayerBars(CursorCanvas):
 
     def describe(self, layer: int) -> str:
         """A layer in words."""
-        parts = [f"Layer {layer}: {'stays' if layer in self._retained else 'is removed'}"]
+        parts = [f"Layer {layer}: {'kept' if layer in self._retained else 'removed'}"]
         for one in self.measures:
             text = f"{_short(one)} {_value(one, one.values[layer])}"
             if one.low:
@@ -179,7 +179,7 @@ class LayerBars(CursorCanvas):
         if not self.measures:
             painter.setPen(QColor(self.colours.muted))
             room = QRectF(self.rect()).adjusted(0, 0, 0, -_SWITCHES * self.fontMetrics().height())
-            text = "Nothing was measured of this checkpoint yet."
+            text = "No measurement of this checkpoint yet."
             painter.drawText(room, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, text)
         self._paint_switches(painter)
         painter.setPen(QPen(QColor(self.colours.text), 2 if self.hasFocus() else 1))
@@ -251,7 +251,7 @@ class LayerBars(CursorCanvas):
             y = scale.place(value)
             painter.setPen(QPen(QColor(colours.danger), 2, Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(lane.left(), y), QPointF(lane.right(), y))
-            text = f"cut: {len(self._retained)} of {self._layers} stay"
+            text = f"cut: {len(self._retained)} of {self._layers} kept"
             width = self.fontMetrics().horizontalAdvance(text) + em
             left = max(lane.left(), min(self._bare_middle() - width / 2, lane.right() - width))
             box = QRectF(left, y - 1.2 * em, width, 1.1 * em)
@@ -278,7 +278,7 @@ class LayerBars(CursorCanvas):
         top = self.height() - (_SWITCHES - 0.2) * em
         painter.setPen(QColor(colours.muted))
         flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(QRectF(0, top, (_LEFT - 0.4) * em, 1.2 * em), flags, "Stays")
+        painter.drawText(QRectF(0, top, (_LEFT - 0.4) * em, 1.2 * em), flags, "Kept")
         painter.drawText(QRectF(0, top + 1.35 * em, (_LEFT - 0.4) * em, 1.2 * em), flags, "Layer")
         widest = self.fontMetrics().horizontalAdvance(str(self._layers)) + 0.4 * em
         stride = max(1, math.ceil(widest / max(1.0, self._column(0).width())))

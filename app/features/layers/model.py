@@ -99,7 +99,7 @@ class LayerChoice(QObject):
         """Keep ``layer``, or remove it where it stays. Raises :class:`SettingError` for the last one that is left."""
         kept = set(self.retained) ^ {layer}
         if not kept:
-            raise SettingError("One layer has to stay.")
+            raise SettingError("Keep at least one layer.")
         listed = ",".join(map(str, sorted(kept)))
         verb = "keep" if layer in kept else "remove"
         self._push(_KeepEdit(self._state, f"{verb} layer {layer}", layers=listed))

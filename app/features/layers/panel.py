@@ -29,9 +29,9 @@ from engine.techniques import spade
 from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 
 STAGES = {
-    spade.NONE: ("&Pruned only", "Hear what leaving out the layers does by itself"),
-    spade.PARTLY: ("After some minut&es", "Hear a student that has learnt for some minutes"),
-    spade.RECOVERED: ("Rec&overed", "Hear the student that has learnt to its end"),
+    spade.NONE: ("&Pruned only", "Hear the model with layers removed, before training"),
+    spade.PARTLY: ("After some minut&es", "Hear a student after some minutes of training"),
+    spade.RECOVERED: ("Rec&overed", "Hear the fully trained student"),
 }
 _SPREAD = 12.0
 """From how many times the median on the greatest value asks for logarithmic axes."""
@@ -87,7 +87,7 @@ class LayersPanel(QWidget):
         self.depth = QSpinBox(minimum=1, maximum=1, keyboardTracking=False)
         self.depth.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.depth.setAccessibleName("Layers kept")
-        self.depth.setToolTip("SPADE's depth: this many of the most important layers stay")
+        self.depth.setToolTip("SPADE's depth: number of the most important layers to keep")
         self.depth.valueChanged.connect(self.depth_wanted)
         label = QLabel("Layers &kept")
         label.setBuddy(self.depth)
@@ -96,7 +96,7 @@ class LayersPanel(QWidget):
         row.addWidget(self.depth)
         self.kept = _words("")
         self.by_importance = QPushButton("By &importance")
-        self.by_importance.setToolTip("Give up what was chosen by hand")
+        self.by_importance.setToolTip("Discard manual selection")
         self.by_importance.clicked.connect(self.importance_wanted)
         self.stage_buttons: dict[str, QPushButton] = {}
         hearing = QGroupBox("Hear it")
@@ -114,12 +114,12 @@ class LayersPanel(QWidget):
         column = QVBoxLayout(measuring)
         self.sentences = QSpinBox(minimum=1, maximum=30, value=6, suffix=" sentences", keyboardTracking=False)
         self.sentences.setAccessibleName("Sentences to measure on")
-        self.sentences.setToolTip("How many of the Harvard sentences are used; intervals are over them")
+        self.sentences.setToolTip("Number of Harvard sentences; intervals are over them")
         self.sentences.valueChanged.connect(self._show_sentences)
         self.word_errors = QCheckBox("&Word errors too (WLI)")
         self.word_errors.setToolTip(
-            "Speak every sentence without each layer and have it recognised: as many syntheses as layers times "
-            "sentences. Without it only the quick measures are taken: divergence and cosine."
+            "Speak every sentence without each layer and recognise it: layers × "
+            "sentences syntheses. Off: only the quick measures, divergence and cosine."
         )
         self.measure_button = QPushButton("Measure &layers")
         self.measure_button.clicked.connect(
@@ -140,7 +140,7 @@ class LayersPanel(QWidget):
         column.addWidget(self.progress)
         column.addWidget(self.study_button)
         self.saving_button = QPushButton("Memory and time by &depth")
-        self.saving_button.setToolTip("Speak with fewer and fewer layers, and draw what that saves (Views)")
+        self.saving_button.setToolTip("Measure the saving at several depths (opens Views)")
         self.saving_button.clicked.connect(self.saving_wanted)
         column.addWidget(self.saving_button)
 
@@ -165,7 +165,7 @@ class LayersPanel(QWidget):
         self.legend = QLabel(wordWrap=True)
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.logarithmic = QCheckBox("Lo&garithmic")
-        self.logarithmic.setToolTip("Logarithmic axes: the first layer is often worth a hundred times the others")
+        self.logarithmic.setToolTip("Logarithmic axes: the first layer is often a hundred times as important")
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
         right = QWidget()
         column = QVBoxLayout(right)
@@ -235,13 +235,13 @@ class LayersPanel(QWidget):
         """Follow the theme."""
         self.bars.set_colours(colours)
         self.legend.setText(
-            f'<span style="color:{colours.accent}">■</span>&nbsp;stays &nbsp; '
-            f'<span style="color:{colours.disabled}">▨</span>&nbsp;is&nbsp;removed &nbsp; '
+            f'<span style="color:{colours.accent}">■</span>&nbsp;kept &nbsp; '
+            f'<span style="color:{colours.disabled}">▨</span>&nbsp;removed &nbsp; '
             f'<span style="color:{colours.danger}">┅</span>&nbsp;cut &nbsp; '
             f'<span style="color:{colours.good}">┈</span>&nbsp;all&nbsp;layers &nbsp; '
             f"┃&nbsp;95&nbsp;%&nbsp;interval &nbsp; "
             f'<span style="color:{colours.danger}">↻</span>&nbsp;did&nbsp;not&nbsp;end<br>'
-            "Click a layer or press Space to keep or remove it; ↑ ↓ keep more or fewer."
+            "Click or Space: keep or remove a layer. ↑ ↓: keep more or fewer."
         )
 
     @property
@@ -258,24 +258,22 @@ class LayersPanel(QWidget):
         self.kept.setText(self._kept_text() if some else "")
         may_start = some and not self._busy and not self._measuring
         self.measure_button.setEnabled(may_start)
-        self.measure_button.setToolTip(self._reason or self._busy or "Measure what each layer is worth")
+        self.measure_button.setToolTip(self._reason or self._busy or "Measure the importance of each layer")
         self.saving_button.setEnabled(may_start)
-        reason = self._reason or ("" if self._layers > 1 else "The model has one layer, which has to stay.")
+        reason = self._reason or ("" if self._layers > 1 else "The model has only one layer.")
         self.study_button.setEnabled(not reason)
-        self.study_button.setToolTip(
-            reason or "In several voices and with several seeds; it can be paused and goes on after a restart"
-        )
+        self.study_button.setToolTip(reason or "Several voices and seeds; can be paused and resumed")
         self.cancel_button.setEnabled(self._measuring)
         self.progress.setVisible(self._measuring)
         pruned = 0 < len(self._retained) < self._layers
-        nothing = "" if pruned else "All layers stay: choose fewer first."
+        nothing = "" if pruned else "No layer is removed: keep fewer layers first."
         for stage, button in self.stage_buttons.items():
             reason = self._reason or nothing or self._stage_reasons.get(stage, "") or self._busy
             button.setEnabled(not reason and not self._measuring)
             button.setToolTip(reason or STAGES[stage][1])
         reason = self._reason or nothing or self._busy
         self.train_button.setEnabled(not reason and not self._measuring)
-        self.train_button.setToolTip(reason or "Open Training, where a student of these layers learns from the model")
+        self.train_button.setToolTip(reason or "Open Training to train a student with these layers")
         self._state.setText(self._said or self._reason or self._hint())
         set_look(self._state, self._look if self._said else "muted")
         self._state.setVisible(bool(self._state.text()))
@@ -287,20 +285,20 @@ class LayersPanel(QWidget):
         count = len(self._retained)
         listed = ", ".join(map(str, self._retained))
         if count == self._layers:
-            return f"All {count} layers stay."
-        how = "chosen by hand"
+            return f"All {count} layers are kept."
+        how = "selected by hand"
         if not self._by_hand and self._record is not None:
             how = f"by {_MEASURED[self._record.deciding.measure]}"
             parting = self._record.cut(count)
             if parting is not None and parting[0] != self._record.deciding.measure:
                 how += f", then {_MEASURED[parting[0]]}"
         ratio = self._layers / count
-        stay = "stays" if count == 1 else "stay"
-        return f"{listed} {stay} ({how}). The transformer's share of a token takes up to {ratio:.2f} × less time."
+        stay = "is kept" if count == 1 else "are kept"
+        return f"{listed} {stay} ({how}). The transformer gets up to {ratio:.2f} × faster per token."
 
     def _hint(self) -> str:
         if self._record is None:
-            return "Nothing was measured of this model yet: measure, or choose layers by hand."
+            return "No measurement of this model yet: measure, or select layers by hand."
         return ""
 
     def _say(self, text: str, look: str = "muted") -> None:

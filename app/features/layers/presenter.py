@@ -62,7 +62,7 @@ class LayersPresenter(Presenter):
         if not state.ready or state.info is None:
             return "The model is not loaded yet."
         if not self.choice.layers:
-            return f"{state.info.title} decodes no tokens; load a speech language model to leave out layers."
+            return f"{state.info.title} decodes no tokens; load a speech language model to remove layers."
         return ""
 
     def _why_not_hear(self, stage: str) -> str:
@@ -117,7 +117,7 @@ class LayersPresenter(Presenter):
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.LAYERS and self.layers is not None:
-            said = {Outcome.CANCELLED: "Cancelled; nothing was kept of it.", Outcome.FAILED: sentence}
+            said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
             self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)
 
     def hear(self, stage: str) -> None:

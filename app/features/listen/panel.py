@@ -392,9 +392,9 @@ class ListenPanel(QWidget):
         reason = ""
         if take_a is not None and take_b is not None:
             if self._comparison().mode is Mode.RESTART:
-                reason = "The takes have different timing: their difference would say nothing."
+                reason = "The takes have different timing: a difference would mean nothing."
             elif take_a.sample_rate != take_b.sample_rate:
-                reason = "The takes have different sample rates: there is no difference to show."
+                reason = "The takes have different sample rates: no difference to show."
         self.plots.set_pictures(*pictures, reason)
         self.plots.set_loop(self._loop)
 
@@ -475,7 +475,7 @@ class ListenPanel(QWidget):
 
     def _show_mode(self) -> None:
         active = self.player.comparison
-        titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming", Mode.ALONE: "By itself"}
+        titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming", Mode.ALONE: "Single"}
         both = len(self._loaded) == len(SIDES) or active.mode in (Mode.STREAM, Mode.ALONE)
         self._facts.show_mode(titles[active.mode], active.reason if both else "")
 

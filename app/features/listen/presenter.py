@@ -101,7 +101,7 @@ class ListenPresenter(Presenter):
         takes = {"A": self._state.take_a, "B": self._state.take_b}
         said = [
             f"The last take {side} failed: {sentence}"
-            + (f" What is heard as {side} was made before it." if takes[side] is not None else "")
+            + (f" {side} still plays the previous take." if takes[side] is not None else "")
             for side, sentence in sorted(self._failures.items())
         ]
         self.listen.set_warning(" ".join([*said, self._state.comparison_warning()]).strip())

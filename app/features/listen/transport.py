@@ -40,7 +40,7 @@ class TransportBar(QWidget):
         self._time = QLabel()
         self._time.setAccessibleName("Position")
         self._match = QCheckBox("Match &loudness", checked=True)
-        self._match.setToolTip("Make A and B equally loud (ITU-R BS.1770): the louder one always sounds better")
+        self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better")
         self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._match.toggled.connect(self.matching_changed)
         self._gains = QLabel()

@@ -17,33 +17,33 @@ from PySide6.QtWidgets import (
 )
 
 from app.shell.theme import Colours, style_plot
-from app.state.comparison import STREAMING_MEANING, streaming_text
+from app.state.comparison import STREAMING_MEANING, speed_of_b, streaming_text
 from engine.session.messages import Telemetry
 from engine.setting.take import Measurements, Take
 
 RTF_MEANING = (
-    "Real-time factor: wall seconds of synthesis per second of new audio. The prompt, loading and warm-up are not "
-    "counted. Below 1 is faster than real time."
+    "Real-time factor: wall-clock seconds of synthesis per second of new audio, without prompt, loading and "
+    "warm-up. Below 1 is faster than real time."
 )
 ESTIMATE_MEANING = (
-    f"{RTF_MEANING} While a synthesis runs this is an estimate from the steps done so far and those still to do; the "
-    "measured value takes its place at the end."
+    f"{RTF_MEANING} During synthesis this is an estimate from the steps done and the steps left; the "
+    "measured value replaces it at the end."
 )
 GAP_MEANING = (
-    "The longest wait from one piece of audio to the next; 0 where it came in one. It is heard only where the piece "
-    "before is over by then: see Playback waits"
+    "Longest wait between two pieces of audio; 0 if there is one piece. Audible only if playback of the piece "
+    "before has ended by then: see Playback waits"
 )
 PAUSE_MEANING = (
-    "How long playback, begun with the first piece, has to wait for later ones, in all; 0 where every piece comes "
-    "before what is playing is over."
+    "Total time for which playback, started with the first piece, waits for later ones; 0 if every piece arrives "
+    "in time."
 )
 _RATES = {
     False: ("Steps/s", "Solver steps per second, over the last steps"),
     True: ("Tokens/s", "Speech tokens per second of the language model"),
 }
 _STEPS = {
-    False: ("Step", "Solver step of the present chunk"),
-    True: ("Token", "Speech tokens of the present chunk, of those that its text is expected to need"),
+    False: ("Step", "Solver step of the current chunk"),
+    True: ("Token", "Speech tokens of the current chunk, of the expected number"),
 }
 """What models with tokens (True) and without (False) are measured in."""
 
@@ -196,8 +196,8 @@ class MetersPanel(QScrollArea):
                 ("streaming", "Streamed", STREAMING_MEANING),
                 ("rate", *_RATES[False]),
                 ("step", *_STEPS[False]),
-                ("chunk", "Chunk", "Long text is spoken chunk by chunk; each is played as soon as it is done"),
-                ("memory", "Memory", "Memory in use by the engine's device (its peak, once a take is done)"),
+                ("chunk", "Chunk", "Long text is spoken in chunks; each plays as soon as it is done"),
+                ("memory", "Memory", "Memory in use on the engine's device (the peak after a take)"),
                 ("device", "Device", "Where the model runs"),
             )
         }
@@ -223,7 +223,7 @@ class MetersPanel(QScrollArea):
         self._speed_up.setWordWrap(True)
         self._speed_up.setProperty("look", "title")
         self._speed_up.setToolTip(
-            "Of the two takes as they were made. Studies and paretone compare repeat both, and say how sure the "
+            "From one run of each take. Studies and paretone compare repeat both and report how certain the "
             "difference is."
         )
         layout.addWidget(self._speed_up)
@@ -347,7 +347,7 @@ class MetersPanel(QScrollArea):
                 )
         if take_a is not None and take_b is not None and take_b.measurements.real_time_factor > 0:
             ratio = take_a.measurements.real_time_factor / take_b.measurements.real_time_factor
-            self._speed_up.setText(f"B is {ratio:.2f} × as fast as A (one run each)")
+            self._speed_up.setText(f"{speed_of_b(ratio)} (one run each)")
         else:
             self._speed_up.setText("")
 

@@ -9,6 +9,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.shell.theme import Colours
+from app.state.comparison import speed_of_b
 from app.widgets.side_buttons import SIDES
 from engine.measure.roofline.report import REST, TITLES, WITHIN_NOISE, RooflineReport
 
@@ -120,7 +121,7 @@ class Waterfall(QWidget):
         one, two = (self._reports[side] for side in SIDES)
         words, compared = "Where the time goes", ""
         if one is not None and two is not None and two.measured:
-            compared = f"B is {one.measured / two.measured:.2f} × as fast as A"
+            compared = speed_of_b(one.measured / two.measured)
         whole_title = f"{words}: {compared}" if compared else words
         fits = self.fontMetrics().horizontalAdvance(whole_title) <= line.width()
         painter.drawText(line, Qt.AlignmentFlag.AlignLeft, whole_title if fits else compared or words)

@@ -33,9 +33,9 @@ from engine.measure.roofline.report import RooflineReport, shares
 _ROOM_FOR_BOTH = 34
 """In heights of the font: in a lower panel, plots and table share one place."""
 _INVITATION = (
-    "Press Measure A: the model runs the sentence once, then each of its components by itself, and what they take is "
-    "shown against the least that this machine needs for their operations and their traffic with memory. B measures "
-    "the engaged techniques as well, for a comparison."
+    "Press Measure A: the model speaks the sentence once, then each component runs alone. Their times are compared "
+    "with the least time that this machine needs for their operations and memory traffic. Measure B does the same "
+    "with the engaged techniques."
 )
 
 
@@ -86,8 +86,8 @@ class RooflinePanel(QWidget):
         self.export_buttons = {}
         for ending in ENDINGS:
             button = QPushButton(ending.upper())
-            button.setToolTip(f"Write plots and table as {ending.upper()}")
-            button.setAccessibleName(f"Write plots and table as {ending.upper()}")
+            button.setToolTip(f"Save plots and table as {ending.upper()}")
+            button.setAccessibleName(f"Save plots and table as {ending.upper()}")
             button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
             top.addWidget(button)
             self.export_buttons[ending] = button
@@ -112,9 +112,7 @@ class RooflinePanel(QWidget):
         self.headline.setAccessibleName("Summary")
         line.addWidget(self.headline, 1)
         self.table_button = QPushButton("&Table", checkable=True)
-        self.table_button.setToolTip(
-            "Show the table in the place of the plots; in a higher panel there is room for both"
-        )
+        self.table_button.setToolTip("Show the table instead of the plots; a taller panel has room for both")
         self.table_button.toggled.connect(self._share_room)
         line.addWidget(self.table_button)
         self._plots = plots
@@ -251,7 +249,7 @@ class RooflinePanel(QWidget):
         self.again_button.setEnabled(idle and not self._reasons[self._side])
         self.again_button.setToolTip(
             self._reasons[self._side]
-            or "Measure matrix products, copies and launches on this machine again, then the side that is shown"
+            or "Measure this machine's matrix products, copies and launches again, then the shown side"
         )
         self.cancel_button.setVisible(not idle)
         self.progress.setVisible(not idle)

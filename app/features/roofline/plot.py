@@ -177,7 +177,7 @@ class RooflinePlot(QWidget):
         area, em = self._area(whole), self.fontMetrics().height()
         title = QRectF(area.left(), whole.top(), area.width(), _TOP * em)
         painter.setPen(QColor(colours.text))
-        words = "What components reach under their roofs"
+        words = "Components under their roofs"
         if self.fontMetrics().horizontalAdvance(words) > area.width():
             words = "Components and roofs"
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
@@ -214,7 +214,7 @@ class RooflinePlot(QWidget):
         painter.drawText(
             QRectF(area.left(), area.bottom() + 1.4 * em, area.width(), 1.2 * em),
             Qt.AlignmentFlag.AlignHCenter,
-            "Operations for each byte (FLOP/B)",
+            "Operations per byte (FLOP/B)",
         )
         painter.save()
         painter.translate(area.left() - (_LEFT - 0.9) * em, area.center().y())
@@ -324,7 +324,7 @@ class RooflinePlot(QWidget):
         known = report.ceilings
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at {point.intensity:.3g} FLOP/B, "
-            f"{one.ratio(known):.2f} times the least time, bound by {one.bound(known, point.phase.graphed)}."
+            f"{one.ratio(known):.2f} × the floor, bound by {one.bound(known, point.phase.graphed)}."
         )
 
     def _describe(self) -> None:

@@ -103,7 +103,7 @@ class RooflinePresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is not Kind.ROOFLINE or self.roofline is None:
             return
-        said = {Outcome.CANCELLED: "Cancelled; nothing was kept of it.", Outcome.FAILED: sentence}
+        said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
         wrote = f"Wrote {self._trace}." if self._trace is not None else ""
         self.roofline.end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
 

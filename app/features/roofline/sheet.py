@@ -73,9 +73,7 @@ def _paint(painter: QPainter, reports: Reports, plot: RooflinePlot, bars: Waterf
             continue
         painter.setFont(bold)
         painter.setPen(QColor(colours.baseline if side == "A" else colours.accelerated))
-        words = (
-            f"{side}: {report.title}, {milliseconds(report.measured)}; the least possible {milliseconds(report.floor)}"
-        )
+        words = f"{side}: {report.title}, {milliseconds(report.measured)}; floor {milliseconds(report.floor)}"
         painter.drawText(QRectF(MARGIN, y, WIDTH, LINE), Qt.AlignmentFlag.AlignVCenter, words)
         y += LINE
         _row(painter, y, tuple(title for title, _ in COLUMNS), colours.muted)

@@ -10,17 +10,17 @@ from engine.measure.roofline.report import MEANINGS, Component, Phase, RooflineR
 
 COLUMNS = (
     ("Component", "A part of a forward pass, in all layers"),
-    ("Calls", "In the whole utterance; less than its layers and steps where some are skipped"),
+    ("Calls", "Calls in the whole utterance; fewer if layers or steps are skipped"),
     ("MFLOP", "Millions of operations of one call; a multiply-add is two"),
-    ("MB", "What one call has to read and write at least: weights, inputs and outputs once"),
-    ("Launches", "Kernels that one call starts; on processors, operators that it calls"),
-    ("Floor, ms", "The least time of all calls: the longer of arithmetic and traffic at the measured ceilings"),
-    ("Measured, ms", "Of all calls"),
+    ("MB", "Least traffic of one call: weights, inputs and outputs once"),
+    ("Launches", "Kernels per call; on CPUs, operators per call"),
+    ("Floor, ms", "Least time of all calls: the longer of arithmetic and traffic at the measured ceilings"),
+    ("Measured, ms", "Measured time of all calls"),
     (
         "× floor",
-        "Measured over least time. Below 1: its data stay in the processor's caches, which are faster than memory",
+        "Measured time over floor. Below 1: the data stay in the CPU's caches, which are faster than memory",
     ),
-    ("Bound by", "What takes longest: arithmetic, traffic with memory, or starting kernels (calling operators)"),
+    ("Bound by", "What takes longest: arithmetic, memory traffic, or kernel launches (operator calls)"),
 )
 _ROW = Qt.ItemDataRole.UserRole
 

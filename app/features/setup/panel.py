@@ -34,9 +34,9 @@ from engine.models.base import FLOW, LANGUAGE, Voice
 from engine.models.cosyvoice2.config import INSTRUCTION
 from engine.techniques import spade, speculative
 
-OWN = "Use a recording of 3 to 12 seconds and the exact words spoken in it"
-OWN_RELEASED = "Use a released recording; the file of its latents (.npy) has to lie beside it, under the same name"
-HEARD = "The model hears by itself what is said in it."
+OWN = "Use a recording of 3 to 12 seconds and its exact words"
+OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
+HEARD = "The model transcribes the recording itself."
 
 
 class SetupPanel(QWidget):
@@ -97,13 +97,13 @@ class SetupPanel(QWidget):
         layout = self._group("Model")
         self.model = _combo("Model")
         for entry in catalogue.MODELS:
-            self.model.addItem(entry.title if entry.bundled else f"{entry.title} (own weights)", entry.id)
+            self.model.addItem(entry.title if entry.bundled else f"{entry.title} (weights not installed)", entry.id)
             self.model.setItemData(self.model.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
         self.model.activated.connect(self._choose_model)
         self._model_note = _note()
         self._folder = QPushButton("F&older…", toolTip="Load this model's official checkpoint from a folder")
         self._folder.clicked.connect(self._ask_for_folder)
-        self._download = QPushButton("&Download…", toolTip="Fetch the official checkpoint, after showing its licence")
+        self._download = QPushButton("&Download…", toolTip="Show the licence, then download the official checkpoint")
         self._download.clicked.connect(lambda: self.download_wanted.emit(self.model.currentData()))
         self._official = QWidget()
         row = QHBoxLayout(self._official)
@@ -137,7 +137,7 @@ class SetupPanel(QWidget):
         row.addWidget(self.recording, 1)
         row.addWidget(browse)
         form.addLayout(row)
-        self.transcript = QLineEdit(placeholderText="What is said in it, word for word")
+        self.transcript = QLineEdit(placeholderText="Transcript, word for word")
         self.transcript.setAccessibleName("Transcript of your own recording")
         form.addWidget(self.transcript)
         self.use_recording = QPushButton("Use th&is recording")
@@ -173,7 +173,7 @@ class SetupPanel(QWidget):
         layout.addWidget(self._notes)
         self.seed = QSpinBox(maximum=SEED_LIMIT, keyboardTracking=False)
         self.seed.setAccessibleName("Seed of the noise")
-        self.seed.setToolTip("Baseline and accelerated takes start from the same noise: the seed is the same for both.")
+        self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.seed.valueChanged.connect(self._state.set_seed)
         self.seed_lock = QCheckBox("&Lock")
@@ -264,15 +264,15 @@ class SetupPanel(QWidget):
             return
         ratio = state.predicted_ops_ratio
         steps = state.options_in_force.get("steps")
-        evaluations = f"{steps} steps" if steps is not None else "the model's own number of steps"
+        evaluations = f"{steps} steps" if steps is not None else "the model's default number of steps"
         if not state.setting.techniques:
             text = f"<b>Cost</b> {evaluations}, every module computed; no technique engaged."
         elif (problem := state.why_not_accelerate()) and state.ready and state.table is not None:
             text = f"<b>Cost</b> {evaluations}. {problem}"
         elif ratio is None:
             counted = state.entry.family != FLOW or state.operations is not None
-            unknown = "once it has run" if counted else "after calibration and one baseline"
-            text = f"<b>Cost</b> {evaluations}; the saving is known {unknown}."
+            unknown = "after a run" if counted else "after calibration and one baseline"
+            text = f"<b>Cost</b> {evaluations}; the saving is shown {unknown}."
         else:
             text = (
                 f"<b>Cost</b> {evaluations}, <b>{ratio:.1%}</b> of the baseline's operations "
@@ -297,8 +297,8 @@ class SetupPanel(QWidget):
         else:
             self._official.setVisible(True)
             self._model_note.setText(
-                f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
-                "Choose the folder that holds its checkpoint, or download it."
+                f"{entry.title} is not included in Paretone (licence of the weights: {entry.licence}). "
+                "Choose the folder of its checkpoint, or download it."
             )
 
     @Slot()
@@ -326,9 +326,9 @@ class SetupPanel(QWidget):
     def _use_recording(self) -> None:
         path, transcript = self.recording.text().strip(), self.transcript.text().strip()
         if not Path(path).is_file():
-            self.problem.emit(f"There is no recording at “{path}”; choose an audio file with Browse.")
+            self.problem.emit(f"No recording at “{path}”; choose an audio file with Browse.")
         elif not transcript and not self._state.entry.released_voices:
-            self.problem.emit("The transcript is missing: type the words that are spoken in the recording.")
+            self.problem.emit("The transcript is missing: type the words spoken in the recording.")
         elif reason := catalogue.voice_problem(Path(path), self._state.model_id, self._state.model_folder):
             self.problem.emit(reason)
         else:
@@ -374,7 +374,7 @@ def _token_cost(state: AppState) -> str:
     passes = f"a pass over {'all layers' if kept == layers else f'{kept} of {layers} layers'}"
     if setting.engaged(speculative.NAME) is None:
         return f"{passes} for each token."
-    return f"{passes} for each draft; Decoding shows how many tokens that brings."
+    return f"{passes} per draft; Decoding shows the number of accepted tokens."
 
 
 def _combo(name: str) -> QComboBox:

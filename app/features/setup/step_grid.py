@@ -59,7 +59,7 @@ class StepGrid(QWidget):
             self._times, self._others, words = (), (), str(error)
         self.setVisible("steps" in options)
         compared = f" Below it the baseline's: {_words(other)}." if self._others and other is not None else ""
-        ends = "Nothing is filled in left, all is right" if "shift" in options else "Noise is left, speech is right"
+        ends = "Left: canvas empty; right: canvas full" if "shift" in options else "Left: noise; right: speech"
         description = f"Effective step grid: {words}. {ends}.{compared}"
         self.setToolTip(description)
         self.setAccessibleName(description)

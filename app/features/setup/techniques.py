@@ -49,7 +49,7 @@ class TechniqueGroup(QGroupBox):
         self.controls = KnobControls(technique.title)
         self.weights = QComboBox(sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.weights.setAccessibleName(f"Weights of {technique.title}")
-        self.weights.setToolTip("Several trained weights fit these knobs: which of them speak")
+        self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
@@ -118,9 +118,9 @@ class TechniqueGroup(QGroupBox):
         self._missing = missing or 0.0
         self.train.setVisible(missing is not None)
         self.train.setText(f"&Train weights for w = {self._missing:.2f}…")
-        self.train.setToolTip("Open Training, where this guidance is trained into weights of its own")
+        self.train.setToolTip("Open Training to train weights for this guidance")
         minutes = lasting(GUIDANCE_FREE.minutes(state.info)) if missing is not None and state.info is not None else ""
-        _say(self.estimate, f"That takes about {minutes} of a processor core, far less on a GPU." if minutes else "")
+        _say(self.estimate, f"This takes about {minutes} of one CPU core, far less on a GPU." if minutes else "")
 
 
 class TechniqueList(QWidget):

@@ -51,9 +51,9 @@ class Figures(QWidget):
         ("Compute", "Cells that compute both modules for all branches."),
         ("Temporal", "Cells that repeat the last computed output."),
         ("Branch", "Cells that compute one branch only."),
-        ("Skipped", "Share of cells that do not compute everything."),
-        ("Operations", "Arithmetic of the backbone over that without skipping, predicted from the table."),
-        ("Allows up to", "Speed-up of the backbone if skipping saved exactly the arithmetic that it avoids."),
+        ("Skipped", "Share of cells that skip something."),
+        ("Operations", "Operations of the backbone relative to no skipping, predicted from the table."),
+        ("Allows up to", "Speed-up of the backbone if measured time fell as much as operations."),
     )
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -20,7 +20,7 @@ from app.shell.theme import DARK, Colours
 from engine.sampling.actions import SkipAction
 
 NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}
-FIRST_STEP_REASON = "Step 1 always computes: nothing is cached yet that a skip could use."
+FIRST_STEP_REASON = "Step 1 always computes: the cache is still empty."
 UNTRIED = -1
 """A cell that a running calibration has not decided yet."""
 
@@ -113,7 +113,7 @@ class StrategyGrid(CellGrid):
         return "?" if value == UNTRIED else SkipAction(value).name
 
     def empty_text(self) -> str:
-        return self._reason or "No strategy table yet. Calibrate to find out what may be skipped, or import a table."
+        return self._reason or "No strategy table yet. Calibrate, or import a table."
 
     def paint_cells(self, painter: QPainter) -> None:
         fills = action_colours(self.colours)

@@ -42,7 +42,7 @@ from engine.techniques.ditreducio.table import StrategyTable
 
 CHECK = "check"
 """The calibration's first pass, before any trial."""
-ONE_BRANCH_REASON = "Without guidance there is one branch only, so there is no branch to skip."
+ONE_BRANCH_REASON = "Without guidance there is only one branch, so none can be skipped."
 _NEXT = {SkipAction.NONE: SkipAction.TS, SkipAction.TS: SkipAction.BS, SkipAction.BS: SkipAction.NONE}
 _PASSES = {
     CHECK: ("Pass 1 of 3, check", "how diagonal is every layer's attention?"),
@@ -100,10 +100,10 @@ class StrategyPanel(QWidget):
                 action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
                 self.addAction(action)
         self.import_action = QAction("Import official JSON…", self)
-        self.import_action.setToolTip("Read a table that the official code wrote")
+        self.import_action.setToolTip("Open a table of the official code")
         self.import_action.triggered.connect(self.import_wanted)
         self.export_action = QAction("Export official JSON…", self)
-        self.export_action.setToolTip("Write the table as the official code reads it")
+        self.export_action.setToolTip("Save the table for the official code")
         self.export_action.triggered.connect(self.export_wanted)
         self._build()
         self.set_colours(colours)
@@ -119,10 +119,10 @@ class StrategyPanel(QWidget):
             for action in (self.undo_action, self.redo_action, self.import_action, self.export_action)
         ]
         self.difference_box = QCheckBox("Difference")
-        self.difference_box.setToolTip("Mark the cells in which the other table differs")
+        self.difference_box.setToolTip("Mark cells that differ in the other table")
         self.difference_box.toggled.connect(self._show)
         self.text_box = QCheckBox("As text")
-        self.text_box.setToolTip("The same cells as a table that screen readers read and that can be copied")
+        self.text_box.setToolTip("The cells as a text table, for screen readers and for copying")
         self.text_box.toggled.connect(self._switch_view)
 
         self.grid = StrategyGrid(self._colours)

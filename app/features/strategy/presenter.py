@@ -156,7 +156,7 @@ class StrategyPresenter(Presenter):
     def export_table(self, path: Path) -> None:
         """Write the strategy table in the official form. Raises :class:`PlainError` when it cannot be written."""
         if self._state.table is None:
-            raise PlainError("There is no strategy table to export yet: calibrate first.")
+            raise PlainError("No strategy table to export yet: calibrate first.")
         try:
             path.write_text(json.dumps(self._state.table.to_official()), encoding="utf-8")
         except OSError as error:

@@ -34,14 +34,14 @@ class _Line(QWidget):
         super().__init__(parent)
         self._model = ""
         self.owner = QComboBox()
-        self.owner.setAccessibleName("Technique, or the model itself")
+        self.owner.setAccessibleName("Technique or model")
         self.knob = QComboBox()
-        self.knob.setAccessibleName("What is varied")
+        self.knob.setAccessibleName("Varied")
         self.values = QLineEdit(clearButtonEnabled=True)
         self.values.setAccessibleName("Values")
         self.without = QCheckBox("and without it")
-        self.without.setToolTip("Compare with the technique left out as well")
-        self.remove = cross_button("Remove the line", "Vary this no longer")
+        self.without.setToolTip("Also compare without the technique")
+        self.remove = cross_button("Remove the line", "Do not vary this")
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         for column, one in enumerate((self.owner, self.knob, self.values, self.without, self.remove)):
@@ -68,7 +68,7 @@ class _Line(QWidget):
             self.owner.clear()
             for one in applying_to(entry.family, entry.options):
                 self.owner.addItem(one.title, one.name)
-            self.owner.addItem(f"{entry.title} itself", _MODEL)
+            self.owner.addItem(f"{entry.title} (model)", _MODEL)
             self.owner.setCurrentIndex(max(0, self.owner.findData(chosen[0])))
         self._change_owner()
         self.knob.setCurrentIndex(max(0, self.knob.findData(chosen[1])))
@@ -101,7 +101,7 @@ class _Line(QWidget):
             for one in self._knobs():
                 self.knob.addItem(" ".join(filter(None, (one.title, one.symbol))), one.name)
             if owner != _MODEL:
-                self.knob.addItem("as it is by default", "")
+                self.knob.addItem("default settings", "")
         self.without.setEnabled(owner != _MODEL)
         self.owner.setToolTip(
             next((one.summary for one in techniques() if one.name == owner), "An option of the model")
@@ -129,7 +129,7 @@ class AxesEditor(QWidget):
         self._column = QVBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
         self.add_button = QPushButton("Vary &another")
-        self.add_button.setToolTip("Add an option of the model, or a technique's knob")
+        self.add_button.setToolTip("Add an option of the model or a knob of a technique")
         self.add_button.clicked.connect(lambda: self.add().owner.setFocus())
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

@@ -111,7 +111,7 @@ def definition(form: StudyForm) -> dict[str, object]:
     if not form.voices:
         raise StudyError("Tick at least one voice.")
     if not form.sentences:
-        raise StudyError("Choose a text file with one sentence a line.")
+        raise StudyError("Choose a text file with one sentence per line.")
     made: dict[str, object] = {"title": form.title.strip(), "model": form.model, "sentences": form.sentences}
     if form.count:
         made["count"] = form.count
@@ -139,9 +139,9 @@ def definition(form: StudyForm) -> dict[str, object]:
     if form.selected is not None:
         made["setting"] = [_listed(form.selected)]
     if not axes and form.goals is not None:
-        raise StudyError("Say what the search may change: add an option or a technique.")
+        raise StudyError("The search varies nothing: add an option or a technique.")
     if not axes and form.selected is None:
-        raise StudyError("Say what is to be compared: add an option or a technique.")
+        raise StudyError("The study compares nothing: add an option or a technique.")
     return made
 
 
@@ -176,7 +176,7 @@ def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str
         else:
             found += _expanded(knob, match)
     if len(set(found)) < len(found):
-        raise StudyError(f"{knob.title} names a value twice.")
+        raise StudyError(f"{knob.title} has a value twice.")
     return found
 
 
@@ -223,7 +223,7 @@ def _axes(form: StudyForm) -> dict[str, object]:
         knob = _knob(form.model, line)
         name = knob.title if knob else technique(line.technique).title
         if (line.technique, line.knob) in seen:
-            raise StudyError(f"{name} is there twice; put all its values into one line.")
+            raise StudyError(f"{name} is varied twice; put all its values in one line.")
         seen.add((line.technique, line.knob))
         values = values_of(knob, line.text, form.goals is not None) if knob else [ON]
         if not line.technique:
@@ -251,9 +251,9 @@ def _knob(model: str, line: Varied) -> Knob | None:
 
 def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
     if not goals.objectives:
-        raise StudyError("Say what the search is to make best.")
+        raise StudyError("The search has no goal: choose what to optimise.")
     if len(set(goals.objectives)) < len(goals.objectives):
-        raise StudyError("The search goes for one thing twice; choose another second goal, or none.")
+        raise StudyError("Both goals are the same; choose another second goal, or none.")
     made: dict[str, object] = {"trials": goals.trials, "objectives": list(goals.objectives)}
     if goals.seed:
         made["seed"] = goals.seed
@@ -288,7 +288,7 @@ def _value(knob: Knob, text: str) -> object:
     try:
         number = float(text)
     except ValueError:
-        raise StudyError(f"{knob.title} must be numbers, such as {example(knob)}; “{text}” is none.") from None
+        raise StudyError(f"{knob.title} must be numbers, such as {example(knob)}; not “{text}”.") from None
     return _checked(knob, number)
 
 
@@ -312,16 +312,16 @@ def _drawn(knob: Number, match: re.Match) -> dict[str, object]:
 def _expanded(knob: Number, match: re.Match) -> list[object]:
     """Every value of a range: in whole numbers one by one, else by what was typed."""
     if match[4]:
-        raise StudyError(f"{knob.title}: “log” is for searches; type the values that are to be tried.")
+        raise StudyError(f"{knob.title}: “log” is for searches only; type the values to try.")
     if not match[3] and not knob.whole:
-        raise StudyError(f"{knob.title}: say by how much, as in {match[1]}..{match[2]} by {knob.step:g}.")
+        raise StudyError(f"{knob.title}: give the step, as in {match[1]}..{match[2]} by {knob.step:g}.")
     # In decimals, so that a tenth is one.
     low, high, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
     if step <= 0 or high < low:
-        raise StudyError(f"{knob.title}: a range goes upwards, in steps above 0; “{match[0]}” does not.")
+        raise StudyError(f"{knob.title}: a range must increase, with a step above 0; “{match[0]}” does not.")
     count = int((high - low) / step) + 1
     if count > MOST_VALUES:
-        raise StudyError(f"{knob.title}: {count:,} values are more than anyone means; choose larger steps.")
+        raise StudyError(f"{knob.title}: {count:,} values are too many; choose a larger step.")
     return [_checked(knob, float(low + number * step)) for number in range(count)]
 
 

@@ -32,21 +32,21 @@ class _BoundLine(QWidget):
     def __init__(self, bound: Bound) -> None:
         super().__init__()
         self.metric = QComboBox()
-        self.metric.setAccessibleName("Figure that is bounded")
+        self.metric.setAccessibleName("Bounded figure")
         for one in METRICS:
             if one.better != NEITHER:
                 self.metric.addItem(one.title, one.name)
         self.metric.setCurrentIndex(self.metric.findData(bound.metric))
         self.kind = QComboBox()
-        self.kind.setAccessibleName("How it is bounded")
+        self.kind.setAccessibleName("Kind of bound")
         for name, title in KINDS.items():
             self.kind.addItem(title, name)
         self.kind.setCurrentIndex(self.kind.findData(bound.kind))
         self.bound = QDoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
         self.bound.setLocale(QLocale.c())
         self.bound.setAccessibleName("Bound")
-        self.bound.setToolTip("Shares are given as such: one point of word error rate is 0.01")
-        self.remove = cross_button("Remove the bound", "Keep to this no longer")
+        self.bound.setToolTip("Type shares as fractions: one point of word error rate is 0.01")
+        self.remove = cross_button("Remove the bound", "Remove this bound")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for widget, stretch in ((self.metric, 3), (self.kind, 3), (self.bound, 2), (self.remove, 0)):
@@ -70,28 +70,28 @@ class GoalsEditor(QWidget):
         super().__init__(parent)
         self.goals = [QComboBox(), QComboBox()]
         self.goals[1].addItem("nothing else", "")
-        for combo, name in zip(self.goals, ("What is made best", "What is made best besides"), strict=True):
+        for combo, name in zip(self.goals, ("Goal", "Second goal"), strict=True):
             combo.setAccessibleName(name)
             for one in objectives():
                 combo.addItem(f"{'highest' if one.better == HIGHER else 'lowest'} {one.title}", one.name)
             combo.currentIndexChanged.connect(self.changed)
         self.goals[0].setCurrentIndex(self.goals[0].findData("speed_up"))
-        self.goals[1].setToolTip("With two goals the answer is a front: settings that no other one beats in both")
+        self.goals[1].setToolTip("With two goals the answer is a Pareto front: settings that no other beats in both")
         self.trials = QSpinBox(minimum=1, maximum=10_000, value=40)
-        self.trials.setAccessibleName("Settings that may be tried")
-        self.trials.setToolTip("The search's budget; each one speaks all sentences")
+        self.trials.setAccessibleName("Number of settings to try")
+        self.trials.setToolTip("Search budget; each setting speaks all sentences")
         self.trials.valueChanged.connect(self.changed)
         self.bounds: list[_BoundLine] = []
         self._column = QVBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
-        self.add_button = QPushButton("Keep to another &bound")
+        self.add_button = QPushButton("Add &bound")
         self.add_button.clicked.connect(lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric.setFocus())
         form = QFormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
         goals = QHBoxLayout()
         for combo in self.goals:
             goals.addWidget(combo, 1)
-        form.addRow("&Look for", goals)
+        form.addRow("&Goal", goals)
         form.labelForField(goals).setBuddy(self.goals[0])
         form.addRow("whose", self._column)
         form.addRow("", self.add_button)

@@ -106,7 +106,7 @@ class StudyMaker(QDialog):
         for widget, stretch in ((label, 0), (self.path, 1), (browse, 0)):
             place.addWidget(widget, stretch)
         self.verdict = QLabel(wordWrap=True)
-        self.verdict.setAccessibleName("What the study comes to")
+        self.verdict.setAccessibleName("Size of the study")
         self.verdict.setMinimumHeight(int(2.6 * em))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.save_button = buttons.addButton("&Save", QDialogButtonBox.ButtonRole.ActionRole)
@@ -135,14 +135,14 @@ class StudyMaker(QDialog):
             self.model.addItem(one.title, one.id)
             item = self.model.model().item(self.model.count() - 1)
             item.setEnabled(one.available)
-            item.setToolTip(one.summary if one.available else f"{one.title} is not on this machine yet.")
+            item.setToolTip(one.summary if one.available else f"{one.title} is not installed.")
         self.model.setCurrentIndex(self.model.findData(self._setting.model))
         self.model.currentIndexChanged.connect(self._show_model)
         self.sentences = QComboBox()
         self.sentences.setAccessibleName("Sentences")
         for title, name in _LISTS:
             self.sentences.addItem(title, name)
-        self.sentences.addItem("A text file, one a line", _OWN)
+        self.sentences.addItem("Text file, one per line", _OWN)
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = QLineEdit(placeholderText="sentences.txt")
         self.text_file.setAccessibleName("Text file")
@@ -159,9 +159,9 @@ class StudyMaker(QDialog):
         self.voices.setAccessibleName("Voices")
         self.voices.setMaximumHeight(5 * em)
         self.seeds = QLineEdit("0")
-        self.seeds.setToolTip("For example 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
+        self.seeds.setToolTip("Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
         self.rounds = QSpinBox(minimum=1, maximum=100, value=1)
-        self.rounds.setToolTip("How often the speed of every take is measured, interleaved with the others")
+        self.rounds.setToolTip("Speed measurements per take, interleaved with the others")
         self.judges: dict[str, QCheckBox] = {}
         judges = QVBoxLayout()
         for one in JUDGES:
@@ -199,14 +199,14 @@ class StudyMaker(QDialog):
 
     def _build_comparison(self) -> QVBoxLayout:
         self.kind = QComboBox()
-        self.kind.setAccessibleName("How settings are chosen")
+        self.kind.setAccessibleName("Choice of settings")
         self.kind.addItem("Try every combination", EVERY)
         self.kind.addItem("Search for the best", SEARCH)
         self.kind.addItem("Leave out each layer once", LAYERS)
         self.kind.model().item(1).setEnabled(not self._no_search)
         self.kind.setItemData(
             1,
-            self._no_search or "Settings are proposed one after another, from what is known",
+            self._no_search or "Each setting is proposed from the results so far",
             Qt.ItemDataRole.ToolTipRole,
         )
         self.kind.currentIndexChanged.connect(self._show_kind)
@@ -223,7 +223,7 @@ class StudyMaker(QDialog):
         column.addWidget(self.axes)
         column.addStretch(1)
         self.without = QLabel(
-            "The model speaks with all of its layers, then without each of them. Once the study is finished, the word "
+            "The model speaks with all layers, then without each one. After the study, the word "
             "error rates become the model's layer importance, which SPADE and the panel Layers use.",
             wordWrap=True,
             alignment=Qt.AlignmentFlag.AlignTop,
@@ -235,12 +235,12 @@ class StudyMaker(QDialog):
         area.setWidget(inside)
         area.setMinimumWidth(42 * self.fontMetrics().height())
         hint = QLabel(
-            "Values are typed: 4, 8, 12 or a range such as 4..12 or 0.1..0.5 by 0.1. A search draws from a range: "
-            "0.05..0.5, with log after it evenly over orders of magnitude. The baseline is always made as well.",
+            "Type values as 4, 8, 12 or as a range such as 4..12 or 0.1..0.5 by 0.1. A search samples a range: "
+            "0.05..0.5, or 0.05..0.5 log for a logarithmic scale. The baseline is always included.",
             wordWrap=True,
         )
         hint.setProperty("look", "muted")
-        self.selected = QCheckBox("And the setting that is selected in Set&up")
+        self.selected = QCheckBox("Include the setting of Set&up")
         self.selected.toggled.connect(self._changed)
         self.options = QCheckBox("Sampler &options as in Setup")
         self.options.toggled.connect(self._changed)
@@ -248,7 +248,7 @@ class StudyMaker(QDialog):
         column.addWidget(self.kind)
         column.addWidget(self.no_search)
         column.addWidget(self.goals)
-        varied = QLabel("What is varied")
+        varied = QLabel("Varied")
         self._varying = varied, area, hint, self.selected
         column.addWidget(varied)
         column.addWidget(area, 1)
@@ -361,7 +361,7 @@ class StudyMaker(QDialog):
         changed = ", ".join(f"{name} {value}" for name, value in self._changed_options.items())
         self.options.setEnabled(same and bool(changed))
         self.options.setChecked(same and bool(changed))
-        self.options.setToolTip(changed or "They are as they are by default.")
+        self.options.setToolTip(changed or "All options have their defaults.")
         self._show_sentences()
 
     def _show_whether_layers(self, same: bool) -> None:
@@ -369,7 +369,7 @@ class StudyMaker(QDialog):
         index = self.kind.findData(LAYERS)
         possible = same and self._layers is not None
         self.kind.model().item(index).setEnabled(possible)
-        reason = "" if possible else "Load a speech language model first; its layers can be left out."
+        reason = "" if possible else "Load a speech language model first."
         self.kind.setItemData(index, reason or "SPADE's layer importance by word errors", Qt.ItemDataRole.ToolTipRole)
         if not possible and self.kind.currentIndex() == index:
             self.kind.setCurrentIndex(self.kind.findData(EVERY))
@@ -405,6 +405,6 @@ class StudyMaker(QDialog):
         if path.suffix != ".toml":
             self.show_verdict("The study's file must end in .toml.", ok=False)
         elif path.exists() and path != self._replaced:
-            self.show_verdict(f"{path} is there already; give another name, or choose it with … to replace it.", False)
+            self.show_verdict(f"{path} exists; type another name, or choose it with … to replace it.", False)
         else:
             self.save_wanted.emit(self.definition, path, start)

@@ -40,9 +40,9 @@ HERE, CLUSTER = "here", "cluster"
 MOST_RECENT = 12
 """Studies that were open before, of which the panel knows."""
 _INVITATION = (
-    "A study runs many settings on many sentences and says what each one costs and gains, with intervals.\n\nMake one "
-    "with New, or open one that is described in a file. What is finished is kept: after a pause, a crash or a restart "
-    "it goes on from there."
+    "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\n\nCreate one "
+    "with New, or open a study file. Finished takes are kept: after a pause, a crash or a restart "
+    "the study resumes."
 )
 
 
@@ -89,9 +89,9 @@ class StudiesPanel(QWidget):
         self.chooser.setAccessibleName("Study")
         self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
-        self.new_button = _button("Ne&w…", "Make a study: what is compared, on what, judged by whom", self.new_wanted)
-        self.open_button = _button("&Open…", "Open a study that a file describes (TOML or JSON)", self.open_wanted)
-        self.folder_button = _button("Fol&der…", "Open the results of a study", self.folder_wanted)
+        self.new_button = _button("Ne&w…", "Create a study: settings, sentences, voices, judges", self.new_wanted)
+        self.open_button = _button("&Open…", "Open a study file (TOML or JSON)", self.open_wanted)
+        self.folder_button = _button("Fol&der…", "Open a folder with results", self.folder_wanted)
         self.recent_button = QPushButton("Recen&t")
         # Of the panel itself it would part the panel, which has a focus proxy, from what Tab goes through.
         self.recent_menu = QMenu(self.recent_button)
@@ -108,7 +108,7 @@ class StudiesPanel(QWidget):
         self.run_button = QPushButton("Ru&n")
         self.run_button.clicked.connect(self._want_run)
         self.pause_button = _button("&Pause", "", self.pause_wanted)
-        self.cancel_button = _button("Ca&ncel", "Stop now; the takes under way are lost", self.cancel_wanted)
+        self.cancel_button = _button("Ca&ncel", "Stop now; unfinished takes are lost", self.cancel_wanted)
         self.where = QComboBox()
         self.where.setAccessibleName("Where it runs")
         self.where.addItem("On this machine", HERE)
@@ -116,14 +116,14 @@ class StudiesPanel(QWidget):
         self.where.currentIndexChanged.connect(lambda _: self._show())
         self.address = QLineEdit("auto")
         self.address.setAccessibleName("Address of the Ray cluster")
-        self.address.setToolTip("“auto”: the cluster that this machine belongs to; “local”: one of this machine alone")
+        self.address.setToolTip("“auto”: the cluster of this machine; “local”: a cluster of this machine alone")
         self.address.setMaximumWidth(11 * em)
         self.workers = QSpinBox(minimum=0, maximum=10_000, specialValueText="workers: all", prefix="workers: ")
         self.workers.setAccessibleName("Workers on the cluster")
-        self.workers.setToolTip("How many models to load; all: one for each graphics card or core")
+        self.workers.setToolTip("Number of models to load; all: one per GPU or core")
         self.progress = QProgressBar()
         self.progress.setAccessibleName("Progress of the study")
-        self.aside_button = _button("Set &aside…", "Move the damaged results away and begin anew", self.aside_wanted)
+        self.aside_button = _button("Set &aside…", "Move the damaged results away and start over", self.aside_wanted)
         run = QHBoxLayout()
         for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
             run.addWidget(one)
@@ -138,8 +138,8 @@ class StudiesPanel(QWidget):
         self.table = StudyTable(colours)
         self.table.current_changed.connect(lambda _: self._show_buttons())
         self.failures = QTableWidget(0, 3)
-        self.failures.setAccessibleName("What could not be made")
-        self.failures.setHorizontalHeaderLabels(["Setting", "Sentence", "Why"])
+        self.failures.setAccessibleName("Failed takes")
+        self.failures.setHorizontalHeaderLabels(["Setting", "Sentence", "Reason"])
         self.failures.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.failures.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.failures.setTabKeyNavigation(False)
@@ -150,7 +150,7 @@ class StudiesPanel(QWidget):
         header.setStretchLastSection(True)
         for column, width in enumerate((18, 18)):
             self.failures.setColumnWidth(column, width * em)
-        self.found = _text("What was found")
+        self.found = _text("Findings")
         self.file = _text("The study's file")
         self.file.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.tabs = QTabWidget()
@@ -166,7 +166,7 @@ class StudiesPanel(QWidget):
             "Wr&ite report", "Write a page, two CSV tables and one for LaTeX; open the page", self.report_wanted
         )
         self.reveal_button = _button("Show fi&les", "Open the folder with the study's results", self.reveal_wanted)
-        self.close_button = _button("Close stud&y", "Show this study no longer; its files stay", self.close_wanted)
+        self.close_button = _button("Close stud&y", "Close this study; its files stay", self.close_wanted)
         buttons = QHBoxLayout()
         for one in (self.use_button, self.export_button):
             buttons.addWidget(one)
@@ -217,7 +217,7 @@ class StudiesPanel(QWidget):
                 action.setToolTip(places[index])
                 action.setData(places[index])
         self.recent_button.setEnabled(bool(places))
-        self.recent_button.setToolTip("Studies that were open before" if places else "No study was open before.")
+        self.recent_button.setToolTip("Recent studies" if places else "No recent studies.")
 
     def show_summary(self, summary: StudySummary | None) -> None:
         """What there is to see of the chosen study."""
@@ -232,7 +232,7 @@ class StudiesPanel(QWidget):
         for widget, text in (
             (
                 self.found,
-                found or "Nothing yet: a search's answer and what judges made of reference speech stand here.",
+                found or "Nothing yet. This page shows a search's answer and the judges' scores of reference speech.",
             ),
             (self.file, summary.definition if summary is not None else ""),
         ):
@@ -260,7 +260,7 @@ class StudiesPanel(QWidget):
         index = self.where.findData(CLUSTER)
         self.where.model().item(index).setEnabled(not cluster)
         self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)
-        self.where.setToolTip(cluster or "Takes of different machines are never put into one ratio")
+        self.where.setToolTip(cluster or "Ratios never combine takes of different machines")
         if cluster:
             self.where.setCurrentIndex(self.where.findData(HERE))
         self._show()
@@ -343,32 +343,31 @@ class StudiesPanel(QWidget):
         self.run_button.setVisible(not here)
         self.run_button.setEnabled(not running and not self._reason)
         self.run_button.setToolTip(
-            self._reason
-            or ("What failed is tried again, what is new in the file is made" if finished else _what(summary))
+            self._reason or ("Retry failed takes and run what is new in the file" if finished else _what(summary))
         )
         set_look(self.run_button, "" if finished or self._reason else "primary")
         for one in (self.pause_button, self.cancel_button, self.progress):
             one.setVisible(here)
         self._filler.setVisible(not here)
         self.pause_button.setEnabled(here and not self._pausing)
-        self.pause_button.setToolTip("Finish the takes under way, then stop; Resume goes on from there")
+        self.pause_button.setToolTip("Finish the current takes, then stop; Resume continues")
         clustered = self.where.currentData() == CLUSTER
         self.where.setVisible(not here)
         self.address.setVisible(clustered and not here)
         self.workers.setVisible(clustered and not here)
         self.aside_button.setVisible(summary.damaged and not here)
         row = self.table.study.row(self.table.current)
-        reason = self._no_use or ("" if row is not None else "Choose a setting in the table first.")
+        reason = self._no_use or ("" if row is not None else "Select a setting in the table first.")
         for button, tip in (
-            (self.use_button, "Put this setting into Setup, with its strategy table where it has one"),
-            (self.export_button, "Put this setting into Setup and export it as a profile"),
+            (self.use_button, "Load this setting into Setup, with its strategy table"),
+            (self.export_button, "Load this setting into Setup and export it as a profile"),
         ):
             button.setEnabled(not reason)
             button.setToolTip(reason or tip)
         self.report_button.setEnabled(bool(summary.made))
         self.close_button.setEnabled(not here)
         self.close_button.setToolTip(
-            "Wait for it to end, or cancel it" if here else "Show this study no longer; its files stay"
+            "Wait for it to finish, or cancel it" if here else "Close this study; its files stay"
         )
 
     def _show_state(self) -> None:
@@ -380,7 +379,7 @@ class StudiesPanel(QWidget):
         if here:
             text, tone = self._now or "Getting ready…", "muted"
             if self._pausing:
-                text = f"Pausing once this is finished. {text}"
+                text = f"Pausing after this. {text}"
         elif self._said:
             text, tone = self._said, self._tone
         elif problem:
@@ -398,13 +397,13 @@ def _what(summary: StudySummary) -> str:
     about = "" if summary.seconds is None else f", about {duration(summary.seconds)}"
     if summary.study is None:
         return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
-    unknown = "" if summary.seconds is not None else "; how long they take is known once some are made"
+    unknown = "" if summary.seconds is not None else "; the time is known after the first takes"
     if not summary.made:
         plan = f"{len(summary.rows):,} settings, {_takes(summary.left)}{about}{unknown}."
         return f"{plan} {_left_out(summary)}".strip()
     if summary.left:
-        failed = f" {len(summary.failures)} could not be made and will be tried again." if summary.failures else ""
-        return f"{_takes(summary.made)} finished, {summary.left:,} to be made{about}.{failed}"
+        failed = f" {len(summary.failures)} failed and will be tried again." if summary.failures else ""
+        return f"{_takes(summary.made)} finished, {summary.left:,} left{about}.{failed}"
     return f"Finished: {_takes(summary.made)}. {_left_out(summary)}".strip()
 
 
@@ -413,7 +412,7 @@ def _left_out(summary: StudySummary) -> str:
     if not count:
         return ""
     first = summary.study.ruled_out[0][1]
-    return f"{count:,} combinations are left out, the first because: {first}"
+    return f"{count:,} combinations are omitted, the first because: {first}"
 
 
 def _takes(count: int) -> str:

@@ -87,17 +87,17 @@ class StudiesPresenter(Presenter):
         actions, there = self._actions, self.studies is not None
         run, use = self.why_not_run(), self.why_not_use()
         shown = self.summary is not None
-        nothing = "" if shown else "Open or make a study first."
-        unmade = "" if shown and self.summary.made else nothing or "Nothing has been made yet; run the study first."
+        nothing = "" if shown else "Open or create a study first."
+        unmade = "" if shown and self.summary.made else nothing or "No takes yet; run the study first."
         for action, reason in (
             (actions.new_study, ""),
             (actions.open_study, ""),
             (actions.open_study_folder, ""),
             (actions.run_study, run),
-            (actions.pause_study, "" if self._running else "No study runs."),
+            (actions.pause_study, "" if self._running else "No study is running."),
             (actions.use_study_setting, nothing or use),
             (actions.report_study, unmade),
-            (actions.close_study, nothing or ("Wait for it to end, or cancel it." if self._is_running_here else "")),
+            (actions.close_study, nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else "")),
         ):
             action.setEnabled(there and not reason)
             action.setToolTip(reason or action.statusTip())
@@ -122,7 +122,7 @@ class StudiesPresenter(Presenter):
         """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
         seen = self.summary
         if seen is None:
-            return "Open or make a study first."
+            return "Open or create a study first."
         if seen.folder_problem:
             return seen.folder_problem
         if seen.study is None and (seen.file.exists() or seen.results is None):
@@ -142,7 +142,7 @@ class StudiesPresenter(Presenter):
         seen, state = self.summary, self._state
         if seen is None or not seen.model or seen.model == state.model_id:
             return ""
-        return f"The study is of {seen.model}; load that model first (it is in the Model list)."
+        return f"The study is for {seen.model}; load that model first (menu Model)."
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def open(self, place: Path) -> None:
@@ -200,7 +200,7 @@ class StudiesPresenter(Presenter):
     def close(self) -> None:
         """Show the study no longer."""
         if self._is_running_here:
-            raise StudyError("The study is running; wait for it to end, or cancel it.")
+            raise StudyError("The study is running; wait for it to finish, or cancel it.")
         if self._chosen is not None:
             self._open.remove(self._chosen)
 
@@ -273,10 +273,9 @@ class StudiesPresenter(Presenter):
             files.write_atomically(seen.file, seen.definition.encode())
         except OSError as error:
             raise StudyError(
-                f"The file that describes the study is gone, and {seen.file} could not be written: "
-                f"{files.reason(error)}."
+                f"The study file is gone, and {seen.file} could not be restored: {files.reason(error)}."
             ) from error
-        self._notices.note(f"{seen.file} was gone and was written again from the study's own copy")
+        self._notices.note(f"{seen.file} was gone; restored it from the study's copy")
 
     def pause(self) -> None:
         """End the running study once the takes under way are finished."""
@@ -317,10 +316,10 @@ class StudiesPresenter(Presenter):
         self._soon.stop()
         said = sentence
         if outcome is Outcome.CANCELLED:
-            said = "Cancelled. Finished takes are kept; Resume goes on from there."
+            said = "Cancelled. Finished takes are kept; Resume continues."
         elif outcome is Outcome.FINISHED and self._ended is not None:
             made = f"{self._ended.made:,} take{'' if self._ended.made == 1 else 's'} made"
-            how = f"Paused, {made}. Resume goes on from there." if self._ended.paused else f"Finished: {made}."
+            how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])
         self.studies.end(said, failed=outcome is Outcome.FAILED)
         self._open.touch(folder)
@@ -359,7 +358,7 @@ class StudiesPresenter(Presenter):
         seen, state = self.summary, self._state
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
         if row is None:
-            raise StudyError("Choose a setting in the study's table first.")
+            raise StudyError("Select a setting in the study's table first.")
         state.adopt_setting(row.setting)
         table = None
         if row.finished and row.setting.engaged("ditreducio"):
@@ -368,7 +367,7 @@ class StudiesPresenter(Presenter):
         if table is not None and table.compatibility == state.compatibility():
             state.replace_table(table, "use a study's strategy table")
         self._notices.say(
-            f"Setup has “{row.title}” now: Ctrl+Return speaks with it, Ctrl+E exports it as a profile.", "info"
+            f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile.", "info"
         )
 
     def export(self, key: str) -> None:
@@ -386,14 +385,14 @@ class StudiesPresenter(Presenter):
 
         seen = self.summary
         if seen is None:
-            raise StudyError("Open or make a study first.")
+            raise StudyError("Open or create a study first.")
         place = seen.folder / "report"
 
         def make() -> Path:
             try:
                 place.mkdir(exist_ok=True)
             except OSError as error:
-                raise StudyError(f"{place} could not be made: {files.reason(error)}.") from error
+                raise StudyError(f"{place} could not be created: {files.reason(error)}.") from error
             return write_report(read(seen.folder), place)[0]
 
         self.studies.say("Writing the report…")
@@ -407,7 +406,7 @@ class StudiesPresenter(Presenter):
             raise page
         else:
             self._notices.note(f"Wrote {page}")
-            self._notices.say(f"Wrote {page}; the tables for other programs (CSV, LaTeX) lie beside it.", "info")
+            self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
 
     # --- Damage ------------------------------------------------------------------------------------------------------
@@ -430,7 +429,7 @@ class StudiesPresenter(Presenter):
             self._notices.warn(str(error))
             return
         self._notices.note(f"Set the damaged study aside: {backup}")
-        self._notices.say(f"What was there is in {backup}, audio included. Run makes the study anew.", "info")
+        self._notices.say(f"Moved the damaged results, with audio, to {backup}. Run starts the study over.", "info")
         self._open.touch(seen.folder)
         self._look_again(seen.folder)
 

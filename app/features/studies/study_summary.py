@@ -158,12 +158,12 @@ def plan_words(study: Study, seconds: float | None) -> str:
     product = " × ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in parts)
     words = f"{study.takes:,} takes: {product}."
     if study.ruled_out:
-        words += f" {len(study.ruled_out):,} combinations are left out, the first because: {study.ruled_out[0][1]}"
+        words += f" {len(study.ruled_out):,} combinations are omitted, the first because: {study.ruled_out[0][1]}"
     if seconds is None:
-        return f"{words} Make one take with this model, and it is known about how long they take."
+        return f"{words} Make one take with this model to get a time estimate."
     return (
-        f"{words} About {duration(seconds)}, as takes without techniques took so far; calibrating and judging come on "
-        "top, techniques take less."
+        f"{words} About {duration(seconds)}, judging by takes without techniques; calibrating and judging take "
+        "longer, techniques less."
     )
 
 
@@ -198,8 +198,8 @@ def _found(folder: Path) -> tuple[Results | None, str, bool]:
     if not results.damage:
         return results, "", False
     problem = (
-        f"{folder / DATABASE} is damaged and can only be read ({results.damage}). Set it aside to run the study anew; "
-        "what is in it stays there."
+        f"{folder / DATABASE} is damaged and read-only ({results.damage}). Set it aside to run the study again; "
+        "its content is kept."
     )
     return results, problem, True
 

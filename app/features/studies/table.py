@@ -17,11 +17,11 @@ Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1
 _MARK, _SETTING, _TAKES = range(3)
-_REFERENCE = "What the same judges make of the reference speech: below that, they can tell no two settings apart"
+_REFERENCE = "The same judges' score of the reference speech: below it, settings cannot be told apart"
 _FIXED = (
-    ("", "★ the search's answer, ! cannot be run"),
-    ("Setting", "What is compared; the baseline is without techniques"),
-    ("Takes", "Finished takes of those that the study asks for"),
+    ("", "★ the search's answer, ! cannot run"),
+    ("Setting", "Compared setting; the baseline has no techniques"),
+    ("Takes", "Finished takes, of those planned"),
 )
 
 
@@ -142,8 +142,8 @@ class StudyModel(QAbstractTableModel):
         if row.problem:
             return row.problem
         if row.total is None:
-            return "The study's file no longer asks for this setting; what was made of it is kept."
-        return "What the search chose" if row.answer else row.title
+            return "This setting is no longer in the study's file; its takes are kept."
+        return "The search's answer" if row.answer else row.title
 
     def _order(self, row: Row, column: int, place: int) -> object:
         if column == _MARK:

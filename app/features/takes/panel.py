@@ -96,10 +96,10 @@ class TakesPanel(QWidget):
         for title, tip, shortcut, slot, single, sounding in (
             ("Set &A", "Compare with the selected take as A", "A", self.set_a, True, True),
             ("Set &B", "Compare with the selected take as B", "B", self.set_b, True, True),
-            ("S&tar", "Star the selected takes, or take the star away", "S", self.star, False, True),
+            ("S&tar", "Star or unstar the selected takes", "S", self.star, False, True),
             (
                 "Re-ru&n…",
-                "Load everything that made this take into Setup, to run it again with a change",
+                "Load this take's settings into Setup, to change and run them again",
                 "R",
                 self.rerun,
                 True,
@@ -227,7 +227,7 @@ class TakesPanel(QWidget):
         if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
             self._difference.setText(
                 f'<span style="color:{self._colours.muted}">'
-                + ("Select one take to see what sets it apart from A." if self._a else "No take is A yet.")
+                + ("Select one take to see its differences from A." if self._a else "No take is A yet.")
                 + "</span>"
             )
             return

@@ -64,7 +64,7 @@ def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
     """A column of the metric called ``name``, as :mod:`engine.measure.metrics` defines it; what was not measured sorts
     as the greatest."""
     one = metric(name)
-    absent = " There is none without a baseline of the same words, timing and noise." if one.relative else ""
+    absent = " Needs a baseline with the same words, timing and noise." if one.relative else ""
 
     def value(take: TakeSummary) -> float | None:
         if isinstance(take, FailedTake):
@@ -98,9 +98,9 @@ def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int
 
 COLUMNS = (
     Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred, width=4),
-    Column("A/B", "Whether it is compared as A or B", lambda take: "", lambda take: "", width=6),
-    _text("Label", "What it is", lambda take: take.label or "take", 22),
-    _text("Technique", "What accelerated it", lambda take: technique_text(take.setting), 19),
+    Column("A/B", "Compared as A or B", lambda take: "", lambda take: "", width=6),
+    _text("Label", "Name of the take", lambda take: take.label or "take", 22),
+    _text("Technique", "Engaged techniques", lambda take: technique_text(take.setting), 19),
     _figure("real_time_factor", "{:.3f}", width=8),
     _figure("first_audio_seconds", "{:.2f} s"),
     _figure("ops_ratio", "{:.0%}", "Ops", 8),
@@ -113,15 +113,15 @@ COLUMNS = (
     _figure("clipping", "{:.2%}"),
     _figure("silence", "{:.0%}"),
     _figure("audio_seconds", "{:.2f} s"),
-    _text("Text", "What is said", lambda take: take.text, 30),
+    _text("Text", "Text", lambda take: take.text, 30),
     _figure("text_seconds", "{:.3f} s", "Front end", 10),
     _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),
     _figure("decoder_seconds", "{:.2f} s", "Decoder", 10),
     _figure("pause_seconds", "{:.2f} s", "Waits"),
     _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
     Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),
-    _text("Machine", "Where all this was measured", lambda take: take.machine or NOT_MEASURED, 30),
-    Column("Created", "When it was made", _created, lambda take: take.created, width=20),
+    _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
+    Column("Created", "Creation time", _created, lambda take: take.created, width=20),
 )
 _SIDE = 1
 TAKE_ROLE = Qt.ItemDataRole.UserRole

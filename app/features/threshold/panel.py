@@ -82,7 +82,7 @@ class ThresholdPanel(QWidget):
         self.verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.verdict.setMinimumHeight(self.fontMetrics().height() * 2 + 4)
         self.calibrate_button = QPushButton()
-        self.calibrate_button.setToolTip("Measure every layer and step again at this δ, so that the table is exact")
+        self.calibrate_button.setToolTip("Measure every layer and step again at this δ, for an exact table")
         self.calibrate_button.clicked.connect(lambda: self.calibration_wanted.emit(self._threshold))
 
         self.histogram = ErrorPlot("Histogram of the measured errors", "Trials")
@@ -117,10 +117,10 @@ class ThresholdPanel(QWidget):
         label = QLabel("&Threshold δ")
         label.setBuddy(self.spin_box)
         self.return_button = QPushButton("Calibrated δ")
-        self.return_button.setToolTip("Go back to the threshold that the calibration was run at (Home)")
+        self.return_button.setToolTip("Return to the threshold of the calibration (Home)")
         self.return_button.clicked.connect(self._return)
         self.log_box = QCheckBox("Logarithmic")
-        self.log_box.setToolTip("Logarithmic axis of errors")
+        self.log_box.setToolTip("Logarithmic error axis")
         self.log_box.toggled.connect(self._change_axis)
 
         self._figures: dict[str, QLabel] = {}
@@ -222,7 +222,7 @@ class ThresholdPanel(QWidget):
         self.legend.setText(
             f"<span style='color:{fills[SkipAction.TS][0]}'>■</span> temporal skip tried &nbsp; "
             f"<span style='color:{fills[SkipAction.BS][0]}'>▒</span> branch skip tried, on top &nbsp; "
-            f"<span style='color:{colours.danger}'>┃</span> δ: what is left of it is skipped &nbsp; "
+            f"<span style='color:{colours.danger}'>┃</span> δ: everything to its left is skipped &nbsp; "
             f"<span style='color:{colours.good}'>▒</span> δ for which the table is exact"
         )
         self._label()
@@ -368,7 +368,7 @@ class ThresholdPanel(QWidget):
     def _say_verdict(self) -> None:
         derivation = self._derivation
         if derivation is None:
-            yet = "Nothing is measured yet: calibrate once, then drag δ and see what would be skipped."
+            yet = "No measurements yet: calibrate once, then drag δ to see what would be skipped."
             self.verdict.setText(self._reason or yet)
             set_look(self.verdict, "muted")
             return
@@ -376,7 +376,7 @@ class ThresholdPanel(QWidget):
             low, high = self._record.exact_interval
             until = f"to {high:.4g}" if np.isfinite(high) else "upwards"
             self.verdict.setText(
-                f"✓ Exact: a calibration at δ = {self._threshold:g} gives this very table "
+                f"✓ Exact: a calibration at δ = {self._threshold:g} gives the same table "
                 f"(as for every δ from {low:.4g} {until})."
             )
             set_look(self.verdict, "good")
@@ -384,11 +384,9 @@ class ThresholdPanel(QWidget):
         first = derivation.differs_at
         text = (
             f"△ Predicted: needs a calibration at this δ. From layer {first.layer + 1}, step {first.step + 1} on it "
-            "decides otherwise than the measured calibration did."
+            "the decisions differ from the measured calibration."
         )
         if derivation.unmeasured:
-            text += (
-                f" Branch skipping was not measured for {derivation.unmeasured} of the cells that are then computed."
-            )
+            text += f" Branch skipping was not measured for {derivation.unmeasured} of the computed cells."
         self.verdict.setText(text)
         set_look(self.verdict, "warning")

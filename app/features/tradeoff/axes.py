@@ -85,13 +85,13 @@ class Axis:
             other = point.against.get(self.name)
             if other is None:
                 return f"no baseline with {self.title} to divide by"
-            return f"{self.title} of the baseline is 0, and nothing can be divided by that"
+            return f"{self.title} of the baseline is 0, so there is no ratio"
         if self.listened:
             return f"no listening test gave the setting {self.title.removesuffix(_BY_EAR)}"
         if point.kind == TAKE:
             if self.studied:
                 return f"only studies measure {self.title}"
-            return f"{self.title} was not measured: there is no baseline from the same noise beside the take"
+            return f"{self.title} was not measured: no baseline take from the same noise"
         if not point.finished:
             return "no take is finished yet"
         if self.name in VERDICTS:
@@ -103,12 +103,12 @@ _METHODS = {
     "mushra": ("MUSHRA", "Mean rating, 0 to 100, of the lab's listeners who passed post-screening.", HIGHER, "of 100"),
     "abx": (
         "ABX, right answers",
-        "Share of right answers against the unaccelerated output; 0.5 where no difference is heard.",
+        "Share of right answers against the unaccelerated output; 0.5 means no audible difference.",
         LOWER,
         "",
     ),
-    "ccr": ("CMOS", "How much better than the unaccelerated output, -3 to 3, by the lab's listeners.", HIGHER, ""),
-    "preference": ("Preference", "How much preferred to the unaccelerated output, -1 to 1.", HIGHER, ""),
+    "ccr": ("CMOS", "Mean vote against the unaccelerated output, -3 to 3, by the lab's listeners.", HIGHER, ""),
+    "preference": ("Preference", "Mean preference over the unaccelerated output, -1 to 1.", HIGHER, ""),
 }
 AXES: tuple[Axis, ...] = (
     *(Axis(one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None) for one in METRICS),

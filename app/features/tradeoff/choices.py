@@ -38,18 +38,16 @@ class LookLine(QWidget):
         super().__init__(parent)
         self.own_axes = False
         """Whether the user chose axes, rather than none yet."""
-        self.x_choice = _choice("Figure across", self._axes_chosen)
-        self.y_choice = _choice("Figure upwards", self._axes_chosen)
-        self.log_x_box = self._box("log", "A logarithmic axis across, for figures above 0", False)
-        self.log_x_box.setAccessibleName("Logarithmic across")
-        self.log_y_box = self._box("log", "A logarithmic axis upwards, for figures above 0", False)
-        self.log_y_box.setAccessibleName("Logarithmic upwards")
-        self.dominated_box = self._box("&Dominated", "Also points that another one beats in both figures", True)
-        self.intervals_box = self._box("&Intervals", "95 % bootstrap intervals, of several sentences", True)
-        self.ratios_box = self._box("Ra&tios", "Figures divided by those of each point’s own baseline", False)
-        self.published_box = self._box(
-            "&Published", "What the five papers publish, as ratios to their own baselines", False
-        )
+        self.x_choice = _choice("X axis", self._axes_chosen)
+        self.y_choice = _choice("Y axis", self._axes_chosen)
+        self.log_x_box = self._box("log", "Logarithmic X axis, for figures above 0", False)
+        self.log_x_box.setAccessibleName("Logarithmic X axis")
+        self.log_y_box = self._box("log", "Logarithmic Y axis, for figures above 0", False)
+        self.log_y_box.setAccessibleName("Logarithmic Y axis")
+        self.dominated_box = self._box("Show &dominated", "Also show points beaten on both axes", True)
+        self.intervals_box = self._box("&Intervals", "95 % bootstrap intervals over sentences", True)
+        self.ratios_box = self._box("Ra&tios", "Divide figures by those of each point’s baseline", False)
+        self.published_box = self._box("&Published", "Results of five papers, as ratios to their baselines", False)
         self.boxes: Mapping[str, QCheckBox] = {
             "dominated": self.dominated_box,
             "intervals": self.intervals_box,
@@ -61,7 +59,8 @@ class LookLine(QWidget):
         """By the field of a look that each is."""
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        for title, choice, box in (("Across", self.x_choice, self.log_x_box), ("up", self.y_choice, self.log_y_box)):
+        axes = (("X axis", self.x_choice, self.log_x_box), ("Y axis", self.y_choice, self.log_y_box))
+        for title, choice, box in axes:
             row.addWidget(QLabel(title))
             row.addWidget(choice, 3)
             row.addWidget(box)
@@ -183,7 +182,7 @@ def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> Choice:
     combo = Choice()
     combo.setAccessibleName(name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    combo.setMinimumContentsLength(6)
+    combo.setMinimumContentsLength(4)
     combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
     combo.activated.connect(slot)
     return combo

@@ -24,8 +24,8 @@ from app.features.tradeoff.words import Reference, difference_html, figures_html
 from app.shell.theme import Colours
 
 _NOTHING = (
-    "Click a point to hear it and to see its figures here. Left and Right walk along the front, a rectangle "
-    "selects what is in it."
+    "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
+    "to select points."
 )
 
 
@@ -52,14 +52,14 @@ class TradeoffDetails(QWidget):
         self._text = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._text.setAccessibleName("The chosen point")
+        self._text.setAccessibleName("Selected point")
         area = QScrollArea(widgetResizable=True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self._text)
-        area.setAccessibleName("The chosen point")
+        area.setAccessibleName("Selected point")
         self.sentence = QComboBox()
-        self.sentence.setAccessibleName("Which sentence is heard")
-        self.sentence.setToolTip("Which sentence is heard, compared and kept")
+        self.sentence.setAccessibleName("Sentence")
+        self.sentence.setToolTip("Sentence to play, compare and keep")
         self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.sentence.setMinimumContentsLength(8)
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -67,7 +67,7 @@ class TradeoffDetails(QWidget):
         self.hear_button = self._button("H&ear", self.hear_wanted.emit)
         self.a_button = self._button("Set &A", lambda: self.side_wanted.emit("A"))
         self.b_button = self._button("Set &B", lambda: self.side_wanted.emit("B"))
-        self.keep_button = self._button("Into Ta&kes", self.keep_wanted.emit)
+        self.keep_button = self._button("Add to Ta&kes", self.keep_wanted.emit)
         self.use_button = self._button("Use i&n Setup", self.use_wanted.emit)
         self.only_button = self._button("Show onl&y these", lambda: self.only_wanted.emit(self.only_button.isChecked()))
         self.only_button.setCheckable(True)
@@ -113,7 +113,7 @@ class TradeoffDetails(QWidget):
         self._point = point
         colours = self._colours
         if point is None:
-            self._title.setText(f"{count} points selected" if count else "No point chosen")
+            self._title.setText(f"{count} points selected" if count else "No point selected")
             self._text.setText(f'<span style="color:{colours.muted}">{_NOTHING}</span>')
             self._text.setAccessibleDescription(_NOTHING)
         else:
@@ -148,16 +148,16 @@ class TradeoffDetails(QWidget):
     def set_reasons(self, hear: str, keep: str, use: str) -> None:
         """Why the point cannot be heard or compared, brought into the library, or loaded into Setup, as sentences, or
         ``""``."""
-        silent = "Choose a point first." if self._point is None else ""
+        silent = "Select a point first." if self._point is None else ""
         if self._point is not None and self._point.published:
-            silent = "A published result has no audio here."
+            silent = "Published results have no audio."
         elif self._point is not None and not self._point.sounds:
-            silent = "No take of this setting is finished."
+            silent = "This setting has no finished take."
         tips = (
             (self.hear_button, silent or hear, "Play the point’s take; again: stop (Enter or Space in the plot)"),
             (self.a_button, silent, "Compare with the point’s take as A (A in the plot)"),
             (self.b_button, silent, "Compare with the point’s take as B (B in the plot)"),
-            (self.keep_button, silent or keep, "Keep a copy of the study’s take among the takes"),
+            (self.keep_button, silent or keep, "Copy the study’s take into Takes"),
             (self.use_button, silent or use, "Load the point’s setting into Setup, with its strategy table"),
         )
         for button, reason, tip in tips:

@@ -36,8 +36,8 @@ from app.features.tradeoff.words import Reference, counts, reference_of, remarks
 from app.shell.theme import Colours, set_look
 
 _INVITATION = (
-    "There is nothing to weigh up yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
-    "or open the folder of one: each take and each setting becomes a point, speed against quality."
+    "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
+    "or open a study's folder: each take and each setting becomes a point, speed against quality."
 )
 _READING = "Reading takes and studies…"
 _ORIGINS = ("source", "model", "voice")
@@ -90,7 +90,7 @@ class TradeoffPanel(QWidget):
         self.filter_line.chosen.connect(self._choose_filter)
         self.filter_line.clear_wanted.connect(self.clear_filter)
         self.open_button = QPushButton("&Open study…")
-        self.open_button.setToolTip("Open the folder of a study that was run before")
+        self.open_button.setToolTip("Open the folder of a finished study")
         self.open_button.clicked.connect(self.open_wanted)
         self.export_button = QPushButton("E&xport")
         menu = QMenu(self.export_button)
@@ -99,7 +99,7 @@ class TradeoffPanel(QWidget):
             menu.addAction(action)
             action.triggered.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
         self.export_button.setMenu(menu)
-        self.export_button.setToolTip("Write what is shown as SVG, PNG or CSV")
+        self.export_button.setToolTip("Save the view as SVG, PNG or CSV")
         second = QHBoxLayout()
         second.addWidget(self.filter_line, 1)
         for button in (self.open_button, self.export_button):
@@ -123,7 +123,7 @@ class TradeoffPanel(QWidget):
         self._counts.setProperty("look", "muted")
         self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.everything_button = QPushButton("Show everything", visible=False)
-        self.everything_button.setToolTip("Show all of both axes again (0 in the plot, or a double click there)")
+        self.everything_button.setToolTip("Show all of both axes (0 or double click in the plot)")
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
         self.everything_button.clicked.connect(self._show_everything)
         foot = QHBoxLayout()
@@ -378,7 +378,7 @@ class TradeoffPanel(QWidget):
         self.plot.show_scene(found, self._looks)
         said = remarks(found)
         if not found.points and self._pool.own.any() and not found.missing:
-            said = ("The filter leaves no point; press Clear to show all again.", *said)
+            said = ("The filter hides all points; press Clear to show them.", *said)
         self._show_counts()
         self._remarks.setText("  ".join(said))
         self._remarks.setToolTip("\n".join(said))

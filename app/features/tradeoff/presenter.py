@@ -125,13 +125,13 @@ class TradeoffPresenter(Presenter):
         listen, state = self._listening.listen, self._state
         hear = "The audio device is not open yet."
         if listen is not None:
-            hear = "A listening test has the player." if listen.lent else listen.player.problem
+            hear = "A listening test is using the player." if listen.lent else listen.player.problem
         point, sound = self.tradeoff.plot.current, self.tradeoff.details.sound
         keep = use = ""
         if sound is not None and point.folder is not None and sound.take in self._known.taken:
-            keep = "This take is among the takes already."
+            keep = "This take is already in Takes."
         if point is not None and point.setting is not None and point.setting.model != state.model_id:
-            use = f"The point is of {point.model}; load that model first (menu Model)."
+            use = f"The point is from {point.model}; load that model first (menu Model)."
         return hear, keep, use
 
     @Slot()
@@ -229,7 +229,7 @@ class TradeoffPresenter(Presenter):
         if read.folder not in self._studies.folders:
             return  # Closed meanwhile.
         if read.damage and read.folder not in self._known.studies:
-            self._notices.warn(f"The study in {read.folder} is damaged ({read.damage}); what can be read is shown.")
+            self._notices.warn(f"The study in {read.folder} is damaged ({read.damage}); its readable part is shown.")
         self._known.studies[read.folder] = read
         self._show_points()
 
@@ -241,7 +241,7 @@ class TradeoffPresenter(Presenter):
             self._asked.discard(folder)
             if (folder / DATABASE).exists():
                 # It stays open: what is damaged can be set aside there.
-                sentence = f"{sentence} The panel Studies has it."
+                sentence = f"{sentence} Open it in the panel Studies."
             else:
                 self._studies.remove(folder)
             self._notices.say(sentence, "error")
@@ -284,7 +284,7 @@ class TradeoffPresenter(Presenter):
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
         reason = self._reasons()[0]
         if reason:
-            raise SettingError(f"The point cannot be heard: {reason}")
+            raise SettingError(f"The point cannot be played: {reason}")
         if self._listening.sounds(sound.take):
             self._listening.listen.player.pause()
             return
@@ -299,7 +299,7 @@ class TradeoffPresenter(Presenter):
     def keep(self, point: Point, sound: Sound) -> None:
         """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
         self._takes.takes.add(self._takes.library.add(self._known.take_of(point, sound)))
-        self._notices.say(f"“{point.title}” is among the takes now.", "info")
+        self._notices.say(f"Added “{point.title}” to Takes.", "info")
 
     def use(self, point: Point, sound: Sound) -> None:
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
@@ -315,7 +315,7 @@ class TradeoffPresenter(Presenter):
     def _ask_where_to_write(self, ending: str) -> None:
         file_dialogs.ask_where_to_write(
             self._window,
-            "Write the trade-off view",
+            "Save the trade-off view",
             _KINDS[ending],
             f"trade-off.{ending}",
             lambda path: self._actions.attempt(lambda: self.write(path)),

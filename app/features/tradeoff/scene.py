@@ -226,7 +226,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
         refused = asked and len(there) > 0 and not (there > 0.0).any()
         if refused:
             which = "the one point is not" if len(there) == 1 else f"none of the {len(there)} points is"
-            notes.append(f"{one.title} stays linear: {which} above 0, and a logarithmic axis shows nothing else.")
+            notes.append(f"{one.title} stays linear: {which} above 0, as a logarithmic axis requires.")
         logarithmic.append(asked and not refused)
     for found, of in zip((x, y), logarithmic, strict=True):
         if of:
@@ -236,7 +236,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     best = np.zeros(len(own), bool)
     if NEITHER in (x_axis.better, y_axis.better):
         known = next(one for one in options.axes if one.better == NEITHER)
-        notes.append(f"There is no front: of {known.title}, neither more nor less is better.")
+        notes.append(f"There is no front: neither end of {known.title} is better.")
     else:
         places = np.flatnonzero(shown)
         costs = costs_of(np.c_[x[places, 0], y[places, 0]], (x_axis.better, y_axis.better))
@@ -293,7 +293,7 @@ def _missing(
             ]
             value, title = min(on)
             less = "0" if value == 0.0 else "below 0"
-            reasons[f"{title} is {less}, which a logarithmic axis does not reach"] += 1
+            reasons[f"{title} is {less}, outside a logarithmic axis"] += 1
     return tuple(reasons.most_common())
 
 
@@ -310,8 +310,8 @@ def _cautions(pool: Pool, shown: np.ndarray, options: PlotOptions) -> list[str]:
 def _why_no_ghosts(options: PlotOptions) -> str:
     absolute = [one for one in options.axes if not one.is_ratio(options.ratios)]
     if not absolute:
-        return "No published result has figures on both axes, or the filter leaves them out."
+        return "No published result has figures on both axes, or the filter hides them."
     never = next((one for one in absolute if not one.takes_ratios), None)
     if never is None:
         return "Published results are ratios to their own baselines: choose Ratios to see them."
-    return f"Published results have no place here: no paper gives {never.title}."
+    return f"No published results here: no paper reports {never.title}."

@@ -68,11 +68,11 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
     sources = dict.fromkeys(f"{one.source} ({one.model})" for one in own)
     found = [f"{counts(shown)}. {'; '.join(sources)}. {datetime.now(UTC):%Y-%m-%d}."]
     if any(one.kind == STUDY for one in own) and shown.options.intervals:
-        found.append("Lines: 95 % bootstrap intervals over sentences. Step line: the front of what is shown.")
+        found.append("Lines: 95 % bootstrap intervals over sentences. Step line: Pareto front of the shown points.")
     if any(shown.floors):
-        found.append("Dashed: what the same judge makes of the reference speech; below, it tells no two points apart.")
+        found.append("Dashed: the same judge's score of the reference speech; points beyond it cannot be told apart.")
     if section:
-        found.append("A section of the axes; points beyond it are not drawn.")
+        found.append("A section of the axes; points outside are not drawn.")
     conditions = [
         f"{name}: {value}"
         for name, value in (

@@ -72,7 +72,7 @@ def tip(point: Point, shown: Scene) -> str:
     place = shown.index.get(point.key)
     lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.options))]
     if place in shown.front:
-        lines.append("On the front: no other point shown is better in one and at least as good in the other.")
+        lines.append("On the front: no other shown point is better on one axis and at least as good on the other.")
     lines.append(escape(origin(point)))
     lines += map(escape, point.remarks if point.kind != TAKE else ())
     lines += map(escape, point.machines)

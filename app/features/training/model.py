@@ -15,7 +15,7 @@ from engine.setting.knobs import Choice, Effect, Knob, Number, Text, Values
 from engine.techniques import guidance_free, spade, speculative
 
 METHODS = (
-    ("model-guidance", "Model guidance (papers)", "The target moves with the model's own guided velocity."),
+    ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
 LM_MINI_PARAMETERS, MEASURED_LAYERS = 10_100_000, 12
@@ -200,18 +200,18 @@ def _count(name: str, title: str, meaning: str, default: int, most: int, least: 
 
 _SENTENCES = _count(
     "sentences",
-    "Own sentences",
-    "How many sentences a voice the model speaks itself to learn from; 0 for the recordings of the manifest alone.",
+    "Generated sentences",
+    "Number of sentences per voice that the model generates as training speech; 0: only the manifest's recordings.",
     600,
     100_000,
 )
-_BOTH = (Found("same_first", "same first choice as the whole model"), Found("correct", "predicts what was spoken"))
+_BOTH = (Found("same_first", "same top choice as the whole model"), Found("correct", "predicts the spoken token"))
 
 GUIDANCE_FREE = Training(
     name=guidance_free.NAME,
     title="CFG-free weights",
     families=guidance_free.TECHNIQUE.families,
-    intro="Trains classifier-free guidance into weights of the loaded model, so that one branch runs instead of two. "
+    intro="Trains weights of the loaded model in which one branch replaces the two of classifier-free guidance. "
     "A manifest is a CSV file with the columns audio and text.",
     knobs=(
         _knob(guidance_free.TECHNIQUE.knobs, "weight"),
@@ -225,8 +225,8 @@ GUIDANCE_FREE = Training(
             effect=Effect.AFTER_TRAINING,
         ),
     ),
-    found=(Found("learnt", "guidance taken on"), Found("gap", "gap to the guided velocity")),
-    progress="At step {step} one branch has taken on {found} of the guidance.",
+    found=(Found("learnt", "guidance learned"), Found("gap", "gap to the guided velocity")),
+    progress="At step {step} one branch has learned {found} of the guidance.",
     command=_guidance_free,
     minutes=_by_parameters,
     folder=lambda model, knobs: f"{model}-w-{float(knobs['weight']):.2f}",
@@ -237,12 +237,12 @@ DRAFT = Training(
     name=speculative.NAME,
     title="Draft for SSD",
     families=speculative.TECHNIQUE.families,
-    intro="Trains a small draft of the loaded model, which proposes tokens for speculative decoding: its lowest layers "
-    "and the head learn, the topmost layers stay as they are. It learns from what the model speaks itself; a manifest "
-    "of recordings, a CSV file with the columns audio and text, may be added.",
+    intro="Trains a small draft of the loaded model, which proposes tokens for speculative decoding. Its lowest layers "
+    "and the head are trained, the topmost layers stay frozen. It learns from speech that the model generates; "
+    "a manifest of recordings (a CSV file with the columns audio and text) is optional.",
     knobs=(
-        _count("lower", "Lowest layers, trained", "How many of the lowest layers the draft has.", 2, 16, 1),
-        _count("upper", "Topmost layers, kept", "How many of the topmost layers the draft has, unchanged.", 0, 16),
+        _count("lower", "Lowest layers, trained", "Number of the lowest layers in the draft.", 2, 16, 1),
+        _count("upper", "Topmost layers, kept", "Number of the topmost layers in the draft, unchanged.", 0, 16),
         _SENTENCES,
     ),
     found=(Found("acceptance", "drafts accepted"), *_BOTH),
@@ -257,16 +257,15 @@ STUDENT = Training(
     name=spade.NAME,
     title="Student (SPADE)",
     families=spade.TECHNIQUE.families,
-    intro="Trains a student that has only some of the loaded model's layers and learns what the removed ones did, by "
-    "SPADE's composite loss. It learns from what the model speaks itself; a manifest of recordings may be added.",
+    intro="Trains a student with only some of the loaded model's layers, which learns to replace the removed ones, by "
+    "SPADE's composite loss. It learns from speech that the model generates; a manifest of recordings is optional.",
     knobs=(
         _knob(spade.TECHNIQUE.knobs, "depth"),
         _knob(spade.TECHNIQUE.knobs, "layers"),
         Number(
             "stage",
-            "Keep one after",
-            "What the student is after so many minutes is kept as well, to be heard beside the recovered one; 0 for "
-            "none.",
+            "Early student after",
+            "Also keep the student after this many minutes, to compare with the recovered one; 0 for none.",
             default=5.0,
             unit="min",
             minimum=0.0,
@@ -284,13 +283,13 @@ STUDENT = Training(
     remark=lambda knobs: _kept(knobs),
 )
 _FLITE = (
-    "Everything is learnt from what the program flite speaks, which is done first, into the folder corpus beside the "
+    "It learns from speech by the program flite, synthesised first into the folder corpus next to the "
     "work folder; the model that is loaded is not touched."
 )
 _CORPUS = _count(
     "sentences",
-    "Sentences a voice",
-    "How many sentences flite speaks in each of two voices to learn from.",
+    "Sentences per voice",
+    "Number of training sentences by flite, in each of two voices.",
     3_400,
     20_000,
     40,
@@ -355,7 +354,7 @@ LANGUAGE_MODEL = _from_nothing(
     "Makes a language model like the bundled one, which speaks through a speech tokenizer. To hear it, load LM mini "
     "from the folder that is made.",
     50.0,
-    (_CROSS_ENTROPY, Found("first", "predicts what was spoken"), Found("among_ten", "has it among ten")),
+    (_CROSS_ENTROPY, Found("first", "predicts the spoken token"), Found("among_ten", "has it among ten")),
     _PREDICTED,
     (_codec("tokenizer"),),
 )

@@ -65,7 +65,7 @@ class TrainingPanel(QWidget):
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
         self.chooser = QComboBox()
-        self.chooser.setAccessibleName("What to train")
+        self.chooser.setAccessibleName("Training")
         self.chooser.currentIndexChanged.connect(self._choose)
         self._intro = _words("muted")
         self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
@@ -81,21 +81,17 @@ class TrainingPanel(QWidget):
         self.minutes = QDoubleSpinBox(decimals=1, suffix=" min", keyboardTracking=False)
         self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
         self.minutes.setValue(15)
-        self.minutes.setAccessibleName("Minutes to train for")
-        self.minutes.setToolTip(
-            "Processor minutes, so that a busy machine does not spoil the schedule; minutes on a GPU."
-        )
+        self.minutes.setAccessibleName("Training minutes")
+        self.minutes.setToolTip("CPU minutes, independent of the machine's load; minutes on a GPU.")
         self.estimate = _words("muted")
         self.rate = QDoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1, keyboardTracking=False)
         self.rate.setRange(0.01, 10.0)
         self.rate.setValue(1.0)
         self.rate.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.rate.setAccessibleName("Learning rate, times the usual one")
-        self.rate.setToolTip(
-            "Of the usual learning rate of a model of this size. Less, to resume a run whose loss was no number."
-        )
-        self.half = QCheckBox("&bfloat16 where it pays")
-        self.half.setToolTip("Faster on GPUs and on processors with AMX; losses are summed in float32.")
+        self.rate.setAccessibleName("Learning rate factor")
+        self.rate.setToolTip("Factor on the default learning rate. Lower it to resume a run whose loss was not finite.")
+        self.half = QCheckBox("&bfloat16 where faster")
+        self.half.setToolTip("Faster on GPUs and on CPUs with AMX; losses are summed in float32.")
         self.minutes.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.minutes.valueChanged.connect(self._show)
         for edit in (self.manifest, self.work):
@@ -141,7 +137,7 @@ class TrainingPanel(QWidget):
         for one in (self.start_button, self.resume_button, self.cancel_button):
             buttons.addWidget(one, 1)
         self.progress = QProgressBar()
-        self.progress.setAccessibleName("Progress of the training")
+        self.progress.setAccessibleName("Training progress")
         self._state = _words("muted")
         self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         content = QWidget()
@@ -237,8 +233,8 @@ class TrainingPanel(QWidget):
     def set_corpus(self, spoken: bool) -> None:
         """Whether flite can speak what is learnt from where recordings are needed and no manifest is given."""
         self._spoken = spoken
-        empty = "empty: flite speaks" if spoken and self.training.needs_manifest else "manifest.csv"
-        self.manifest.setPlaceholderText(empty)
+        hint = "Leave empty to synthesise training speech"
+        self.manifest.setPlaceholderText(hint if spoken and self.training.needs_manifest else "manifest.csv")
         self._show()
 
     def set_estimate(self, text: str) -> None:
@@ -340,21 +336,21 @@ class TrainingPanel(QWidget):
         missing = ""
         needed = values.get("sentences") == 0 or (one.needs_manifest and not self._spoken)
         if one.takes_manifest and not plan.manifest and needed:
-            missing = "Choose a manifest: a CSV file that lists recordings and their texts."
+            missing = "Choose a manifest: a CSV file with recordings and texts."
         elif not plan.work:
             missing = "Choose a folder for checkpoints and the log."
         reason = self._reason or missing
         for control in self._inputs:
             control.setEnabled(not self._running)
         may = not self._running and not reason
-        held = "The work folder holds an earlier run: resume it, or choose another folder."
+        held = "The work folder contains an earlier run: resume it, or choose another folder."
         self.start_button.setEnabled(may and not earlier)
         whence = "the model's own weights" if one.takes_manifest else "random weights"
         self.start_button.setToolTip(reason or (held if earlier else f"Train from {whence}"))
         self.resume_button.setEnabled(may and earlier)
-        self.resume_button.setToolTip(reason or ("Go on from the checkpoint" if earlier else "No run to go on with."))
+        self.resume_button.setToolTip(reason or ("Continue from the checkpoint" if earlier else "No run to resume."))
         self.cancel_button.setEnabled(bool(self._running))
-        self.cancel_button.setToolTip("Stop; a checkpoint is left to go on from")
+        self.cancel_button.setToolTip("Stop and keep a checkpoint for resuming")
         self.progress.setVisible(bool(self._running))
         idle = "" if self._running else reason or (held if earlier else "")
         self._state.setText(self._said or idle)

@@ -147,10 +147,10 @@ class TrainingPresenter(Presenter):
         if chosen is GUIDANCE_FREE:
             spoken = self._may_be_spoken
             before = (
-                " Without a manifest, flite first speaks 6,800 sentences: about twelve minutes more." if spoken else ""
+                " Without a manifest, flite first speaks 6,800 sentences: about twelve more minutes." if spoken else ""
             )
             panel.set_estimate(
-                f"{info.title} takes about {lasting(chosen.minutes(info))} of a processor core, judging by the shipped "
+                f"{info.title} takes about {lasting(chosen.minutes(info))} of one CPU core, judging by the shipped "
                 f"weights; a GPU is far faster.{before}"
             )
         else:
@@ -166,11 +166,11 @@ class TrainingPresenter(Presenter):
         info, usual = self._state.info, chosen.minutes(self._state.info)
         learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
         if chosen is STUDENT and learnt:
-            return f"The student at hand learnt for {lasting(learnt)} of a processor core."
+            return f"The present student was trained for {lasting(learnt)} of one CPU core."
         if chosen.takes_manifest and usual > _LONG_MINUTES:
             return (
-                f"Proposed is what LM mini took, times how much larger {info.title} is: {lasting(usual)} of a "
-                "processor core. A GPU is far faster."
+                f"Estimate, scaled from LM mini by the size of {info.title}: {lasting(usual)} of one "
+                "CPU core. A GPU is far faster."
             )
         return ""
 
@@ -216,6 +216,6 @@ class TrainingPresenter(Presenter):
 
         if job.kind is Kind.TRAIN and self.training is not None:
             kept = (Path(job.command.work) / CHECKPOINT).is_file()
-            cancelled = f"Cancelled. {'The work folder holds a checkpoint to resume from.' if kept else ''}".strip()
+            cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             said = cancelled if outcome is Outcome.CANCELLED else sentence
             self.training.end(said, failed=outcome is Outcome.FAILED)

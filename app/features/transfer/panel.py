@@ -31,17 +31,17 @@ from engine.techniques.ditreducio import UNITS
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
 
 COMBINATIONS = (
-    ("worst", "Worst sentence decides"),
-    ("mean", "Mean of the sentences decides"),
+    ("worst", "Worst sentence"),
+    ("mean", "Mean of sentences"),
 )
 _COLUMNS = (
-    ("Sentence", "Whether the table was calibrated on it"),
-    ("Voice", "Who speaks it"),
+    ("Sentence", "Sentence; marked if the table was calibrated on it"),
+    ("Voice", "Speaking voice"),
     ("Frames", "Length of the new speech"),
-    ("Velocity error", "Mean absolute difference of the velocities followed, in units of the model's output"),
-    ("Log-mel distance", "To the same sentence in full from the same noise, natural logarithm"),
-    ("Beyond bound", "Share of the table's skips whose error, measured here, exceeds the bound of their layer"),
-    ("Text", "What is said"),
+    ("Velocity error", "Mean absolute difference of velocities, in units of the model's output"),
+    ("Log-mel distance", "Distance to the full run from the same noise, natural logarithm"),
+    ("Beyond bound", "Share of the table's skips whose error here exceeds the bound of the layer"),
+    ("Text", "Text"),
 )
 _FIRST_TICKED = 2
 
@@ -73,10 +73,10 @@ class TransferPanel(QWidget):
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)
         self.combine = QComboBox()
-        self.combine.setAccessibleName("How errors of several sentences are combined")
+        self.combine.setAccessibleName("Combination of errors")
         for name, title in COMBINATIONS:
             self.combine.addItem(title, name)
-        self.transfer_button = QPushButton("How well does the table &transfer?")
+        self.transfer_button = QPushButton("Measure &transfer")
         self.transfer_button.setProperty("look", "primary")
         self.transfer_button.clicked.connect(lambda: self.transfer_wanted.emit(self.chosen))
         self.calibrate_button = QPushButton("Cali&brate on these")
@@ -102,13 +102,13 @@ class TransferPanel(QWidget):
 
         self.verdict = _words("title")
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.advised_button = QPushButton("Calibrate on the table's own and the &worse served sentences")
+        self.advised_button = QPushButton("Calibrate on the table's own and the &worst sentences")
         self.advised_button.setProperty("look", "primary")
         self.advised_button.clicked.connect(
             lambda: self.calibrate_wanted.emit(self.advised, self.combine.currentData())
         )
         self.table = QTableWidget(0, len(_COLUMNS))
-        self.table.setAccessibleName("What was measured on each sentence")
+        self.table.setAccessibleName("Measurements per sentence")
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setTabKeyNavigation(False)
@@ -216,8 +216,8 @@ class TransferPanel(QWidget):
         sentences, voices = len(_ticked(self.sentences)), len(_ticked(self.voices))
         self._count.setText(f"{_counted(sentences, 'sentence')} × {_counted(voices, 'voice')} = {number} to speak")
         for button, reason, tip in (
-            (self.transfer_button, transfer, "Speak each in full and under the table, and measure every skip"),
-            (self.calibrate_button, calibrate, "One table for all of them"),
+            (self.transfer_button, transfer, "Speak each sentence in full and with the table, and measure every skip"),
+            (self.calibrate_button, calibrate, "One table for all ticked sentences"),
         ):
             button.setEnabled(not reason)
             button.setToolTip(reason or tip)
@@ -225,7 +225,7 @@ class TransferPanel(QWidget):
         self.advised_button.setEnabled(not self._reasons[1])
         self.table.setVisible(report is not None)
         if report is None:
-            self.verdict.setText(transfer or "Press the button: the table is tried on the ticked sentences.")
+            self.verdict.setText(transfer or "Press Measure transfer to test the table on the ticked sentences.")
         else:
             self.verdict.setText(f"{report.verdict} (Threshold {report.threshold:g}, {UNITS[report.metric]}.)")
         set_look(self.verdict, "muted" if report is None else "warning" if report.advised else "good")

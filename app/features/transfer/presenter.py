@@ -69,6 +69,6 @@ class TransferPresenter(Presenter):
             if not any(one.voice == other.voice and one.text.startswith(other.text) for other in own)
         )
         if not unseen:
-            self._actions.failed.emit("The table was calibrated on just these; tick other sentences or voices.")
+            self._actions.failed.emit("The table was already calibrated on these; tick other sentences or voices.")
             return
         self._actions.attempt(lambda: self._state.measure_transfer(unseen))

@@ -33,7 +33,7 @@ from engine.views import view as named
 from engine.views.figure import Figure, Provenance
 
 ENDINGS = ("svg", "png", "csv")
-_HINT = "Point at the figure, or move through it with the arrow keys, to read its values."
+_HINT = "Point at the figure or use the arrow keys to read values."
 
 
 class ViewsPanel(QWidget):
@@ -101,13 +101,13 @@ class ViewsPanel(QWidget):
         self.export_buttons = {}
         for ending in ENDINGS:
             button = QPushButton(ending.upper())
-            button.setToolTip(f"Write the figure as {ending.upper()}")
-            button.setAccessibleName(f"Write the figure as {ending.upper()}")
+            button.setToolTip(f"Save the figure as {ending.upper()}")
+            button.setAccessibleName(f"Save the figure as {ending.upper()}")
             button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
             files.addWidget(button, 1)
             self.export_buttons[ending] = button
         self.enlarge_button = QPushButton("&Enlarge")
-        self.enlarge_button.setToolTip("Show the figure in a window of its own")
+        self.enlarge_button.setToolTip("Show the figure in a separate window")
         self.enlarge_button.clicked.connect(self._enlarge)
         column.addWidget(self.enlarge_button)
         column.addLayout(files)
@@ -293,9 +293,7 @@ class ViewsPanel(QWidget):
         self._state.setText(says)
         set_look(self._state, "warning" if failure and says == failure else "muted")
         self._invitation.setText(
-            self._reason
-            if self._reason and running is None
-            else "Press Compute: the model runs, and the figure appears."
+            self._reason if self._reason and running is None else "Press Compute to run the model and draw the figure."
         )
 
     def _change_knob(self, name: str, value: object) -> None:

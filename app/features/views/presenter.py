@@ -52,7 +52,7 @@ class ViewsPresenter(Presenter):
         info = state.info if state.ready else None
         self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
         known = info is None or any(info.family in one.families for one in VIEWS)
-        strange = "" if known else f"No view looks into models like {info.title}; load another one."
+        strange = "" if known else f"No view supports models like {info.title}; load another model."
         self.views.set_reason(state.why_not_synthesise() or strange or waiting)
 
     def follow(self, event: Event) -> None:
@@ -104,7 +104,7 @@ class ViewsPresenter(Presenter):
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if job.kind is Kind.VIEW and self.views is not None:
-            said = {Outcome.CANCELLED: "Cancelled; nothing was kept of it.", Outcome.FAILED: sentence}
+            said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
             self.views.end(said.get(outcome, ""))
 
     # --- Files ------------------------------------------------------------------------------------------------------

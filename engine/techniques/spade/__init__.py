@@ -43,7 +43,7 @@ def describe(knobs: Values) -> str:
     """What is kept."""
     kept = parsed_layers(str(knobs["layers"]))
     count = len(kept) or knobs["depth"]
-    chosen = "chosen by hand" if kept else f"the most important one{'s' * (count != 1)}"
+    chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
     state = {RECOVERED: "recovered", PARTLY: "partly recovered", NONE: "pruned only"}[str(knobs["recovery"])]
     return f"{count} layer{'s' * (count != 1)}, {chosen}, {state}"
 

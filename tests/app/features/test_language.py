@@ -126,7 +126,7 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
         dialog.weights.setCurrentIndex(choice)
         dialog.path.selectAll()
         QTest.keyClicks(dialog.path, str(tmp_path / kind))
-        assert "will be made" in dialog.note.text()
+        assert "will be created" in dialog.note.text()
         outcome = ended(window, qtbot, lambda at=dialog: QTest.keyClick(at.path, Qt.Key.Key_Return))
         assert outcome[:2] == (Kind.EXPORT, Outcome.FINISHED), outcome[2]
         qtbot.waitUntil(lambda: not window.findChildren(WeightsDialog), timeout=PATIENCE)
@@ -151,7 +151,7 @@ def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
     choice.set_depth(1)
     panel.toggled.emit(choice.retained[0])
     assert len(choice.retained) == 1
-    assert "One layer has to stay." in window.notices.banner.text
+    assert "Keep at least one layer." in window.notices.banner.text
 
 
 def test_layers_are_measured_and_the_record_is_taken_up(window: MainWindow, qtbot: QtBot) -> None:

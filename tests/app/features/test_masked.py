@@ -64,7 +64,7 @@ def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: Q
     assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     state.engage(fewer_steps.NAME, True)
     state.set_knob(fewer_steps.NAME, "steps", 3)
-    assert "once it has run" in window.panels["setup"]._cost.text()
+    assert "after a run" in window.panels["setup"]._cost.text()
     assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
     assert len(state.take_a.samples) == len(state.take_b.samples)

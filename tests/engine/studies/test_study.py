@@ -171,7 +171,7 @@ def test_a_search_is_read() -> None:
             "search.space.steps.steps: .* must lie between 1 and 128",
         ),
         ({"search": {"space": {"steps.steps": [4]}, "objectives": ["beauty"]}}, "There is no metric named 'beauty'"),
-        ({"search": {"space": {"steps.steps": [4]}, "objectives": ["loudness"]}}, "neither more nor less is better"),
+        ({"search": {"space": {"steps.steps": [4]}, "objectives": ["loudness"]}}, "neither end of"),
         ({"search": {"space": {"steps.steps": [4]}, "sampler": "luck"}}, "search.sampler must be one of auto"),
         (
             {"search": {"space": {"steps.steps": [4]}, "constraint": [{"metric": "clipping"}]}},

@@ -128,7 +128,7 @@ def test_equal_similarities_are_painted(panel: AttentionPanel) -> None:
 
 # --- Captured attention ----------------------------------------------------------------------------------------------
 def test_before_during_and_after_a_failed_capture_it_says_so(panel: AttentionPanel) -> None:
-    assert "Choose a cell" in panel.status
+    assert "Select a cell" in panel.status
     assert not shown(panel)
     assert not panel.levels_box.isEnabled()
     panel.begin_capture(2, 3)
@@ -253,7 +253,7 @@ def test_the_captured_cell_is_ringed_and_another_model_forgets_it(panel: Attenti
     panel.grab()
     panel.clear_capture()
     assert not shown(panel)
-    assert "Choose a cell" in panel.status
+    assert "Select a cell" in panel.status
 
 
 def test_every_control_has_a_name(panel: AttentionPanel) -> None:

@@ -16,5 +16,5 @@ def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: Qt
     qtbot.waitUntil(lambda: attention.grid._captured == (0, 1), timeout=PATIENCE_MILLISECONDS)
     state.load_model(state.model_id)
     assert attention.grid._captured is None
-    assert "Choose a cell" in attention.status
+    assert "Select a cell" in attention.status
     qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)

@@ -109,9 +109,9 @@ def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> N
     assert panel.strip.cursor == 4, "the next cycle"
     QTest.keyClick(panel.strip, KEY.Key_Right)
     assert panel.reading.text() == (
-        "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7. Click or Space: hear from here."
+        "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7. Click or Space: play from here."
     )
-    assert "drawn by the target model in place of" in panel.reading.toolTip()
+    assert "sampled by the target model in place of" in panel.reading.toolTip()
     QTest.keyClick(panel.strip, KEY.Key_Space)
     assert heard.at(0) == ["B", pytest.approx(0.1)]
     QTest.keyClick(panel.strip, KEY.Key_End)

@@ -58,7 +58,7 @@ def test_it_says_what_to_do_without_a_canvas(qtbot: QtBot) -> None:
 
 def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
     assert (panel.side, panel.step) == ("B", STEPS - 1)
-    shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks one after another"
+    shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks"
     assert panel.headline.text() == shown
     assert panel._count.text() == "Step 6 of 6: 10 now, 60 of 60 (100%)"
     assert committed(panel.passage) == (10,) * STEPS

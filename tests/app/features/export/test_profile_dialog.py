@@ -44,7 +44,7 @@ def test_it_says_what_the_profile_will_hold(presenter: Presenter, qtbot: QtBot) 
     text = contents(opened(presenter, qtbot))
     assert "Small, small, SHA-256 0000000000000000…" in text
     assert f"{presenter.state.table.layers} × {presenter.state.table.steps}" in text
-    assert "this setting has not been synthesised yet" in text
+    assert "synthesise this setting first" in text
     presenter.state.handle(TakeReady(3, presenter.take(presenter.state.setting, "fast"), OPERATIONS))
     assert "RTF 0.500 on cpu" in contents(opened(presenter, qtbot))
 
@@ -67,7 +67,7 @@ def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
     for path, words in (
         ("", "Type a file name."),
         (tmp_path, "is a folder"),
-        (tmp_path / "none" / "profile.json", f"There is no folder {tmp_path / 'none'}."),
+        (tmp_path / "none" / "profile.json", f"The folder {tmp_path / 'none'} does not exist."),
     ):
         type_path(dialog, path, qtbot)
         assert words in dialog.note.text()
@@ -82,7 +82,7 @@ def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
 def test_a_path_that_cannot_even_be_looked_at_is_told(presenter: Presenter, qtbot: QtBot) -> None:
     dialog = opened(presenter, qtbot)
     dialog.path.setText(f"/{'x' * 300}/profile.json")
-    assert "cannot be looked at" in dialog.note.text()
+    assert "cannot be read" in dialog.note.text()
     assert not dialog.export_button.isEnabled()
 
 
@@ -101,7 +101,7 @@ def test_return_hands_the_export_to_the_engine(presenter: Presenter, qtbot: QtBo
     dialog = opened(presenter, qtbot)
     qtbot.keyClick(dialog.target, Qt.Key.Key_Down)
     type_path(dialog, tmp_path / "out", qtbot)
-    assert dialog.note.text() == f"The folder {tmp_path / 'out'} will be made."
+    assert dialog.note.text() == f"The folder {tmp_path / 'out'} will be created."
     with qtbot.assertNotEmitted(dialog.written):
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     assert not dialog.isVisible()
@@ -132,7 +132,7 @@ def test_a_folder_is_looked_at_before(presenter: Presenter, qtbot: QtBot, tmp_pa
     for path, words, possible in (
         ("", "Type a folder.", False),
         (tmp_path / "file", "is a file", False),
-        (tmp_path, "nothing is written over it", True),
+        (tmp_path, "are not overwritten", True),
     ):
         type_path(dialog, path, qtbot)
         assert words in dialog.note.text()

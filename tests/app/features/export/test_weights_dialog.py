@@ -39,7 +39,7 @@ def test_it_says_what_is_written_for_whom(qtbot: QtBot) -> None:
     assert "Layers 0, 2. The folder will hold a Hugging Face checkpoint" in said(dialog)
     assert "SSD" not in said(dialog)
     dialog.weights.setCurrentIndex(1)
-    assert "SSD's present settings go with it" in said(dialog)
+    assert "SSD's current settings are included" in said(dialog)
     assert "llm.pt" in said(opened(qtbot, "CosyVoice2-0.5B"))
 
 

@@ -168,7 +168,7 @@ def test_a_study_on_a_cluster_is_to_be_paused_first(quiet: MainWindow) -> None:
     quiet.jobs.hold()  # So that it only waits.
     compare(quiet)
     quiet.jobs.start(Kind.STUDY, lambda job: RunStudy(job, "none.toml", "", ray="local"))
-    assert "A study runs on a cluster" in quiet.panels["lab"].setup.remarks.text()
+    assert "A study is running on a cluster" in quiet.panels["lab"].setup.remarks.text()
     with pytest.raises(PlainError, match="pause the study first"):
         quiet.features["lab"].begin()
     quiet.jobs.cancel_all()
@@ -208,7 +208,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
     window.state.load_model("f5-mini")
-    assert "it begins when the listening test is over" in window.notices.banner.text
+    assert "starts after the listening test" in window.notices.banner.text
     assert window.jobs.busy
     qtbot.wait(300)
     assert ended == [], "it waits"
@@ -355,7 +355,7 @@ def test_what_was_broken_off_counts_for_nothing(window: MainWindow, data: Path, 
     leave.click()
     leave.click()
     assert window.panels["lab"].trial is None
-    assert "count for nothing" in window.notices.banner.text
+    assert "not scored" in window.notices.banner.text
     assert not window.jobs.held
     assert window.panels["listen"].isEnabled()
     assert len(trials.read(data / "listening").trials) == 1
@@ -373,7 +373,7 @@ def test_a_trial_that_cannot_be_written_ends_the_test_with_a_sentence(
     (data / "listening").write_text("in the way")
     answer(window)
     assert "could not be written" in window.notices.banner.text
-    assert "does not count" in window.notices.banner.text
+    assert "is not scored" in window.notices.banner.text
     assert window.panels["lab"].trial is None
     assert not window.jobs.held
 

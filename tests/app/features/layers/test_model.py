@@ -86,7 +86,7 @@ def test_successive_changes_of_the_depth_are_one_step_back(choice: LayerChoice, 
 
 def test_the_last_layer_stays(choice: LayerChoice) -> None:
     choice.set_depth(1)
-    with pytest.raises(SettingError, match="One layer has to stay"):
+    with pytest.raises(SettingError, match="Keep at least one layer"):
         choice.toggle(0)
 
 

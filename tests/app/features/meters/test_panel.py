@@ -43,7 +43,7 @@ def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
     qtbot.addWidget(meters)
     meters.show_telemetry(telemetry(1, 0.1, 1.4))
     assert (meters._factor.text(), meters._factor_note.text()) == ("1.40", "running estimate")
-    assert "estimate from the steps done so far" in meters._factor.toolTip()
+    assert "estimate from the steps done" in meters._factor.toolTip()
     meters.show_take(take(2.0))
     assert (meters._factor.text(), meters._factor_note.text()) == ("1.00", "measured: last take")
     assert "estimate" not in meters._factor.toolTip()
@@ -53,7 +53,10 @@ def test_the_comparison_says_how_much_faster_b_is(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
     meters.show_comparison(take(2.0), take(1.0))
-    assert meters._speed_up.text() == "B is 2.00 × as fast as A (one run each)"
+    assert meters._speed_up.text() == "B is 2.00× as fast as A (one run each)"
+    meters.show_comparison(take(1.0), take(1.19))
+    assert meters._speed_up.text() == "B is 1.19× slower than A (one run each)"
+    meters.show_comparison(take(2.0), take(1.0))
     assert "backbone 1.70 s" in meters._parts["A"].toolTip()
     meters.show_comparison(take(2.0), None)
     assert meters._speed_up.text() == ""

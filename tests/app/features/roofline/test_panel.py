@@ -118,7 +118,7 @@ def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:
         assert plot._place(area, point.intensity, allowed).y() <= place.y()
         assert plot.point_at(place) == index
     assert plot.point_at(QPointF(1, 1)) is None
-    assert "50 GFLOP/s at 200 FLOP/B, 2.00 times the least time, bound by compute" in plot.describe(0)
+    assert "50 GFLOP/s at 200 FLOP/B, 2.00 × the floor, bound by compute" in plot.describe(0)
 
 
 def test_plot_and_table_choose_together(panel: RooflinePanel) -> None:
@@ -188,7 +188,7 @@ def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
     assert panel.state == "Measuring components …"
     panel.cancel_button.click()
     assert cancelled.count() == 1
-    panel.end("Cancelled; nothing was kept of it.")
+    panel.end("Cancelled; no results were kept.")
     assert panel.state.startswith("Cancelled") and panel.cancel_button.isHidden()
     panel.end("It went wrong.", failed=True)
     assert panel._state.property("look") == "warning"

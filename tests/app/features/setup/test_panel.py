@@ -90,7 +90,7 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
 
 
 def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Presenter) -> None:
-    assert "known after calibration" in panel._cost.text()
+    assert "shown after calibration" in panel._cost.text()
     state = calibrated(presenter)
     assert f"{state.predicted_ops_ratio:.1%}" in panel._cost.text()
     panel.techniques.groups[DITREDUCIO].setChecked(False)
@@ -130,7 +130,7 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     presenter.state.load_model("MegaTTS3", str(tmp_path))
     assert [panel.voice.itemData(index) for index in range(panel.voice.count())] == ["anna"]
     assert presenter.state.voice.id == "anna"
-    assert panel._voice_note.text() == "The model hears by itself what is said in it."
+    assert panel._voice_note.text() == "The model transcribes the recording itself."
     assert panel.sampler.editor("intelligibility").value() == 1.6
     assert panel.sampler.editor("similarity").value() == 2.5
     assert {one.name for one in presenter.state.techniques} >= {DITREDUCIO, "steps", "precision"}

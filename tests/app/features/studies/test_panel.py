@@ -56,7 +56,7 @@ def show(panel: StudiesPanel, seen: StudySummary) -> None:
 def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: StudySummary) -> None:
     assert (seen.made, seen.left) == (4, 5)
     show(panel, seen)
-    assert panel.state.startswith("4 takes finished, 5 to be made, about ")
+    assert panel.state.startswith("4 takes finished, 5 left, about ")
     assert panel.run_button.text() == "R&esume"
     panel.set_reasons("Wait for the running job, or press Esc to cancel it.", "", "")
     assert not panel.run_button.isEnabled()
@@ -87,7 +87,7 @@ def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: St
     assert panel.pause_button.isVisible() and panel.cancel_button.isVisible()
     panel.set_pausing(True)
     assert not panel.pause_button.isEnabled()
-    assert panel.state == "Pausing once this is finished. Now: Step pruning 2"
+    assert panel.state == "Pausing after this. Now: Step pruning 2"
     panel.end("It broke.", failed=True)
     assert panel.state == "It broke."
     assert panel.run_button.isVisible()
@@ -127,7 +127,7 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     model = panel.table.study
     cells = [model.index(model.rowCount() - 1, column) for column in range(model.columnCount())]
     tips = [cell.data(Qt.ItemDataRole.ToolTipRole) for cell in cells]
-    assert all("can tell no two settings apart" in tip for tip in tips[:-1])
+    assert all("settings cannot be told apart" in tip for tip in tips[:-1])
     assert tips[-1].startswith("Word error rate 0.05, n = 1 recording of 1 sentence, 20 words.")
     panel.table.setCurrentIndex(panel.table.model().index(model.rowCount() - 1, 1))
     assert not panel.use_button.isEnabled() and not panel.export_button.isEnabled()

@@ -195,7 +195,7 @@ def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPane
     tips = [model.index(0, number).data(Qt.ItemDataRole.ToolTipRole) for number in range(len(COLUMNS))]
     assert metric("mel_cepstral_distortion").definition in tips[column("MCD")]
     assert tips[column("MCD")].startswith("1.23 dB\nMel-cepstral distortion (dB). ")
-    assert "none without a baseline" in tips[column("Voicing")]
+    assert "Needs a baseline" in tips[column("Voicing")]
     assert COLUMNS[-1].title == "Created", "what the table is sorted by at first"
 
 

@@ -101,7 +101,7 @@ def test_cells_without_a_measured_branch_skip_are_owned_up_to(panel: ThresholdPa
     panel.set_threshold(0.01)
     unmeasured = record.derive(0.01).unmeasured
     assert unmeasured > 0
-    assert f"Branch skipping was not measured for {unmeasured} of the cells" in panel.verdict.text()
+    assert f"Branch skipping was not measured for {unmeasured} of the computed cells" in panel.verdict.text()
 
 
 def test_the_exact_interval_is_shaded_in_both_plots(panel: ThresholdPanel, record: CalibrationRecord) -> None:

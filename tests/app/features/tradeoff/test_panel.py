@@ -200,9 +200,9 @@ def test_the_chosen_sentence_is_kept_from_point_to_point(panel: TradeoffPanel) -
 
 def test_what_cannot_be_done_says_why(panel: TradeoffPanel) -> None:
     details = panel.details
-    assert not details.hear_button.isEnabled() and details.hear_button.toolTip() == "Choose a point first."
+    assert not details.hear_button.isEnabled() and details.hear_button.toolTip() == "Select a point first."
     panel.choose("d")
-    assert details.a_button.toolTip() == "No take of this setting is finished."
+    assert details.a_button.toolTip() == "This setting has no finished take."
     panel.choose("a")
     assert details.a_button.isEnabled() and details.use_button.isEnabled()
     panel.set_reasons("There is no device.", "It is there already.", "Load the model.")
@@ -259,7 +259,7 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
     QTest.keyClicks(panel.filter_line.search, "rms")
     assert {one.key for one in panel.scene.points} == {"a", "c"}
     QTest.keyClicks(panel.filter_line.search, " nothing like it")
-    assert panel.scene.own == 0 and panel.remarks == "The filter leaves no point; press Clear to show all again."
+    assert panel.scene.own == 0 and panel.remarks == "The filter hides all points; press Clear to show them."
     panel.clear_filter()
     voice = panel.filter_line.combos["voice"]
     voice.setCurrentIndex(voice.findData("slt"))
@@ -279,7 +279,7 @@ def test_what_is_chosen_stays_while_it_is_shown(panel: TradeoffPanel) -> None:
 
 def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     panel.look_line.published_box.click()
-    assert panel.remarks.startswith("Published results have no place here: no paper gives Log-mel distance")
+    assert panel.remarks.startswith("No published results here: no paper reports Log-mel distance")
     own = point("e", 1.0, 1.0)
     figures = {**own.figures, "ops_ratio": own.figures["real_time_factor"]}
     panel.show_points([point("e", 1.0, 1.0, figures=figures, against=figures)])
@@ -288,7 +288,7 @@ def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     assert ghosts and panel.look_line.ratios_box.isChecked() and panel.look_line.published_box.isChecked()
     click(panel, ghosts[3].key)
     assert "NVIDIA RTX 3090" in panel.details.text
-    assert panel.details.hear_button.toolTip() == "A published result has no audio here."
+    assert panel.details.hear_button.toolTip() == "Published results have no audio."
 
 
 def test_nothing_to_show_says_what_to_do(qtbot: QtBot) -> None:
@@ -416,7 +416,7 @@ def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, 
     assert place.y() == y_before
     panel.show_points((*POINTS, point("e", 2.0, 0.0)))
     panel.look_line.log_y_box.click()
-    assert panel.remarks == "1 point not shown: Log-mel distance is 0, which a logarithmic axis does not reach."
+    assert panel.remarks == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
     panel.choose("b")
     QTest.keyClick(panel.plot, KEY.Key_Plus)
     for ending in ("svg", "png", "csv"):
@@ -426,7 +426,7 @@ def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, 
     assert len(rows) == 4, "all that are shown, also beyond the section"
     assert [row["x (logarithmic): RTF"] for row in rows] == ["1.0", "2.0", "3.0", "4.0"]
     texts = " ".join(text.strip() for text in ElementTree.parse(tmp_path / "out.svg").getroot().itertext())
-    assert "A section of the axes" in texts and "which a logarithmic axis does not reach" in texts
+    assert "A section of the axes" in texts and "outside a logarithmic axis" in texts
 
 
 # --- Between starts --------------------------------------------------------------------------------------------------
@@ -554,7 +554,7 @@ def test_what_a_judge_makes_of_the_reference_speech_is_drawn_and_written(panel: 
         panel.write(tmp_path / f"with.{ending}")
     texts = [" ".join(ElementTree.parse(tmp_path / name).getroot().itertext()) for name in ("without.svg", "with.svg")]
     assert ["reference speech" in text for text in texts] == [False, True]
-    assert "below, it tells no two points apart" in texts[1]
+    assert "points beyond it cannot be told apart" in texts[1]
     with (tmp_path / "with.csv").open(encoding="utf-8") as file:
         assert [row["word_error_rate_of_reference_speech"] for row in csv.DictReader(file)] == ["0.01", "0.01"]
 
@@ -574,4 +574,4 @@ def test_everything_is_reachable_and_has_a_name(panel: TradeoffPanel, qtbot: QtB
     qtbot.waitUntil(lambda: not panel.plot.hasFocus())
     assert panel.plot.grab().toImage() != focused, "the focus can be seen"
     titles = [action.text() for action in panel.plot.actions()]
-    assert titles == ["Hear", "Set A", "Set B", "Into Takes", "Use in Setup", "Show everything"]
+    assert titles == ["Hear", "Set A", "Set B", "Add to Takes", "Use in Setup", "Show everything"]

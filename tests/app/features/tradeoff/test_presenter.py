@@ -146,7 +146,7 @@ def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None
     kept = library.load(panel.details.sound.take)
     assert kept.label and kept.setting.engaged("steps") and len(library) == 3
     assert not panel.details.keep_button.isEnabled()
-    assert panel.details.keep_button.toolTip() == "This take is among the takes already."
+    assert panel.details.keep_button.toolTip() == "This take is already in Takes."
     assert not window.action.point_keep.isEnabled()
 
 
@@ -220,7 +220,7 @@ def test_without_sound_it_is_said_why_nothing_is_heard(window: MainWindow) -> No
     go(window, key_of(panel, ()))
     assert not panel.details.hear_button.isEnabled() and panel.details.hear_button.toolTip()
     QTest.keyClick(panel.plot, Qt.Key.Key_Return)
-    assert "cannot be heard" in window.notices.banner.text
+    assert "cannot be played" in window.notices.banner.text
 
 
 @pytest.mark.slow
@@ -307,7 +307,7 @@ def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_pat
     finished(folder, study(sentences=SENTENCES[:1]))
     spoil_database(folder / DATABASE)
     window.features["tradeoff"].open_study(folder)
-    qtbot.waitUntil(lambda: "The panel Studies has it" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "Open it in the panel Studies" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     assert "is damaged" in window.notices.banner.text
     panel = window.panels["studies"]
     qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
@@ -316,7 +316,7 @@ def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_pat
     window.features["studies"].choose(folder)
     panel.aside_button.click()
     assert not (folder / DATABASE).exists()
-    assert "audio included" in window.notices.banner.text
+    assert "with audio, to" in window.notices.banner.text
 
 
 def test_a_study_that_grows_is_read_again(

@@ -88,7 +88,7 @@ def test_a_cancelled_training_can_be_gone_on_with(panel: TrainingPanel, window: 
         qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
     assert ended.args[1] is Outcome.CANCELLED
     assert (Path(panel.work.text()) / CHECKPOINT).is_file()
-    assert "checkpoint to resume" in panel.state
+    assert "Resume continues from the checkpoint" in panel.state
     assert not panel.start_button.isEnabled()
     reached = panel.curves.steps[-1]
     panel.minutes.setValue(0.1)

@@ -94,7 +94,7 @@ def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:
     assert not panel.compute_button.isEnabled()
     press(panel.cancel_button, KEY.Key_Space)
     assert cancelled.count() == 1
-    panel.end("Cancelled; nothing was kept of it.")
+    panel.end("Cancelled; no results were kept.")
     panel.chooser.setCurrentIndex(panel.chooser.findData("tables"))
     assert panel.state.startswith("Cancelled")
     assert panel.compute_button.isEnabled()
