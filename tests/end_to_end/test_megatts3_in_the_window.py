@@ -15,7 +15,7 @@ from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.session.engine_thread import EngineThread
 from tests.app.conftest import close
-from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
+from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 
 PATIENCE_MILLISECONDS = 120_000
 """When the test gives up; never what it measures."""

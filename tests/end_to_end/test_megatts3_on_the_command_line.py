@@ -13,7 +13,7 @@ import soundfile
 
 from engine import cli
 from engine.setting.profile import Profile
-from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
+from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 
 MODEL = "megatts3-mini"
 TEXT = "Rice is often served in round bowls."

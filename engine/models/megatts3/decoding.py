@@ -8,8 +8,8 @@ from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
 from engine.models.families.passages import Decoded
-from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.megatts3.wavvae import WavVAE
+from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.networks.vocos import Vocos
 
 

@@ -13,14 +13,14 @@ from engine.models.files.checkpoints import fingerprint
 from engine.models.kernels.precision import offered
 from engine.models.load_request import LoadRequest
 from engine.models.megatts3.adapter import FrontEnd, MegaSpeech
-from engine.models.megatts3.bundled import BundledFolder
-from engine.models.megatts3.bundled_front_end import BundledFrontEnd
 from engine.models.megatts3.checkpoint import OfficialFolder
 from engine.models.megatts3.decoding import LatentDecoder, MelDecoder, WavDecoder
 from engine.models.megatts3.dit import BRANCHES, MegaDiT
 from engine.models.megatts3.durations import Tempo
 from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassages, MegaPrompt
+from engine.models.minis.megatts3_mini.checkpoint import BundledFolder
+from engine.models.minis.megatts3_mini.front_end import BundledFrontEnd
 from engine.setting.knobs import Values
 
 PHONES, OFFICIAL = "phones", "official"

@@ -20,8 +20,8 @@ from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.verdicts import Way, verdicts
 from engine.models import load_model
 from engine.models.catalogue import entry, harvard_sentences, read_voice
-from engine.models.megatts3.bundled import BundledFolder
-from engine.models.megatts3.mel_codec import MelCodec
+from engine.models.minis.megatts3_mini.checkpoint import BundledFolder
+from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.networks.vocos import Vocos
 from engine.paths import resource
 from engine.setting.setting import Setting

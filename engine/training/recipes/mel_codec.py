@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.files import write_atomically
-from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
+from engine.models.minis.megatts3_mini.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
 from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, Excerpt, ExcerptOptions, ExcerptRecipe, spectral_losses
 
@@ -97,7 +97,7 @@ class MelCodecRecipe(ExcerptRecipe[MelCodecOptions]):
         }
 
     def export(self, folder: Path) -> None:
-        """Write a ``wavvae`` folder that :meth:`engine.models.megatts3.mel_codec.MelCodec.load` reads."""
+        """Write a ``wavvae`` folder that :meth:`engine.models.minis.megatts3_mini.mel_codec.MelCodec.load` reads."""
         export_codec(folder, self.average.module)
 
 

@@ -28,7 +28,7 @@ from engine.techniques import ditreducio, technique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.flow_engagement import engage
-from tests.engine.models.megatts3.small_bundled import LAYERS, write_bundled
+from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 from tests.engine.techniques.ditreducio.observing import Recorder
 
 MINI = "megatts3-mini"

@@ -12,10 +12,10 @@ import torch
 from engine.models import load_model
 from engine.models.base import run_to_completion
 from engine.models.catalogue import VOICES, entry, read_voice
-from engine.models.megatts3.bundled import WEIGHTS, BundledFolder
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
-from engine.models.megatts3.mel_codec import MelCodec, MelCodecConfig
 from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids
+from engine.models.minis.megatts3_mini.checkpoint import WEIGHTS, BundledFolder
+from engine.models.minis.megatts3_mini.mel_codec import MelCodec, MelCodecConfig
 from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
 from engine.setting.setting import Setting

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.megatts3.mel_codec import MelCodec, MelCodecConfig
+from engine.models.minis.megatts3_mini.mel_codec import MelCodec, MelCodecConfig
 from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.session import LOG
 from tests.engine.training.learning import learning

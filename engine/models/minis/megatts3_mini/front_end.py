@@ -15,10 +15,10 @@ from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Prompt
 from engine.models.f5.prompts import PromptReader
-from engine.models.megatts3.mel_codec import MelCodec
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
 from engine.models.megatts3.phone_table import durations_of_phones
 from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
+from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.setting.knobs import Values
 
 

@@ -8,7 +8,7 @@ import torch
 
 from engine.audio.mel import MelFrontEnd
 from engine.errors import CheckpointError
-from engine.models.megatts3.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
+from engine.models.minis.megatts3_mini.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
 from engine.paths import resource
 from engine.training.recipes.mel_codec import export_codec
 from tests.engine.training.toy_corpus import toy_clip

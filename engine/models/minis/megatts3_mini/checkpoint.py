@@ -2,7 +2,7 @@
 
 =========================  ===========================================================================
 ``diffusion_transformer``    ``config.yaml``, ``model.safetensors`` (float16, official names)
-``wavvae``                   ``config.yaml``, ``mel_codec.safetensors``; see :mod:`engine.models.megatts3.mel_codec`
+``wavvae``                   ``config.yaml``, ``mel_codec.safetensors``; see :mod:`engine.models.minis.megatts3_mini.mel_codec`
 ``durations.json``           mean durations of phones, in place of the official duration model
 =========================  ===========================================================================
 """
@@ -20,7 +20,7 @@ from engine.models.files.checkpoints import load_strictly, read_weights
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
-from engine.models.megatts3.mel_codec import MelCodec
+from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 
 WEIGHTS = "model.safetensors"
 DURATIONS = "durations.json"

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
-from engine.models.megatts3.mel_codec import MelCodec, MelCodecConfig
+from engine.models.minis.megatts3_mini.mel_codec import MelCodec, MelCodecConfig
 from engine.paths import resource
 from engine.training.recipes.mel_codec import export_codec
 
