@@ -29,8 +29,8 @@ from engine.models.cosyvoice2.training_layout import with_text_head
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.files.language_weights import find_language_weights, places
 from engine.models.files.shards import Shards
-from engine.models.minis.lm_mini.checkpoint import DURATIONS, TOKENIZER
-from engine.models.minis.lm_mini.layout import LAYOUT_FILE
+from engine.models.minis.folder import DURATIONS, LAYOUT_FILE
+from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged
 from engine.techniques import knobs_of, spade, speculative

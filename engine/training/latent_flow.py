@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from engine.models.megatts3.phones import NO_PHONE, NO_TONE
+from engine.models.megatts3.phone_table import NO_PHONE, NO_TONE
 from engine.training.flow_times import drawn_times
 
 

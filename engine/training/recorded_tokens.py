@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.lm_mini.layout import token_phones
 from engine.training import features
 from engine.training.manifest import read_manifest
 from engine.training.spoken_tokens import SpokenTokens

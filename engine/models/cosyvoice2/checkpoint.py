@@ -33,7 +33,7 @@ from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Hearin
 from engine.models.cosyvoice2.token_to_mel import TokenToMel
 from engine.models.cosyvoice2.tokenizer import MERGES, VOCABULARY, TextTokenizer
 from engine.models.families.language_network import DraftTensors
-from engine.models.files.checkpoints import read_weights
+from engine.models.files.checkpoints import read_float_weights, read_weights
 from engine.models.networks.causal import CausalConfig
 
 LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
@@ -80,7 +80,7 @@ class OfficialFolder:
 
     def student(self, student: StudentWeights) -> LanguageModel:
         """The language model in a student's file, which has the names of ``llm.pt``; the tied head may be left out."""
-        weights = {name: value.float() for name, value in read_weights(Path(student.path), self.check).items()}
+        weights = read_float_weights(Path(student.path), self.check)
         return LanguageModel.from_official(weights, self._transformer(), student.path, tied=True).to(self.device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:

@@ -42,6 +42,12 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
     return content
 
 
+def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
+    """The same in float32; what does not hold fractions stays as it is."""
+    weights = read_weights(path, check)
+    return {name: value.float() if value.is_floating_point() else value for name, value in weights.items()}
+
+
 def read_description(path: Path) -> Any:
     """What the JSON file beside a bundled model's weights says. Raises :class:`CheckpointError`."""
     try:

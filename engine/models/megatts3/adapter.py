@@ -23,7 +23,7 @@ from engine.models.megatts3.config import LATENT_STRIDE
 from engine.models.megatts3.decoding import LatentDecoder
 from engine.models.megatts3.dit import MegaConditioning, MegaDiT
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt
-from engine.models.megatts3.phones import ENGLISH_TONE, SILENCE
+from engine.models.megatts3.phone_table import ENGLISH_TONE, SILENCE
 from engine.models.megatts3.segments import level_matched, segment_fader
 from engine.sampling.flow import sampling_grid
 from engine.sampling.guidance import needed_branches, three_branch_velocity

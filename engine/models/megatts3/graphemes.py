@@ -16,8 +16,7 @@ from safetensors import SafetensorError
 
 from engine.errors import CheckpointError, TextError
 from engine.models.files.checkpoints import NAMES_SHOWN
-from engine.models.megatts3.phone_table import UNKNOWN, separated
-from engine.models.megatts3.phones import SILENCE
+from engine.models.megatts3.phone_table import SILENCE, UNKNOWN, separated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

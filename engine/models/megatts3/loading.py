@@ -14,13 +14,14 @@ from engine.models.kernels.precision import offered
 from engine.models.load_request import LoadRequest
 from engine.models.megatts3.adapter import FrontEnd, MegaSpeech
 from engine.models.megatts3.checkpoint import OfficialFolder
-from engine.models.megatts3.decoding import LatentDecoder, MelDecoder, WavDecoder
+from engine.models.megatts3.decoding import LatentDecoder, WavDecoder
 from engine.models.megatts3.dit import BRANCHES, MegaDiT
 from engine.models.megatts3.durations import Tempo
 from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassages, MegaPrompt
-from engine.models.minis.megatts3_mini.checkpoint import BundledFolder
-from engine.models.minis.megatts3_mini.front_end import BundledFrontEnd
+from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
+from engine.models.minis.megatts3_mini.decoding import MelDecoder
+from engine.models.minis.megatts3_mini.front_end import MegaMiniFrontEnd
 from engine.setting.knobs import Values
 
 PHONES, OFFICIAL = "phones", "official"
@@ -32,15 +33,15 @@ def load_megatts3(request: LoadRequest) -> MegaSpeech:
     request.require_folder(
         "MegaTTS 3 is a folder of several models; choose the folder that holds diffusion_transformer and the others."
     )
-    return _bundled(request) if BundledFolder.is_at(request.place) else _official(request)
+    return _bundled(request) if MegaMiniFolder.is_at(request.place) else _official(request)
 
 
 def _bundled(request: LoadRequest) -> MegaSpeech:
-    folder = BundledFolder(request.place, request.check)
+    folder = MegaMiniFolder(request.place, request.check)
     codec = folder.codec(request.device)
     decoder = MelDecoder(codec, request.vocoder())
-    front_end = BundledFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.durations())
-    return _speech(request, folder.backbone_path, folder.backbone(), decoder, front_end, PHONES)
+    front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.durations())
+    return _speech(request, folder.weights_path, folder.backbone(), decoder, front_end, PHONES)
 
 
 def _official(request: LoadRequest) -> MegaSpeech:

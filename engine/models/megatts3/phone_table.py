@@ -11,7 +11,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.models.megatts3.phones import ENGLISH, ENGLISH_TONE
+ENGLISH = tuple(
+    "aa ae ah ao aw ax ay b ch d dh eh ehr er ey f g hh ih iy iyr jh k l m n ng oh ow oy p r s sh t th uh uw uwr v w y "
+    "z zh".split()
+)
+"""The official English phones, ``E0aa`` to ``E0zh``, in the order of their numbers."""
+FIRST_ENGLISH, SILENCE = 101, 145
+ENGLISH_TONE = 3
+"""The one tone that the official front end gives to everything English."""
+NO_PHONE, NO_TONE = 301, 31
+"""What every phone and every tone is in the unconditional branch."""
 
 RESERVED = ("<pad>", "<EOS>", "<UNK>")
 UNKNOWN = 2

@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
-from engine.models.files.checkpoints import load_strictly, read_weights
+from engine.models.files.checkpoints import load_strictly, read_float_weights
 from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
@@ -71,6 +71,9 @@ class QuantisedMel(nn.Module, Generic[Config]):
     """Encoder, quantiser and decoder. Statistics of the corpus are part of the weights, so callers see plain log
     mels."""
 
+    title: ClassVar[str]
+    """What kind of codec it is, in words."""
+    sizes: ClassVar[type[QuantisedMelConfig]]
     config: Config
     mel_mean: Tensor
     mel_scale: Tensor
@@ -156,16 +159,13 @@ Model = TypeVar("Model", bound=QuantisedMel)
 
 
 def read_quantised_mel(
-    root: Path, kind: Callable[[Config], Model], config: type[Config], what: str, device: torch.device | str = "cpu"
+    root: Path, kind: type[Model], device: torch.device | str = "cpu"
 ) -> tuple[Model, dict[str, Tensor]]:
     """The codec in the folder ``root`` in float32, and the mean mel (bands,) of each voice: ``config.json`` with sizes
-    and mean mels, and the weights in float16. ``what`` it is stands in errors.
-
-    Raises :class:`CheckpointError`.
-    """
-    sizes, voices = _described(root / CONFIG_FILE, config, what)
+    and mean mels, and the weights in float16. Raises :class:`CheckpointError`."""
+    sizes, voices = _described(root / CONFIG_FILE, kind.sizes, kind.title)
     model, path = kind(sizes), root / WEIGHT_FILE
-    load_strictly(model, {name: value.float() for name, value in read_weights(path).items()}, str(path))
+    load_strictly(model, read_float_weights(path), str(path))
     model = model.eval().requires_grad_(False).to(device)
     return model, {name: mean.to(device) for name, mean in voices.items()}
 

@@ -20,7 +20,7 @@ from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
 from engine.models.catalogue import LATENTS, VOICES
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.dit import MegaDiT
-from engine.models.minis.megatts3_mini.checkpoint import DURATIONS, WEIGHTS
+from engine.models.minis.folder import DURATIONS, WEIGHTS
 from engine.models.minis.megatts3_mini.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec
 from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
 from engine.training.recipes.durations import write_duration_tables

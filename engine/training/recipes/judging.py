@@ -20,7 +20,7 @@ from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.verdicts import Way, verdicts
 from engine.models import load_model
 from engine.models.catalogue import entry, harvard_sentences, read_voice
-from engine.models.minis.megatts3_mini.checkpoint import BundledFolder
+from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.networks.vocos import Vocos
 from engine.paths import resource
@@ -49,8 +49,8 @@ def judge(
     figures = vocoder_distances(folder / "vocos-mini", sentences)
     say("vocoder: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
     vocoder = Vocos.load(folder / "vocos-mini")
-    if BundledFolder.is_at(folder / model):
-        for voice, errors in codec_errors(BundledFolder(folder / model).codec(), vocoder, sentences):
+    if MegaMiniFolder.is_at(folder / model):
+        for voice, errors in codec_errors(MegaMiniFolder(folder / model).codec(), vocoder, sentences):
             say(_row(voice, "codec only", errors))
     ways = [Way(f"{model}, {one} steps", Setting(model, entry(model).options_with(steps=one))) for one in steps]
     loaded = load_model(model, folder=str(folder / model), device="cpu") if ways else None

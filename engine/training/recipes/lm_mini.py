@@ -23,11 +23,13 @@ from engine.files import write_atomically
 from engine.front_end.durations import labels
 from engine.models.families.training_layout import HuggingFaceNames
 from engine.models.files.checkpoints import fingerprint
-from engine.models.minis.lm_mini.checkpoint import CONFIG, DURATIONS, TOKENIZER, WEIGHTS
-from engine.models.minis.lm_mini.layout import LAYOUT_FILE, Layout, token_phones
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, TokenizerFolder
+from engine.models.minis.folder import CONFIG, DURATIONS, LAYOUT_FILE, WEIGHTS
+from engine.models.minis.frames import token_phones
+from engine.models.minis.lm_mini.checkpoint import TOKENIZER
+from engine.models.minis.lm_mini.layout import Layout
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.models.networks.quantised_mel import WEIGHT_FILE
+from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from engine.techniques.spade.losses import cross_entropy
 from engine.training.corpora import Clip, Corpus
 from engine.training.recipes.durations import write_duration_tables
@@ -76,7 +78,7 @@ class LmMini(TokenRecipe):
     ) -> None:
         """``tokenizer`` is the folder of an exported speech tokenizer; the corpus's tokens are kept in ``work``."""
         self.corpus, self.tokenizer = corpus, tokenizer
-        model, _ = TokenizerFolder(tokenizer).read(device)
+        model, _ = read_quantised_mel(tokenizer, SpeechTokenizer, device)
         kept = work / f"tokens-{fingerprint(tokenizer / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
         training, held_out = corpus_tokens(corpus, lambda clip: _tokens(clip, model), kept)
         data = TokenData(training, held_out, f"flite, {corpus.seconds / 3600:.2f} h")

@@ -24,12 +24,13 @@ from torch.nn import functional
 from engine.files import write_atomically
 from engine.front_end.durations import labels
 from engine.models.files.checkpoints import fingerprint
-from engine.models.minis.omni_mini.checkpoint import CODEC, CONFIG, DURATIONS, WEIGHTS
-from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodec
-from engine.models.minis.omni_mini.layout import LAYOUT_FILE, Layout
+from engine.models.minis.folder import CONFIG, DURATIONS, LAYOUT_FILE, WEIGHTS
+from engine.models.minis.omni_mini.checkpoint import CODEC
+from engine.models.minis.omni_mini.codec import ResidualCodec
+from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.networks.quantised_mel import WEIGHT_FILE
+from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from engine.training.batch_queue import held_out_pairs
 from engine.training.corpora import Clip, Corpus
 from engine.training.optimisers import LayerMatrices
@@ -103,7 +104,7 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens]):
         """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
         self.codec = codec
         self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
-        model, _ = CodecFolder(codec).read(device)
+        model, _ = read_quantised_mel(codec, ResidualCodec, device)
         kept = work / f"codes-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
         clips, self._held_out = corpus_tokens(corpus, lambda clip: _codes(clip, model), kept)
         sizes = model.config

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.lm_mini.layout import token_phones
 from engine.training.recorded_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model
 from tests.engine.training.toy_corpus import toy_corpus

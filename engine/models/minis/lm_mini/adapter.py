@@ -15,8 +15,8 @@ from engine.audio.mel import MelFrontEnd
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.language_network import LanguageNetwork, ReadDraft, ReadStudent
+from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.lm_mini.checkpoint import TEXT
-from engine.models.minis.lm_mini.config import HOP, SAMPLE_RATE
 from engine.models.minis.lm_mini.decoding import MelTokenDecoder
 from engine.models.minis.lm_mini.front_end import LmMiniFrontEnd, LmMiniPassage, LmMiniPassages, LmMiniPrompt
 from engine.models.minis.lm_mini.layout import Layout, positions

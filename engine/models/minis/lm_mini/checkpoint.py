@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,34 +21,32 @@ from safetensors import safe_open
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.front_end.durations import DurationTable
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.families.language_network import DraftTensors, LanguageNetwork
 from engine.models.families.token_model import TokenModel
-from engine.models.files.checkpoints import check_shapes, load_strictly, read_description, read_weights
-from engine.models.minis.lm_mini.layout import LAYOUT_FILE, Layout
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, TokenizerFolder
+from engine.models.files.checkpoints import (
+    check_shapes,
+    load_strictly,
+    read_description,
+    read_float_weights,
+    read_weights,
+)
+from engine.models.minis.folder import CONFIG, LAYOUT_FILE, MiniFolder
+from engine.models.minis.lm_mini.layout import Layout
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.techniques.spade.pruning import layer_of
 
-WEIGHTS, CONFIG, TOKENIZER, DURATIONS = "model.safetensors", "config.json", "tokenizer", "durations.json"
+TOKENIZER = "tokenizer"
 EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."
 TEXT = "text"
 """The table that prompts are embedded with: the whole one."""
 
 
 @dataclass(frozen=True)
-class LmMiniFolder:
-    """A folder of this layout. Every method that reads raises :class:`CheckpointError`, and calls ``check`` now and
-    then, which may raise to cancel."""
-
-    root: Path
-    check: Callable[[], None] = lambda: None
-
-    @property
-    def weights_path(self) -> Path:
-        """The weight file by which the model is told from others."""
-        return self.root / WEIGHTS
+class LmMiniFolder(MiniFolder):
+    """A folder of this layout."""
 
     def layout(self) -> Layout:
         """Which ids are what."""
@@ -86,15 +84,11 @@ class LmMiniFolder:
 
     def tokenizer(self, device: torch.device) -> tuple[SpeechTokenizer, dict[str, Tensor]]:
         """What makes tokens of mel frames and back, and the voices' mean mels."""
-        return TokenizerFolder(self.root / TOKENIZER).read(device)
-
-    def durations(self) -> DurationTable:
-        """How long phones sound."""
-        return DurationTable.load(self.root / DURATIONS)
+        return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)
 
     def _network(self, path: Path, config: CausalConfig, device: torch.device) -> LanguageNetwork:
         layout, where = self.layout(), str(path)
-        weights = {name: value.float() for name, value in read_weights(path, self.check).items()}
+        weights = read_float_weights(path, self.check)
         transformer = CausalTransformer(config)
         body = {name.removeprefix(BODY): value for name, value in weights.items() if name not in (EMBEDDING, HEAD)}
         _require_tables(weights, config, where)

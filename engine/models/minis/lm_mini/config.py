@@ -6,9 +6,5 @@ from dataclasses import replace
 
 from engine.sampling.options import CROSS_FADE, REPETITION_PENALTY, SPEED, TEMPERATURE, TOP_K, TOP_P
 
-SAMPLE_RATE = 24000
-HOP = 256
-"""Samples of a mel frame."""
-
 OPTIONS = (TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, SPEED, replace(CROSS_FADE, default=0.02))
 """Knobs of the bundled language model. Passages meet in a pause, where a short fade is enough."""

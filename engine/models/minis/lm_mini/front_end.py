@@ -16,8 +16,7 @@ from engine.front_end.reading import PhoneReader
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
-from engine.models.minis.lm_mini.config import HOP, SAMPLE_RATE
-from engine.models.minis.lm_mini.layout import token_phones
+from engine.models.minis.frames import HOP, SAMPLE_RATE, token_phones
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.minis.lm_mini.voices import no_mean_mel
 from engine.setting.knobs import Values

@@ -7,18 +7,15 @@ that sounds in it: rotary positions give the alignment away, and a plain Llama n
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.front_end.phones import PhoneVocabulary
-
-LAYOUT_FILE = "layout.json"
+from engine.models.minis.folder import read_layout
 
 
 @dataclass(frozen=True)
@@ -36,18 +33,15 @@ class Layout:
     @classmethod
     def read(cls, path: Path) -> Layout:
         """Read a ``layout.json``. Raises :class:`CheckpointError`."""
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            phones = tuple(data.pop("phones").split())
-            layout = cls(PhoneVocabulary(phones), **{name: int(value) for name, value in data.items()})
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CheckpointError(
-                f"{path} does not say where phones and speech tokens stand ({type(error).__name__}: {error}); restore "
-                "the model folder."
-            ) from error
-        if layout.first_code < len(phones) or layout.codes < 1:
+        layout = read_layout(path, cls._of, "where phones and speech tokens stand")
+        if layout.first_code < len(layout.vocabulary.phones) or layout.codes < 1:
             raise CheckpointError(f"{path} has ids that overlap; restore the model folder.")
         return layout
+
+    @classmethod
+    def _of(cls, data: dict) -> Layout:
+        phones = tuple(data.pop("phones").split())
+        return cls(PhoneVocabulary(phones), **{name: int(value) for name, value in data.items()})
 
     @property
     def ids(self) -> int:
@@ -58,13 +52,6 @@ class Layout:
     def rows(self) -> Tensor:
         """Rows of the official tables that the local ids stand for, (codes + 1,): the codes, then the end of speech."""
         return torch.tensor([*range(self.first_code, self.first_code + self.codes), self.end_of_speech])
-
-
-def token_phones(frames: np.ndarray, stride: int) -> np.ndarray:
-    """One phone a mel frame (n,) to one a token (n // stride,): that of the frame behind the token's middle. What does
-    not fill a token is left out."""
-    whole = len(frames) // stride * stride
-    return frames[:whole][stride // 2 :: stride]
 
 
 def positions(text: int, speech: int) -> Tensor:

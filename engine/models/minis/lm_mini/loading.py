@@ -8,9 +8,9 @@ from engine.models.f5.prompts import PromptReader
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.language_weights import find_language_weights, places
 from engine.models.load_request import LoadRequest
+from engine.models.minis.frames import SAMPLE_RATE
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.lm_mini.config import SAMPLE_RATE
 from engine.models.minis.lm_mini.front_end import LmMiniFrontEnd
 
 PHONES = "phones"

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from engine.models.networks.quantised_mel import QuantisedMel, QuantisedMelConfig, Quantiser, read_quantised_mel
+from engine.models.networks.quantised_mel import QuantisedMel, QuantisedMelConfig, Quantiser
 
 OVERFLOW = 1e-3
 """By how much the bounded numbers may exceed their outermost levels."""
@@ -72,16 +71,7 @@ class ScalarQuantiser(Quantiser):
 class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
     """One code, int64, for every two mel frames."""
 
+    title, sizes = "speech tokenizer", SpeechTokenizerConfig
+
     def __init__(self, config: SpeechTokenizerConfig) -> None:
         super().__init__(config, ScalarQuantiser(config.levels), len(config.levels))
-
-
-@dataclass(frozen=True)
-class TokenizerFolder:
-    """A tokenizer on disk."""
-
-    root: Path
-
-    def read(self, device: torch.device | str = "cpu") -> tuple[SpeechTokenizer, dict[str, Tensor]]:
-        """See :func:`engine.models.networks.quantised_mel.read_quantised_mel`."""
-        return read_quantised_mel(self.root, SpeechTokenizer, SpeechTokenizerConfig, "speech tokenizer", device)

@@ -16,13 +16,13 @@ from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Prompt
 from engine.models.f5.prompts import PromptReader
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
-from engine.models.megatts3.phone_table import durations_of_phones
-from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids, phones_of_frames
+from engine.models.megatts3.phone_table import ENGLISH_TONE, durations_of_phones
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
+from engine.models.minis.megatts3_mini.phones import phone_ids, phones_of_frames
 from engine.setting.knobs import Values
 
 
-class BundledFrontEnd:
+class MegaMiniFrontEnd:
     """Makes voices and texts ready. The clock of durations is that of the mel frames."""
 
     def __init__(self, codec: MelCodec, read_prompt: PromptReader, durations: DurationTable) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.models.files.checkpoints import load_strictly, read_weights
+from engine.models.files.checkpoints import load_strictly, read_float_weights
 from engine.models.megatts3.config_file import ConfigFile
 from engine.models.networks.vocos import ConvNeXtBlock
 
@@ -122,9 +122,5 @@ class MelCodec(nn.Module):
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelCodec:
         """Load a ``wavvae`` folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
         model = cls(MelCodecConfig.read(folder / CONFIG_FILE))
-        weights = {
-            name: value.float() if value.is_floating_point() else value
-            for name, value in read_weights(folder / WEIGHT_FILE).items()
-        }
-        load_strictly(model, weights, str(folder / WEIGHT_FILE))
+        load_strictly(model, read_float_weights(folder / WEIGHT_FILE), str(folder / WEIGHT_FILE))
         return model.eval().requires_grad_(False).to(device)

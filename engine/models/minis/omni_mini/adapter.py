@@ -13,8 +13,8 @@ from engine.audio.mel import MelFrontEnd
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.masked import MaskedSpeech
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.codec import ResidualCodec
-from engine.models.minis.omni_mini.config import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd, OmniMiniPassage, OmniMiniPassages, OmniMiniPrompt
 from engine.models.minis.omni_mini.layout import positions

@@ -10,32 +10,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from engine.front_end.durations import DurationTable
-from engine.models.files.checkpoints import load_strictly, read_description, read_weights
-from engine.models.minis.omni_mini.codec import CodecFolder
-from engine.models.minis.omni_mini.layout import LAYOUT_FILE, Layout
+import torch
+from torch import Tensor
+
+from engine.models.files.checkpoints import load_strictly, read_description, read_float_weights
+from engine.models.minis.folder import CONFIG, LAYOUT_FILE, MiniFolder
+from engine.models.minis.omni_mini.codec import ResidualCodec
+from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.models.networks.shapes import without_weights
 
-WEIGHTS, CONFIG, CODEC, DURATIONS = "model.safetensors", "config.json", "codec", "durations.json"
+CODEC = "codec"
 
 
 @dataclass(frozen=True)
-class OmniMiniFolder:
-    """A folder of this layout. Every method that reads raises :class:`CheckpointError`, and calls ``check`` now and
-    then, which may raise to cancel."""
-
-    root: Path
-    check: Callable[[], None] = lambda: None
-
-    @property
-    def weights_path(self) -> Path:
-        """The weight file by which the model is told from others."""
-        return self.root / WEIGHTS
+class OmniMiniFolder(MiniFolder):
+    """A folder of this layout."""
 
     def layout(self) -> Layout:
         """What the text tokens mean."""
@@ -49,18 +42,10 @@ class OmniMiniFolder:
         """The network in float32, on the processor."""
         with without_weights():
             network = MaskedNetwork(self.config())
-        weights = {
-            name: value.float() if value.is_floating_point() else value
-            for name, value in read_weights(self.weights_path, self.check).items()
-        }
+        weights = read_float_weights(self.weights_path, self.check)
         load_strictly(network, weights, str(self.weights_path), assign=True)
         return network.eval().requires_grad_(False)
 
-    @property
-    def codec(self) -> CodecFolder:
-        """Where its codec lies."""
-        return CodecFolder(self.root / CODEC)
-
-    def durations(self) -> DurationTable:
-        """How long phones sound."""
-        return DurationTable.load(self.root / DURATIONS)
+    def codec(self, device: torch.device) -> tuple[ResidualCodec, dict[str, Tensor]]:
+        """What makes codes of mel frames and back, and the voices' mean mels."""
+        return read_quantised_mel(self.root / CODEC, ResidualCodec, device)

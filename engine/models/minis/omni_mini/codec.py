@@ -9,13 +9,12 @@ needs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.models.networks.quantised_mel import QuantisedMel, QuantisedMelConfig, Quantiser, read_quantised_mel
+from engine.models.networks.quantised_mel import QuantisedMel, QuantisedMelConfig, Quantiser
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,7 @@ class ResidualQuantiser(Quantiser):
 class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
     """Codes (…, tokens, codebooks), int64, for every four mel frames."""
 
+    title, sizes = "residual codec", ResidualCodecConfig
+
     def __init__(self, config: ResidualCodecConfig) -> None:
         super().__init__(config, ResidualQuantiser(config), config.numbers)
-
-
-@dataclass(frozen=True)
-class CodecFolder:
-    """A codec on disk."""
-
-    root: Path
-
-    def read(self, device: torch.device | str = "cpu") -> tuple[ResidualCodec, dict[str, Tensor]]:
-        """See :func:`engine.models.networks.quantised_mel.read_quantised_mel`."""
-        return read_quantised_mel(self.root, ResidualCodec, ResidualCodecConfig, "residual codec", device)

@@ -7,9 +7,5 @@ from dataclasses import replace
 from engine.sampling.masked_options import DEMASKING_OPTIONS
 from engine.sampling.options import CROSS_FADE, SPEED
 
-SAMPLE_RATE = 24000
-HOP = 256
-"""Samples of a mel frame."""
-
 OPTIONS = (*DEMASKING_OPTIONS, SPEED, replace(CROSS_FADE, default=0.02))
 """Knobs of the bundled masked model. Passages meet in a pause, where a short fade is enough."""

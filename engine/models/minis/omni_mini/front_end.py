@@ -15,8 +15,8 @@ from engine.front_end.reading import ESTIMATED, PhoneReader
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
+from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.codec import ResidualCodec
-from engine.models.minis.omni_mini.config import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.layout import Layout
 
 

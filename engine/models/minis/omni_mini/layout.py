@@ -10,7 +10,6 @@ A frame is 43 ms long and some phones are not; so a token stands for two phones,
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,9 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.front_end.phones import PhoneVocabulary
-from engine.models.minis.lm_mini.layout import token_phones
+from engine.models.minis.folder import read_layout
+from engine.models.minis.frames import token_phones
 
-LAYOUT_FILE = "layout.json"
 HALVES = 2
 """Phones of a token."""
 
@@ -38,21 +37,18 @@ class Layout:
     @classmethod
     def read(cls, path: Path) -> Layout:
         """Read a ``layout.json``. Raises :class:`CheckpointError`."""
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            layout = cls(PhoneVocabulary(tuple(data["phones"].split())))
-            declared, halves = data["text_tokens"], data["phones_per_token"]
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CheckpointError(
-                f"{path} does not say what text tokens mean ({type(error).__name__}: {error}); restore the model "
-                "folder."
-            ) from error
+        layout, declared, halves = read_layout(path, cls._of, "what text tokens mean")
         if halves != HALVES or declared != layout.tokens:
             raise CheckpointError(
                 f"{path} has {declared} text tokens of {halves} phones, where {len(layout.vocabulary.phones)} phones "
                 f"make {layout.tokens} of {HALVES}; restore the model folder."
             )
         return layout
+
+    @classmethod
+    def _of(cls, data: dict) -> tuple[Layout, object, object]:
+        """With the numbers of tokens and of phones per token that the file declares."""
+        return cls(PhoneVocabulary(tuple(data["phones"].split()))), data["text_tokens"], data["phones_per_token"]
 
     @property
     def tokens(self) -> int:

@@ -6,9 +6,9 @@ from engine.errors import CheckpointError
 from engine.models.families.masked_networks import offered
 from engine.models.files.checkpoints import fingerprint
 from engine.models.load_request import LoadRequest
+from engine.models.minis.frames import SAMPLE_RATE
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.minis.omni_mini.config import SAMPLE_RATE
 from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd
 
 PHONES = "phones"
@@ -21,7 +21,7 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
     request.require_folder(f"{chosen.title} is a folder with a codec in it; choose the folder.")
     folder = OmniMiniFolder(request.place, request.check)
     layout, network = folder.layout(), folder.network().to(device)
-    codec, _ = folder.codec.read(device)
+    codec, _ = folder.codec(device)
     config, sizes = network.config, codec.config
     if (config.codebooks, config.mask) != (sizes.codebooks, sizes.codes):
         raise CheckpointError(

@@ -19,9 +19,10 @@ from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodec, ResidualCodecConfig
+from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.minis.omni_mini.layout import Layout
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
@@ -208,6 +209,6 @@ def test_codes_are_the_nearest_entries_one_residual_after_another(codec: Residua
 
 def test_a_codec_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_codec(tmp_path, CODEC)
-    loaded, voices = CodecFolder(tmp_path).read()
+    loaded, voices = read_quantised_mel(tmp_path, ResidualCodec)
     assert loaded.config == CODEC
     assert set(voices) == {"slt", "rms"}

@@ -9,7 +9,8 @@ from torch import nn
 
 from engine.models.families.token_decoder import TokenDecoder, streaming_difference
 from engine.models.minis.lm_mini.decoding import MelTokenDecoder
-from engine.models.minis.lm_mini.speech_tokenizer import TokenizerFolder
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd, StreamedVocos
 from engine.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
 from engine.paths import resource
@@ -79,7 +80,7 @@ def test_vocos(size: int) -> None:
 @pytest.fixture(scope="module")
 def make_decoder() -> object:
     """Decoders of the bundled model."""
-    tokenizer, voices = TokenizerFolder(resource("models", "lm-mini", "tokenizer")).read()
+    tokenizer, voices = read_quantised_mel(resource("models", "lm-mini", "tokenizer"), SpeechTokenizer)
     vocoder = Vocos.load(resource("models", "vocos-mini"))
     return lambda voice="slt": MelTokenDecoder(tokenizer, vocoder, voices[voice])
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodecConfig
+from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
@@ -99,7 +100,7 @@ def test_the_export_is_a_codec_that_the_model_loads(tmp_path: Path):
     for number in range(1, 4):
         run.step(number, 0.1)
     run.export(tmp_path)
-    loaded, voices = CodecFolder(tmp_path).read()
+    loaded, voices = read_quantised_mel(tmp_path, ResidualCodec)
     assert loaded.config == SMALL
     assert set(voices) == {"slt", "rms"}
     ours = run.average.module.state_dict()

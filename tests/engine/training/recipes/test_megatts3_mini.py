@@ -13,9 +13,11 @@ from engine.models import load_model
 from engine.models.base import run_to_completion
 from engine.models.catalogue import VOICES, entry, read_voice
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
-from engine.models.megatts3.phones import ENGLISH_TONE, phone_ids
-from engine.models.minis.megatts3_mini.checkpoint import WEIGHTS, BundledFolder
+from engine.models.megatts3.phone_table import ENGLISH_TONE
+from engine.models.minis.folder import WEIGHTS
+from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec, MelCodecConfig
+from engine.models.minis.megatts3_mini.phones import phone_ids
 from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
 from engine.setting.setting import Setting
@@ -122,7 +124,7 @@ def test_the_export_is_loaded_and_speaks(codec_folder: Path, tmp_path: Path):
     place = tmp_path / "models" / MegaMini.name
     run.export(place)
     (place.parent / "vocos-mini").symlink_to(resource("models", "vocos-mini"))
-    backbone = BundledFolder(place).backbone()
+    backbone = MegaMiniFolder(place).backbone()
     assert backbone.config == SMALL
     for name, value in run.average.module.state_dict().items():
         torch.testing.assert_close(backbone.state_dict()[name], value, atol=1e-3, rtol=1e-3)
@@ -138,7 +140,7 @@ def test_the_bundled_model_fits_its_budget_and_is_that_of_the_recipe():
     folder = resource("models", "megatts3-mini")
     files = [one for one in folder.rglob("*") if one.is_file()]
     assert sum(one.stat().st_size for one in files) <= 20_000_000
-    backbone = BundledFolder(folder).backbone()
+    backbone = MegaMiniFolder(folder).backbone()
     assert backbone.config == ARCHITECTURE
     assert sum(one.numel() for one in backbone.parameters()) <= 8_000_000
     assert {one.relative_to(folder).as_posix() for one in files} == {

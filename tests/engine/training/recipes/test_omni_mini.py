@@ -10,7 +10,8 @@ import torch
 
 from engine.front_end.durations import labels
 from engine.models.minis.omni_mini.checkpoint import CODEC, OmniMiniFolder
-from engine.models.minis.omni_mini.codec import CodecFolder, ResidualCodecConfig
+from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.recipes.omni_mini import ARCHITECTURE, LAYOUT, OmniMini, OmniMiniOptions, PhonePairs
@@ -61,7 +62,7 @@ def test_what_is_said_is_learnt(codec: Path, tmp_path: Path, half: bool):
 
 def test_text_tells_the_phones_of_both_halves_of_every_frame(codec: Path, tmp_path: Path):
     run = recipe(codec, tmp_path / "work")
-    model, _ = CodecFolder(codec).read()
+    model, _ = read_quantised_mel(codec, ResidualCodec)
     for ours, clip in zip(run.clips, toy_corpus().training, strict=True):
         by_frame = labels(clip.phones, clip.frames, VOCABULARY)
         assert len(ours.phones) == len(ours.codes) == clip.frames // 4

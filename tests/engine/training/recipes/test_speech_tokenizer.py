@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizerConfig, TokenizerFolder
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from tests.engine.training.learning import learning
@@ -66,7 +67,7 @@ def test_the_export_is_a_tokenizer_that_the_model_loads(tmp_path: Path):
     for number in range(1, 4):
         run.step(number, 0.1)
     run.export(tmp_path)
-    loaded, voices = TokenizerFolder(tmp_path).read()
+    loaded, voices = read_quantised_mel(tmp_path, SpeechTokenizer)
     assert loaded.config == SMALL
     for name, mean in voices.items():
         torch.testing.assert_close(mean, run.voices()[name], atol=1e-4, rtol=0)

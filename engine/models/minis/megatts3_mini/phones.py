@@ -1,9 +1,8 @@
 """How the bundled MegaTTS 3 reads: our English phones under the official numbers, laid out over mel frames.
 
-The official table counts 44 English phones from 101 and calls silence 145. Forty of the 44 are those of
-:mod:`engine.front_end.phones` by the same names; ``ehr``, ``iyr``, ``oh`` and ``uwr`` are British vowels, which a CMU
-lexicon writes with two phones or not at all: the bundled model has never seen them, nor any Chinese phone. Tones are
-Chinese as well, save for the one that the official front end gives to everything English.
+Forty of the 44 official English phones are those of :mod:`engine.front_end.phones` by the same names; ``ehr``, ``iyr``,
+``oh`` and ``uwr`` are British vowels, which a CMU lexicon writes with two phones or not at all: the bundled model has
+never seen them, nor any Chinese phone.
 """
 
 from __future__ import annotations
@@ -15,17 +14,7 @@ import numpy as np
 from engine.errors import TextError
 from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
-
-FIRST_ENGLISH = 101
-ENGLISH = tuple(
-    "aa ae ah ao aw ax ay b ch d dh eh ehr er ey f g hh ih iy iyr jh k l m n ng oh ow oy p r s sh t th uh uw uwr v w y "
-    "z zh".split()
-)
-"""The official English phones, ``E0aa`` to ``E0zh``, in the order of their numbers."""
-SILENCE = 145
-ENGLISH_TONE = 3
-NO_PHONE, NO_TONE = 301, 31
-"""What every phone and every tone is in the unconditional branch."""
+from engine.models.megatts3.phone_table import ENGLISH, FIRST_ENGLISH, SILENCE
 
 _NUMBERS = {name: FIRST_ENGLISH + position for position, name in enumerate(ENGLISH)} | {PAUSE: SILENCE}
 

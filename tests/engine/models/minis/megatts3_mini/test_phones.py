@@ -5,7 +5,8 @@ import pytest
 
 from engine.errors import TextError
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
-from engine.models.megatts3.phones import ENGLISH, SILENCE, phone_ids, phones_of_frames
+from engine.models.megatts3.phone_table import ENGLISH, SILENCE
+from engine.models.minis.megatts3_mini.phones import phone_ids, phones_of_frames
 
 
 def test_numbers_are_the_official_ones():

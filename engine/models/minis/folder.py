@@ -1,0 +1,43 @@
+"""What the folders of the bundled models have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from engine.errors import CheckpointError
+from engine.front_end.durations import DurationTable
+
+WEIGHTS, CONFIG, DURATIONS, LAYOUT_FILE = "model.safetensors", "config.json", "durations.json", "layout.json"
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True)
+class MiniFolder:
+    """A folder of a bundled model. Every method that reads raises :class:`engine.errors.CheckpointError`, and calls
+    ``check`` now and then, which may raise to cancel."""
+
+    root: Path
+    check: Callable[[], None] = lambda: None
+
+    @property
+    def weights_path(self) -> Path:
+        """The weight file that identifies the model."""
+        return self.root / WEIGHTS
+
+    def durations(self) -> DurationTable:
+        """How long phones sound."""
+        return DurationTable.load(self.root / DURATIONS)
+
+
+def read_layout(path: Path, read: Callable[[dict], Content], what: str) -> Content:
+    """What ``read`` makes of a ``layout.json``; ``what`` it says stands in errors. Raises :class:`CheckpointError`."""
+    try:
+        return read(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path} does not say {what} ({type(error).__name__}: {error}); restore the model folder."
+        ) from error
