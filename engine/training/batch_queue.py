@@ -8,6 +8,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from engine.training.draws import draw_state, restore_draw
+
 
 class Spoken(Protocol):
     """What :class:`BatchQueue` needs to know of a clip."""
@@ -59,12 +61,10 @@ class BatchQueue:
         return sum(self._lengths[number] for number in item)
 
     def state(self) -> dict[str, Any]:
-        version, internal, gauss = self._draw.getstate()
-        return {"draw": [version, list(internal), gauss], "pending": self._pending}
+        return {"draw": draw_state(self._draw), "pending": self._pending}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        version, internal, gauss = state["draw"]
-        self._draw.setstate((version, tuple(internal), gauss))
+        restore_draw(self._draw, state["draw"])
         self._pending = [[list(item) for item in batch] for batch in state["pending"]]
 
 

@@ -44,10 +44,10 @@ from engine.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
-from engine.training.optimisers import MuonAndAdamW, Rates
+from engine.training.learner import GRADIENT_NORM, Learner
+from engine.training.optimisers import Rates
 from engine.training.processes import Processes
 from engine.training.schedule import AveragedModel, Rated
-from engine.training.session import require_finite
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
 VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
@@ -120,12 +120,8 @@ class GuidanceFree:
         torch.manual_seed(options.seed)
         self._teacher = checkpoint.build().to(self.device)
         self.model = copy.deepcopy(self._teacher).train().requires_grad_(True)
-        self.average = AveragedModel(self.model, options.average_decay)
-        rates = Rates(options.matrix_rate, options.learning_rate)
-        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, 0.0, options.half_precision)
-        parts = self._optimisers.parts
-        self._field, *prepared = processes.accelerator.prepare(_Field(self.model), *parts.values())
-        parts.update(zip(parts, prepared, strict=True))
+        self._learner = _JoinedLearner(self.model, options, processes)
+        self._field = self._learner.field
         # Every process draws for itself.
         seed = options.seed + 1_000_003 * processes.number
         joined_share = options.joined_share if _may_join(examples.training) else 0.0
@@ -134,7 +130,16 @@ class GuidanceFree:
         self._objective = options.objective
         if options.method == DISTILLATION:
             self._objective = replace(options.objective, drop_audio=0.0, drop_both=0.0)
-        self._steps = 0
+
+    @property
+    def average(self) -> AveragedModel:
+        """The weights that are kept."""
+        return self._learner.average
+
+    @property
+    def steps(self) -> int:
+        """Steps made so far."""
+        return self._learner.steps
 
     def describe(self) -> dict[str, Any]:
         examples = self.examples
@@ -150,20 +155,13 @@ class GuidanceFree:
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
-        scale = options.scale(number, progress, options.warm_up, options.hold)
-        self._optimisers.start(scale)
+        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
         # Drawn on the processor, so that one seed means one run whatever the device.
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
         velocity = self._field(ids, problem).float()
         loss = span_error(velocity, self._target(ids, problem, velocity.detach(), progress), problem.span)
-        self.processes.accelerator.backward(loss)
-        norm = self.processes.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
-        require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        self._optimisers.step()
-        self.average.update(self.model, number)
-        self._steps = number
-        return {"loss": float(loss.detach())}
+        return {"loss": self._learner.follow(loss, number)}
 
     @torch.no_grad()
     def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
@@ -241,12 +239,9 @@ class GuidanceFree:
     def state(self) -> dict[str, Any]:
         draws = {"queue": self._queue.state(), "generator": self._generator.get_state()}
         return {
-            "model": self.model.state_dict(),
-            "average": self.average.module.state_dict(),
-            "optimisers": self._optimisers.state(),
+            **self._learner.state(),
             "draws": self.processes.gather(draws),
             "base": self._base,
-            "steps": self._steps,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -259,13 +254,10 @@ class GuidanceFree:
                 f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
                 "start as many."
             )
-        self.model.load_state_dict(state["model"])
-        self.average.module.load_state_dict(state["average"])
-        self._optimisers.restore(state["optimisers"])
+        self._learner.restore(state)
         draws = state["draws"][self.processes.number]
         self._queue.restore(draws["queue"])
         self._generator.set_state(draws["generator"])
-        self._steps = state["steps"]
 
     def export(self, folder: Path) -> None:
         """Write ``w-0.50.safetensors`` into ``folder``."""
@@ -273,7 +265,7 @@ class GuidanceFree:
 
     def save(self, path: Path) -> None:
         """Write the averaged weights as official ones, with what they are as metadata. Raises :class:`OSError`."""
-        save_official(path, self.average.module, self._steps, self.metadata)
+        save_official(path, self.average.module, self.steps, self.metadata)
 
     @property
     def file_name(self) -> str:
@@ -289,7 +281,7 @@ class GuidanceFree:
             "equivalent_guidance": f"{equivalent_guidance(weight):.6g}",
             "method": self.options.method,
             "base": self._base,
-            "steps": str(self._steps),
+            "steps": str(self.steps),
         }
 
     @cached_property
@@ -316,6 +308,24 @@ class _Look:
     error: float
     goal: float
     progress: float
+
+
+class _JoinedLearner(Learner[DiT]):
+    """Learns with all processes of the run, which exchange their gradients."""
+
+    def __init__(self, model: DiT, options: GuidanceFreeOptions, processes: Processes) -> None:
+        rates = Rates(options.matrix_rate, options.learning_rate)
+        super().__init__(model, LAYER_MATRICES, rates, options.average_decay, 0.0, options.half_precision)
+        self._accelerator, parts = processes.accelerator, self.optimisers.parts
+        self.field, *prepared = self._accelerator.prepare(_Field(model), *parts.values())
+        """The model as one call; see :class:`_Field`."""
+        parts.update(zip(parts, prepared, strict=True))
+
+    def _backward(self, loss: Tensor) -> None:
+        self._accelerator.backward(loss)
+
+    def _shortened(self) -> Tensor:
+        return self._accelerator.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
 
 
 class _Field(nn.Module):

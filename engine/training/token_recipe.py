@@ -15,9 +15,9 @@ from torch import Tensor
 
 from engine.errors import TrainingError
 from engine.training.batch_queue import BatchQueue, held_out_pairs
-from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from engine.training.schedule import AveragedModel, Rated
-from engine.training.session import require_finite
+from engine.training.learner import Learner, LearningOptions
+from engine.training.optimisers import LayerMatrices
+from engine.training.schedule import AveragedModel
 from engine.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 from engine.training.token_network import TokenNetwork
 
@@ -25,24 +25,17 @@ LAYER_MATRICES = LayerMatrices("layers.")
 
 
 @dataclass(frozen=True)
-class TokenOptions(Rated):
+class TokenOptions(LearningOptions):
     """What a run can change."""
 
     positions: int = 1_600
     """Of one step, text and speech and padding."""
     matrix_rate: float | None = 0.01
-    """Learning rate of Muon, for the matrices of the layers; ``None`` to have AdamW move them, too."""
     other_rate: float = 1e-3
-    """Learning rate of AdamW, for everything else."""
     warm_up: int = 20
-    hold: float = 0.3
     joined_share: float = 0.6
-    """Share of the items that are two utterances of one voice, as a prompt and what follows it."""
     average_decay: float = 0.995
-    half_precision: bool = False
-    """Forward pass, backward pass and Muon's iteration in bfloat16; weights and their updates stay in float32."""
     validation_items: int = 12
-    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -75,11 +68,18 @@ class TokenRecipe:
         self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
         self.model = model.to(device)
         self.base, self.data, self.collate, self.device, self.options = base, data, collate, device, options
-        rates = Rates(options.matrix_rate, options.other_rate)
-        self._optimisers = MuonAndAdamW(self.model, LAYER_MATRICES, rates, half_precision=options.half_precision)
-        self.average = AveragedModel(self.model, options.average_decay)
+        self._learner = Learner.by(self.model, LAYER_MATRICES, options)
         self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)
-        self._steps = 0
+
+    @property
+    def average(self) -> AveragedModel:
+        """The weights that are kept."""
+        return self._learner.average
+
+    @property
+    def steps(self) -> int:
+        """Steps made so far."""
+        return self._learner.steps
 
     # --- What a recipe adds -------------------------------------------------------------------------------------------
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
@@ -116,22 +116,11 @@ class TokenRecipe:
 
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options
-        scale = options.scale(number, progress, options.warm_up, options.hold)
-        self._optimisers.start(scale)
+        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
         items = [[self.data.training[one] for one in item] for item in self._queue.next()]
-        with self.autocast():
+        with options.autocast(self.device):
             loss, terms = self.losses(self.collate(items).to(self.device))
-        loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_([one for one in self.model.parameters() if one.requires_grad], 1.0)
-        require_finite(float(loss.detach() + norm), "loss or its gradient", number)
-        self._optimisers.step()
-        self.average.update(self.model, number)
-        self._steps = number
-        return {"loss": float(loss.detach()), **terms}
-
-    def autocast(self) -> torch.autocast:
-        """In which the passes are made."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.half_precision)
+        return {"loss": self._learner.follow(loss, number), **terms}
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -149,13 +138,10 @@ class TokenRecipe:
 
     def state(self) -> dict[str, Any]:
         return {
-            "model": self.model.state_dict(),
-            "average": self.average.module.state_dict(),
-            "optimisers": self._optimisers.state(),
+            **self._learner.state(),
             "queue": self._queue.state(),
             "base": self.base,
             "retained": list(self.retained),
-            "steps": self._steps,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -165,11 +151,8 @@ class TokenRecipe:
                 "The run to resume was started from another checkpoint or keeps other layers; choose another folder, "
                 "or resume it as it was started."
             )
-        self.model.load_state_dict(state["model"])
-        self.average.module.load_state_dict(state["average"])
-        self._optimisers.restore(state["optimisers"])
+        self._learner.restore(state)
         self._queue.restore(state["queue"])
-        self._steps = state["steps"]
 
     @property
     def retained(self) -> tuple[int, ...]:
@@ -183,11 +166,6 @@ class TokenRecipe:
     def file_name(self) -> str:
         """What the result is called."""
         raise NotImplementedError
-
-    @property
-    def steps(self) -> int:
-        """Steps made so far."""
-        return self._steps
 
 
 def listed(layers: Sequence[int]) -> str:

@@ -20,6 +20,7 @@ from torch.nn import functional
 from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.training.corpora import Clip, Corpus
+from engine.training.draws import draw_state, restore_draw
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
@@ -147,14 +148,13 @@ class ExcerptRecipe(Generic[Options]):
             ours.copy_(theirs)
 
     def state(self) -> dict[str, Any]:
-        version, internal, gauss = self._draw.getstate()
         return {
             "model": self.model.state_dict(),
             "classifier": self.classifier.state_dict(),
             "average": self.average.module.state_dict(),
             "optimiser": self._optimiser.state_dict(),
             "generator": self._generator.get_state(),
-            "draw": [version, list(internal), gauss],
+            "draw": draw_state(self._draw),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -163,8 +163,7 @@ class ExcerptRecipe(Generic[Options]):
         self.average.module.load_state_dict(state["average"])
         self._optimiser.load_state_dict(state["optimiser"])
         self._generator.set_state(state["generator"])
-        version, internal, gauss = state["draw"]
-        self._draw.setstate((version, tuple(internal), gauss))
+        restore_draw(self._draw, state["draw"])
 
 
 def spectral_losses(made: Tensor, wanted: Tensor) -> dict[str, Tensor]:

@@ -24,6 +24,7 @@ from torch.nn import functional
 from engine.audio.mel import MelFrontEnd
 from engine.models.networks.vocos import Vocos, VocosConfig
 from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
+from engine.training.draws import draw_state, restore_draw
 from engine.training.recipes.discriminators import (
     Discriminators,
     Judgement,
@@ -165,14 +166,13 @@ class VocosMini:
         return copy_synthesis_distances(self.average.module, self._held_out, self.device)
 
     def state(self) -> dict[str, Any]:
-        version, internal, gauss = self._draw.getstate()
         return {
             "model": self.model.state_dict(),
             "average": self.average.module.state_dict(),
             "judges": self.judges.state_dict(),
             "optimiser": self._optimiser.state_dict(),
             "judges_optimiser": self._judges_optimiser.state_dict(),
-            "draw": [version, list(internal), gauss],
+            "draw": draw_state(self._draw),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -181,8 +181,7 @@ class VocosMini:
         self.judges.load_state_dict(state["judges"])
         self._optimiser.load_state_dict(state["optimiser"])
         self._judges_optimiser.load_state_dict(state["judges_optimiser"])
-        version, internal, gauss = state["draw"]
-        self._draw.setstate((version, tuple(internal), gauss))
+        restore_draw(self._draw, state["draw"])
 
     def export(self, folder: Path) -> None:
         """``config.yaml`` and ``pytorch_model.bin`` as ``charactr/vocos-mel-24khz`` has them, feature extractor

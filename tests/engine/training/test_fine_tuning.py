@@ -170,7 +170,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
 
     def broken(self: guidance_free.GuidanceFree, *arguments: object) -> torch.Tensor:
         result = target(self, *arguments)
-        return result * float("nan") if self._steps == 3 else result
+        return result * float("nan") if self.steps == 3 else result
 
     monkeypatch.setattr(guidance_free.GuidanceFree, "_target", broken)
     with pytest.raises(Diverged, match=r"step 4.*nan.*last good checkpoint"):

@@ -46,6 +46,6 @@ class OmniMiniFolder(MiniFolder):
         load_strictly(network, weights, str(self.weights_path), assign=True)
         return network.eval().requires_grad_(False)
 
-    def codec(self, device: torch.device) -> tuple[ResidualCodec, dict[str, Tensor]]:
+    def codec(self, device: torch.device | str = "cpu") -> tuple[ResidualCodec, dict[str, Tensor]]:
         """What makes codes of mel frames and back, and the voices' mean mels."""
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)

@@ -132,7 +132,7 @@ def test_the_bundled_weights_have_the_names_of_the_release() -> None:
     layers = range(folder.config().transformer.layers)
     assert ours == {name for name in released if not (found := LAYER.match(name)) or int(found[1]) in layers}
     assert sum(file.stat().st_size for file in folder.root.rglob("*") if file.is_file()) < 30e6
-    assert folder.codec.read()[0].config == ResidualCodecConfig()
+    assert folder.codec()[0].config == ResidualCodecConfig()
 
 
 def test_a_file_in_place_of_the_folder_is_refused(root: Path) -> None:
