@@ -13,13 +13,13 @@ from itertools import product
 from pathlib import Path
 
 from engine.errors import PlainError, SettingError, StudyError
+from engine.fields import Fields, read_values
 from engine.measure.evaluation import manifests
 from engine.measure.evaluation.judges import judge_named
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged, Setting
-from engine.studies.reading import Fields, read_values
 from engine.studies.space import Axis, Search, axes_of, search_of
 from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Spoken, Study, assembled, duration
 from engine.techniques import conflict, technique

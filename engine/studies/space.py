@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.errors import SettingError, StudyError
+from engine.fields import Fields
 from engine.measure.metrics import metric
 from engine.models.catalogue import CatalogueEntry
 from engine.setting.knobs import Knob, Number
-from engine.studies.reading import Fields
 from engine.techniques import technique
 
 OFF, ON, ENGAGED = "off", "on", "engaged"

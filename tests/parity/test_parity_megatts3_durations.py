@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.models.files.checkpoints import load_strictly
-from engine.models.megatts3.config_file import ConfigFile
+from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 

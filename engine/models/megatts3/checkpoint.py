@@ -24,9 +24,9 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import load_strictly, read_checkpoint
+from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.aligner import Aligner
 from engine.models.megatts3.config import DiTConfig
-from engine.models.megatts3.config_file import ConfigFile
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.duration_model import DurationModel
 from engine.models.megatts3.durations import FRAMES_MULTIPLE

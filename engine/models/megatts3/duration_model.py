@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from engine.errors import CheckpointError, TextError
 from engine.models.files.checkpoints import load_strictly
-from engine.models.megatts3.config_file import ConfigFile
+from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.phone_encoder import PhoneEncoder
 from engine.models.megatts3.phone_table import PHONES, TONES
 from engine.models.networks.layers import sinusoids

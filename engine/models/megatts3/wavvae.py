@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import CheckpointError
-from engine.models.megatts3.config_file import ConfigFile
+from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.wavvae_encoder import LATENT_CHANNELS, Encoder, sampled_latents
 from engine.models.networks.modules import Modules
 from engine.models.networks.weight_norm import load_normalised

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.models.files.checkpoints import load_strictly, read_float_weights
-from engine.models.megatts3.config_file import ConfigFile
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE = "config.yaml"

@@ -9,9 +9,9 @@ import torch
 import yaml
 from torch import Tensor, nn
 
+from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.aligner import Aligner, AlignerConfig
 from engine.models.megatts3.config import DiTConfig
-from engine.models.megatts3.config_file import ConfigFile
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.duration_model import DurationConfig, DurationModel
 from engine.models.megatts3.wavvae import WavVAE, WavVAEConfig

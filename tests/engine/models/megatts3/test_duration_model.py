@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.errors import Cancelled, CheckpointError, TextError
-from engine.models.megatts3.config_file import ConfigFile
+from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
 from tests.engine.models.megatts3.small_release import DURATION_CONFIG, random_weights, shapes_of
 

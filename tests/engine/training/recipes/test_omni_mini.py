@@ -103,7 +103,7 @@ def test_the_export_is_the_official_layout_and_scores_as_the_trained_network(cod
     assert folder.layout() == LAYOUT
     assert folder.config() == run.model.config
     assert folder.config().transformer == SMALL
-    assert folder.codec.read()[0].config == SIZES
+    assert folder.codec()[0].config == SIZES
     assert folder.durations()
     described = json.loads((tmp_path / "export" / "config.json").read_text())
     assert described["model_type"] == "omnivoice"
