@@ -1,20 +1,67 @@
-"""Reading values from a study's file, so that every mistake is told by the field that has it. Torch-free."""
+"""Reading the fields of a mapping out of a file, so that every mistake is reported by the field that has it.
+
+:func:`exact` is for what a program wrote: all fields must be there, and no others. :class:`Fields` is for what people
+write: fields have defaults, and what nobody asked for is named. Torch-free.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import UnionType
+from typing import Any
 
-from engine.errors import StudyError
+from engine.errors import PlainError
+
+
+def is_of(value: object, kind: type | UnionType) -> bool:
+    """Whether ``value`` is of ``kind``, where true and false are no numbers."""
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def exact(
+    data: object,
+    where: str,
+    kinds: Mapping[str, type | UnionType],
+    error: type[PlainError],
+    optional: Collection[str] = (),
+) -> dict[str, Any]:
+    """``data``, which must be an object with the fields ``kinds``, each of its type, and no others; ``optional`` ones
+    may be absent.
+
+    Raises ``error`` that names the field at fault, as part of ``where``.
+    """
+    if not isinstance(data, dict):
+        raise error(f"{where} must be an object, not {type(data).__name__}.")
+    unknown = sorted(set(data) - set(kinds))
+    if unknown:
+        raise error(f"{where} has an unknown field {unknown[0]!r}.")
+    for name, kind in kinds.items():
+        if name not in data:
+            if name in optional:
+                continue
+            raise error(f"{where} lacks the field {name!r}.")
+        if not is_of(data[name], kind):
+            raise error(f"{where}.{name} must be of type {named(kind)}, not {data[name]!r}.")
+    return data
+
+
+def named(kind: type | UnionType) -> str:
+    """What a type is called in sentences."""
+    return getattr(kind, "__name__", str(kind))
 
 
 class Fields:
-    """The fields of one table; ``prefix`` is what their names begin with in sentences. Knows which were asked for."""
+    """The fields of one table; ``prefix`` is what their names begin with in sentences. Knows which were asked for.
 
-    def __init__(self, values: object, prefix: str) -> None:
+    Every method raises the ``error`` that it was made with.
+    """
+
+    def __init__(self, values: object, prefix: str, error: type[PlainError], what: str) -> None:
+        """``what`` a table without a prefix is called."""
         if not isinstance(values, Mapping):
-            raise StudyError(f"{prefix.rstrip('.') or 'a study'} must be a table of fields, not {values!r}.")
+            raise error(f"{prefix.rstrip('.') or what} must be a table of fields, not {values!r}.")
         self.values = dict(values)
-        self._prefix = prefix
+        self._prefix, self._error = prefix, error
         self._asked: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
@@ -24,6 +71,11 @@ class Fields:
         """The value as it stands."""
         self._asked.add(name)
         return self.values.get(name, default)
+
+    def all(self) -> dict[str, object]:
+        """All fields as they stand, for knobs, which check their values themselves."""
+        self._asked.update(self.values)
+        return dict(self.values)
 
     def text(self, name: str, default: str = "") -> str:
         """A text."""
@@ -36,15 +88,15 @@ class Fields:
     def number(self, name: str, default: float | None = None) -> float | None:
         """A number."""
         value = self.get(name, default)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise StudyError(f"{self._prefix}{name} must be a number, not {value!r}.")
+        if value is not None and not is_of(value, int | float):
+            raise self._error(f"{self._prefix}{name} must be a number, not {value!r}.")
         return value
 
     def whole(self, name: str, default: int, minimum: int = 0) -> int:
         """A whole number from ``minimum``."""
         value = self._typed(name, int, "a whole number", default)
         if value < minimum:
-            raise StudyError(f"{self._prefix}{name} must be at least {minimum}, not {value}.")
+            raise self._error(f"{self._prefix}{name} must be at least {minimum}, not {value}.")
         return value
 
     def list(self, name: str) -> list[object]:
@@ -59,7 +111,7 @@ class Fields:
         """A list of whole numbers from 0."""
         found = self._all(name, int, "whole numbers", default)
         if not found or min(found) < 0:
-            raise StudyError(f"{self._prefix}{name} must be whole numbers from 0, at least one of them.")
+            raise self._error(f"{self._prefix}{name} must be whole numbers from 0, at least one of them.")
         return found
 
     def table(self, name: str) -> Mapping[str, object]:
@@ -67,26 +119,21 @@ class Fields:
         return self._typed(name, dict, "a table of fields", {})
 
     def require_known(self) -> None:
-        """Raise :class:`StudyError` for a field that nobody asked for."""
+        """Raise for a field that nobody asked for."""
         for name in self.values:
             if name not in self._asked:
                 known = ", ".join(sorted(self._asked))
-                raise StudyError(f"{self._prefix}{name} is an unknown field; known ones: {known}.")
+                raise self._error(f"{self._prefix}{name} is an unknown field; known ones: {known}.")
 
     def _typed(self, name: str, kind: type, words: str, default: object) -> object:
         value = self.get(name, default)
-        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-            raise StudyError(f"{self._prefix}{name} must be {words}, not {value!r}.")
+        if not is_of(value, kind):
+            raise self._error(f"{self._prefix}{name} must be {words}, not {value!r}.")
         return value
 
     def _all(self, name: str, kind: type, words: str, default: Sequence) -> tuple:
         values = self._typed(name, list, f"a list of {words}", list(default))
         for value in values:
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise StudyError(f"{self._prefix}{name} must be a list of {words}; {value!r} is none.")
+            if not is_of(value, kind):
+                raise self._error(f"{self._prefix}{name} must be a list of {words}; {value!r} is none.")
         return tuple(values)
-
-
-def read_values(fields: Fields) -> dict[str, object]:
-    """All fields, for knobs, which check their values themselves."""
-    return {name: fields.get(name) for name in fields.values}

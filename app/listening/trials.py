@@ -18,6 +18,7 @@ from typing import Any
 
 from engine import __version__, files
 from engine.errors import PlainError
+from engine.fields import is_of
 from engine.paths import data_folder
 
 SCHEMA = 1
@@ -261,7 +262,7 @@ def _checked(kind: type, data: object) -> dict[str, Any]:
     values = {}
     for one in fields(kind):
         value = data[one.name]
-        if not isinstance(value, _KINDS[one.type]) or (isinstance(value, bool) and one.type != "bool"):
+        if not is_of(value, _KINDS[one.type]):
             raise ValueError(f"{one.name} is no {one.type}")
         values[one.name] = value
     return values

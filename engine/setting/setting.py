@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from engine.errors import SettingError
+from engine.fields import exact
 from engine.setting.knobs import NO_VALUES, Values
+
+_FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
+_ENGAGED_FIELDS = {"technique": str, "knobs": dict, "artefact": str}
+"""Fields of settings and of their entries in files."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,10 @@ class Setting:
     @classmethod
     def from_json(cls, data: object) -> Setting:
         """Read what :meth:`to_json` wrote. Raises :class:`SettingError` that names the field at fault."""
-        fields = _object(data, "setting", {"model": str, "options": dict, "techniques": list, "seed": int})
+        fields = exact(data, "setting", _FIELDS, SettingError)
         techniques = []
         for index, entry in enumerate(fields["techniques"]):
-            one = _object(entry, f"setting.techniques[{index}]", {"technique": str, "knobs": dict, "artefact": str})
+            one = exact(entry, f"setting.techniques[{index}]", _ENGAGED_FIELDS, SettingError)
             techniques.append(Engaged(one["technique"], Values(one["knobs"]), one["artefact"]))
         return cls(fields["model"], Values(fields["options"]), tuple(techniques), fields["seed"])
 
@@ -119,17 +123,3 @@ class Setting:
 
 def _shown(value: object) -> str:
     return "absent" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _object(data: object, where: str, kinds: Mapping[str, type]) -> dict:
-    if not isinstance(data, dict):
-        raise SettingError(f"{where} must be an object, not {type(data).__name__}.")
-    for name in data:
-        if name not in kinds:
-            raise SettingError(f"{where} has an unknown field {name!r}.")
-    for name, kind in kinds.items():
-        if name not in data:
-            raise SettingError(f"{where} lacks the field {name!r}.")
-        if not isinstance(data[name], kind) or isinstance(data[name], bool):
-            raise SettingError(f"{where}.{name} must be of type {kind.__name__}, not {type(data[name]).__name__}.")
-    return data

@@ -13,14 +13,14 @@ from itertools import product
 from pathlib import Path
 
 from engine.errors import PlainError, SettingError, StudyError
-from engine.fields import Fields, read_values
+from engine.fields import Fields
 from engine.measure.evaluation import manifests
 from engine.measure.evaluation.judges import judge_named
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged, Setting
-from engine.studies.space import Axis, Search, axes_of, search_of
+from engine.studies.space import Axis, Search, axes_of, search_of, study_fields
 from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Spoken, Study, assembled, duration
 from engine.techniques import conflict, technique
 
@@ -73,7 +73,7 @@ def parse(data: object, where: str = "study", beside: Path = Path()) -> Study:
     """A study from the values of its file; paths are relative to ``beside``. Raises :class:`StudyError` that begins
     with ``where``."""
     try:
-        return _Reader(Fields(data, ""), beside).study()
+        return _Reader(study_fields(data), beside).study()
     except PlainError as error:
         raise StudyError(f"{where}: {error}") from error
 
@@ -177,7 +177,7 @@ class _Reader:
     def _voice(self, given: object) -> Voice:
         if isinstance(given, str):
             return catalogue.voice(given, self._model, self._folder)
-        fields = Fields(given, "voices.")
+        fields = study_fields(given, "voices.")
         audio, transcript = self._path(fields.text("audio")), fields.text("transcript")
         fields.require_known()
         if not audio.is_file():
@@ -202,12 +202,14 @@ class _Reader:
     def _listed(self) -> list[Candidate]:
         found = []
         for index, given in enumerate(self._fields.list("setting")):
-            fields = Fields(given, f"setting[{index}].")
+            fields = study_fields(given, f"setting[{index}].")
             options = self._checked_options({**self._fields.table("options"), **fields.table("options")})
             engaged = fields.table("techniques")
             setting = Setting(self._model, options)
             for name, knobs in engaged.items():
-                setting = setting.with_technique(_engaged(name, Fields(knobs, f"setting[{index}].techniques.{name}.")))
+                setting = setting.with_technique(
+                    _engaged(name, study_fields(knobs, f"setting[{index}].techniques.{name}."))
+                )
             reason = self._problem(setting)
             if reason:
                 raise StudyError(f"setting[{index}] cannot be used: {reason}")
@@ -224,7 +226,7 @@ class _Reader:
         found = []
         for layer in range(layers):
             kept = ",".join(str(one) for one in range(layers) if one != layer)
-            entry = _engaged("spade", Fields({"recovery": "none", "layers": kept}, "leave_one_layer_out."))
+            entry = _engaged("spade", study_fields({"recovery": "none", "layers": kept}, "leave_one_layer_out."))
             found.append(Candidate(Setting(self._model, self._options, (entry,)), LISTED, f"without layer {layer}"))
             self._require_family(found[-1].setting)
         return found
@@ -233,7 +235,7 @@ class _Reader:
         """The axes of one ``[grid]``, or of several ``[[grid]]``, all of whose settings are run."""
         given = self._fields.get("grid", [])
         tables = given if isinstance(given, list) else [given]
-        return [axes_of(Fields(one, "grid").values, self._entry) for one in tables]
+        return [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
 
     def _grid(self, axes: Sequence[Axis]) -> list[Candidate]:
         found = {}
@@ -272,7 +274,7 @@ class _Reader:
 
 def _engaged(name: str, knobs: Fields) -> Engaged:
     declared = technique(name)
-    return Engaged(name, checked(declared.knobs, read_values(knobs), declared.title))
+    return Engaged(name, checked(declared.knobs, knobs.all(), declared.title))
 
 
 def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:

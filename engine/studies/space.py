@@ -122,7 +122,7 @@ def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[Axis, .
 
 def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
     """What a study looks for. Raises :class:`StudyError`."""
-    fields = Fields(given, "search.")
+    fields = study_fields(given, "search.")
     axes = tuple(_searched(*one, entry) for one in _flat(fields.table("space")))
     if not axes:
         raise StudyError("search.space is empty; name at least one option or knob to vary.")
@@ -134,7 +134,8 @@ def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
     if sampler not in SAMPLERS:
         raise StudyError(f"search.sampler must be one of {', '.join(SAMPLERS)}, not {sampler!r}.")
     constraints = tuple(
-        _constraint(Fields(one, f"search.constraint[{index}].")) for index, one in enumerate(fields.list("constraint"))
+        _constraint(study_fields(one, f"search.constraint[{index}]."))
+        for index, one in enumerate(fields.list("constraint"))
     )
     search = Search(
         fields.whole("trials", 40, minimum=1), objectives, axes, constraints, sampler, fields.whole("seed", 0)
@@ -149,7 +150,7 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> A
         return _axis(owner, name, values, entry, "search.space")
     if not isinstance(values, Mapping):
         raise StudyError(f"{where} must be a list of values, or low and high, not {values!r}.")
-    fields = Fields(values, f"{where}.")
+    fields = study_fields(values, f"{where}.")
     knob = _knob(owner, name, entry, where)
     low, high, step = fields.number("low"), fields.number("high"), fields.number("step")
     log = fields.flag("log")
@@ -197,6 +198,11 @@ def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:
         f"{where}: {title} has no {'knob' if owner else 'option'} named {name!r}; it has "
         f"{', '.join(knob.name for knob in knobs)}."
     )
+
+
+def study_fields(values: object, prefix: str = "") -> Fields:
+    """The fields of a table in a study's file; ``prefix`` is what their names begin with in sentences."""
+    return Fields(values, prefix, StudyError, "a study")
 
 
 def _constraint(fields: Fields) -> Constraint:

@@ -15,7 +15,6 @@ read without running code in them, and strictly.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from engine.models.cosyvoice2.token_to_mel import TokenToMel
 from engine.models.cosyvoice2.tokenizer import MERGES, VOCABULARY, TextTokenizer
 from engine.models.families.language_network import DraftTensors
 from engine.models.files.checkpoints import read_float_weights, read_weights
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.causal import CausalConfig
 
 LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
@@ -115,11 +115,8 @@ class OfficialFolder:
 
     def _transformer(self) -> CausalConfig:
         path = self.root / CONFIG
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{path} cannot be read as a configuration ({error}); fetch it again.") from None
-        if not isinstance(content, dict) or content.get("model_type") != "qwen2":
+        content = ConfigFile.read(path).entries
+        if content.get("model_type") != "qwen2":
             raise CheckpointError(f"{path} is not the configuration of a Qwen2; CosyVoice 2 is one. Fetch it again.")
         return CausalConfig.read(content)
 

@@ -11,15 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import yaml
 from torch import Tensor
 
 from engine.audio.mel import BIGVGAN, STYLES, VOCOS
 from engine.errors import CheckpointError
+from engine.fields import is_of
 from engine.models.f5.config import VARIANTS, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.unett import UNetT
 from engine.models.files.checkpoints import check_shapes, load_strictly, read_checkpoint
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.shapes import without_weights
 
 SIDECAR = "model.yaml"
@@ -205,11 +206,7 @@ def _described(path: Path, variant: str, entries: int) -> _Description | None:
 
 def _from_sidecar(sidecar: Path, entries: int) -> _Description:
     """An official configuration file, of which the part ``model`` is read."""
-    try:
-        data = yaml.safe_load(sidecar.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise CheckpointError(f"{sidecar} cannot be read: {error}.") from None
-    model = _part(data, "model", str(sidecar))
+    model = _part(ConfigFile.read(sidecar).entries, "model", str(sidecar))
     arch = _part(model, "arch", f"{sidecar}: model")
     for name, value in arch.items():
         if name in (
@@ -220,7 +217,7 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
             "ff_mult",
             "text_dim",
             "mel_dim",
-        ) and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        ) and (not is_of(value, int) or value < 1):
             raise CheckpointError(f"{sidecar}: model.arch.{name} must be a positive whole number, not {value!r}.")
     for name in ("dim", "depth", "heads"):
         if name not in arch:
@@ -241,8 +238,8 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
     )
 
 
-def _part(data: object, name: str, where: str) -> dict:
-    part = data.get(name) if isinstance(data, dict) else None
+def _part(data: Mapping, name: str, where: str) -> dict:
+    part = data.get(name)
     if not isinstance(part, dict):
         raise CheckpointError(f"{where} lacks the part {name!r}; it should be an official configuration file.")
     return part

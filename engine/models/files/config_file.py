@@ -1,7 +1,11 @@
-"""Reading the official ``config.yaml`` files: entries that are missing or of another kind are named."""
+"""Reading the ``config.yaml`` and ``config.json`` files of published models.
+
+Entries that are missing or of another kind are named.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,24 +14,26 @@ from typing import Any
 import yaml
 
 from engine.errors import CheckpointError
+from engine.fields import is_of
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A mapping out of ``config.yaml``, and where it stands there. All methods raise :class:`CheckpointError`."""
+    """A mapping out of such a file, and where it stands there. All methods raise :class:`CheckpointError`."""
 
     entries: Mapping[str, object]
     where: str
 
     @classmethod
     def read(cls, path: Path) -> ConfigFile:
-        """Read a file."""
+        """Read a file in YAML, or in JSON where it is called so."""
         try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
         except FileNotFoundError:
             raise CheckpointError(f"{path} is missing; it belongs beside the official weights.") from None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise CheckpointError(f"{path} cannot be read as a configuration: {error}.") from None
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise CheckpointError(f"{path} cannot be read as a configuration ({error}); fetch it again.") from None
         if not isinstance(data, dict):
             raise CheckpointError(f"{path} is not a configuration: it should be a list of names and values.")
         return cls(data, str(path))
@@ -69,14 +75,13 @@ class ConfigFile:
             value = default
         if value is None:
             raise CheckpointError(f"{self.where} lacks {name!r}, which should be {wanted}; fetch the file again.")
-        right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-        if not right or not holds(value):
+        if not is_of(value, kind) or not holds(value):
             raise CheckpointError(f"{self.where}: {name} should be {wanted}, not {value!r}.")
         return value
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return is_of(value, int) and value > 0
 
 
 def _is_text(value: object) -> bool:

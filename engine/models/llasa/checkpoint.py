@@ -7,7 +7,6 @@ so that leaving them out is exact, and saves a fifth of what the 1B model reads 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from engine.models.base import DraftWeights, StudentWeights
 from engine.models.families.language_network import DraftTensors, LanguageNetwork
 from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import check_shapes, load_strictly, read_weights
+from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
 from engine.models.llasa.tokenizer import LlasaTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
@@ -136,13 +136,8 @@ def parameters(network: LanguageNetwork) -> int:
 
 def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
     """The transformer's sizes, the rows of its tables, and whether they are one."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing; it belongs beside the weights of LLaSA.") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read as a configuration ({error}); fetch it again.") from None
-    rows = content.get("vocab_size") if isinstance(content, dict) else None
+    content = ConfigFile.read(path).entries
+    rows = content.get("vocab_size")
     if not isinstance(rows, int) or content.get("model_type") != "llama":
         raise CheckpointError(f"{path} is not the configuration of a Llama; LLaSA is one.")
     return CausalConfig.read(content), rows, bool(content.get("tie_word_embeddings", False))

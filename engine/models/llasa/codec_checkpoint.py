@@ -6,7 +6,6 @@ and a weight that belongs neither to the decoder nor to the encoder is an error.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import NAMES_SHOWN, load_strictly
+from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
 from engine.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
 
@@ -107,10 +107,4 @@ def _is_decoder(name: str) -> bool:
 
 def _heads(path: Path) -> int:
     """How many heads the converted release's configuration says."""
-    try:
-        heads = json.loads(path.read_text(encoding="utf-8")).get("num_attention_heads", 16)
-    except (OSError, ValueError, AttributeError):
-        raise CheckpointError(f"{path} is missing or no configuration; fetch it again.") from None
-    if not isinstance(heads, int) or isinstance(heads, bool) or heads < 1:
-        raise CheckpointError(f"{path}: num_attention_heads should be a positive whole number, not {heads!r}.")
-    return heads
+    return ConfigFile.read(path).number("num_attention_heads", 16)

@@ -4,7 +4,6 @@ shape is named."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import load_strictly
+from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.shapes import without_weights
@@ -47,7 +47,7 @@ class OmniVoiceFolder:
 
     def config(self) -> MaskedConfig:
         """The network's sizes."""
-        return MaskedConfig.read(_json(self.root / CONFIG))
+        return MaskedConfig.read(ConfigFile.read(self.root / CONFIG).entries)
 
     @property
     def shards(self) -> Shards:
@@ -60,7 +60,7 @@ class OmniVoiceFolder:
 
     def codec_config(self) -> HiggsConfig:
         """The codec's sizes."""
-        return HiggsConfig.read(_json(self.root / CODEC / CONFIG))
+        return HiggsConfig.read(ConfigFile.read(self.root / CODEC / CONFIG).entries)
 
     def decoder(self, device: torch.device | str = "cpu") -> HiggsDecoder:
         """What makes codes heard."""
@@ -127,15 +127,3 @@ def _floats(weights: Mapping[str, Tensor], device: torch.device | str, check: Ca
         check()
         found[name] = value.to(device, torch.float32) if value.is_floating_point() else value.to(device)
     return found
-
-
-def _json(path: Path) -> Mapping:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing; it belongs beside the weights of OmniVoice.") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read as a configuration ({error}); fetch it again.") from None
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path} is no configuration; fetch it again.")
-    return content
