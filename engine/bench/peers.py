@@ -32,7 +32,7 @@ from engine.measure.timing import Comparison, interval, paired_ratio
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
-from engine.models.f5.dit import Conditioning, DiT
+from engine.models.f5.dit import DiT, DiTConditioning
 from engine.models.kernels import split_products
 from engine.models.kernels.flow_graphs import GraphedEvaluator
 from engine.models.kernels.graphs import GraphCache
@@ -280,7 +280,7 @@ def samplers(theirs: nn.Module, models: Mapping[str, DiT], frames: int, steps: i
         options = {"steps": steps, "cfg_strength": GUIDANCE, "sway_sampling_coef": SWAY, "seed": SEED}
         return theirs.sample(prompt, ids, frames, **options)[0]
 
-    def begun(model: DiT) -> Conditioning:
+    def begun(model: DiT) -> DiTConditioning:
         model.forget_tables()
         return model.begin(canvas, ids, times[:-1], guided=True)
 

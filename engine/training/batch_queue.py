@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from engine.training.draws import draw_state, restore_draw
 
 
-class Spoken(Protocol):
+class QueuedClip(Protocol):
     """What :class:`BatchQueue` needs to know of a clip."""
 
     @property
@@ -27,7 +27,7 @@ class BatchQueue:
     POOL = 192
     """Items that are drawn at a time, sorted by length and packed."""
 
-    def __init__(self, clips: Sequence[Spoken], frames: int, joined_share: float, seed: int) -> None:
+    def __init__(self, clips: Sequence[QueuedClip], frames: int, joined_share: float, seed: int) -> None:
         self._lengths = [clip.frames for clip in clips]
         self._frames, self._joined_share = frames, joined_share
         self._draw = random.Random(seed)
@@ -68,7 +68,7 @@ class BatchQueue:
         self._pending = [[list(item) for item in batch] for batch in state["pending"]]
 
 
-Clips = TypeVar("Clips", bound=Spoken)
+Clips = TypeVar("Clips", bound=QueuedClip)
 
 
 def held_out_pairs(clips: Sequence[Clips], count: int, size: int) -> list[list[list[Clips]]]:

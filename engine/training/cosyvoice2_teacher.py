@@ -16,7 +16,7 @@ from engine.models.cosyvoice2.checkpoint import OfficialFolder
 from engine.models.cosyvoice2.features import HEARING_RATE
 from engine.models.cosyvoice2.text import normalised, read_text
 from engine.models.cosyvoice2.training_layout import CosyNames
-from engine.models.families.training_layout import Row
+from engine.models.families.training_layout import TrainingRow
 from engine.models.files.checkpoints import fingerprint
 from engine.sampling.tokens import RepetitionAware
 from engine.training.follower import Follower
@@ -42,7 +42,7 @@ class CosyTeacher(OfficialTeacher):
         base = fingerprint(folder.checkpoint, follower.check)
         super().__init__(entry, root, base, network, model.codes, sampler)
 
-    def row(self, text: np.ndarray, codes: Sequence[int]) -> Row:
+    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
         return self._names.row(text.tolist(), codes, self.codes)
 
     def read(self, text: str) -> np.ndarray:

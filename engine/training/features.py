@@ -29,7 +29,7 @@ from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel
 from engine.models.f5.text import Encoded, Vocabulary, encode_bytes, require_speakable
-from engine.training.manifest import Row, refuse
+from engine.training.manifest import ManifestRow, refuse
 
 _INDEX, _MELS, _IDS = "index.json", "mel.bin", "ids.bin"
 
@@ -66,10 +66,10 @@ class Reader(Protocol):
 
     joins: bool
 
-    def check(self, row: Row) -> None:
+    def check(self, row: ManifestRow) -> None:
         """Raise :class:`ValueError` when the row's text or phones cannot be read."""
 
-    def read(self, row: Row) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
         """(tokens,) ids and (frames, bands) mel. Raises :class:`PlainError`."""
 
 
@@ -83,7 +83,7 @@ class PhoneReader:
         self._phonemise = Phonemiser()
         self._mel = MelFrontEnd()
 
-    def check(self, row: Row) -> None:
+    def check(self, row: ManifestRow) -> None:
         unknown = [phone for phone, _, _ in row.phones if phone not in self._vocabulary.index]
         if unknown:
             raise ValueError(f"the model has no phone {unknown[0]!r}")
@@ -93,7 +93,7 @@ class PhoneReader:
             except TextError as error:
                 raise ValueError(str(error)) from None
 
-    def read(self, row: Row) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
         samples = _samples(row, levelled=True)
         frames = len(samples) // HOP
         phones = row.phones
@@ -113,13 +113,13 @@ class CharacterReader:
         self._vocabulary, self._tokenizer = vocabulary, tokenizer
         self._mel = MelFrontEnd()
 
-    def check(self, row: Row) -> None:
+    def check(self, row: ManifestRow) -> None:
         try:
             require_speakable(row.text, self._encode(row.text))
         except TextError as error:
             raise ValueError(str(error)) from None
 
-    def read(self, row: Row) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
         return np.array(self._encode(row.text).ids, np.int64), self._mel(_samples(row, levelled=False))[0].numpy()
 
     def _encode(self, text: str) -> Encoded:
@@ -139,7 +139,9 @@ def reader(checkpoint: F5Checkpoint) -> Reader:
     return CharacterReader(vocabulary, checkpoint.tokenizer)
 
 
-def check_rows(manifest: Path, rows: Sequence[Row], read: Reader, check: Callable[[], None] = lambda: None) -> None:
+def check_rows(
+    manifest: Path, rows: Sequence[ManifestRow], read: Reader, check: Callable[[], None] = lambda: None
+) -> None:
     """Raise :class:`TrainingError` with every line whose text or phones the model cannot read."""
     problems = []
     for row in rows:
@@ -153,7 +155,7 @@ def check_rows(manifest: Path, rows: Sequence[Row], read: Reader, check: Callabl
 
 def prepare(
     manifest: Path,
-    rows: Sequence[Row],
+    rows: Sequence[ManifestRow],
     read: Reader,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -172,7 +174,7 @@ def prepare(
     return _open(folder)
 
 
-def _samples(row: Row, levelled: bool) -> torch.Tensor:
+def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
     recording = read_recording(row.audio)
     samples = torch.from_numpy(recording.samples)
     if levelled:
@@ -180,7 +182,7 @@ def _samples(row: Row, levelled: bool) -> torch.Tensor:
     return resample(samples, recording.sample_rate, SAMPLE_RATE)
 
 
-def _key(rows: Sequence[Row], read: Reader) -> str:
+def _key(rows: Sequence[ManifestRow], read: Reader) -> str:
     """Changes with whatever the prepared speech depends on."""
     digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
     for row in rows:
@@ -198,7 +200,12 @@ def _complete(folder: Path, key: str) -> bool:
 
 
 def _write(
-    manifest: Path, rows: Sequence[Row], read: Reader, folder: Path, key: str, progress: Callable[[int, int], None]
+    manifest: Path,
+    rows: Sequence[ManifestRow],
+    read: Reader,
+    folder: Path,
+    key: str,
+    progress: Callable[[int, int], None],
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _INDEX).unlink(missing_ok=True)

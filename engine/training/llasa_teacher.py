@@ -12,7 +12,7 @@ from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
 from engine.errors import TextError
 from engine.models.catalogue import CatalogueEntry
-from engine.models.families.training_layout import HuggingFaceNames, Row
+from engine.models.families.training_layout import HuggingFaceNames, TrainingRow
 from engine.models.llasa.checkpoint import TEXTS, LlasaFolder
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.prompt import rendered
@@ -48,7 +48,7 @@ class LlasaTeacher(OfficialTeacher):
         sampler = Nucleus(*(options[name] for name in ("temperature", "top_k", "top_p", "repetition_penalty")))
         super().__init__(entry, root, folder.shards.fingerprint(follower.check), network, codes, sampler)
 
-    def row(self, text: np.ndarray, codes: Sequence[int]) -> Row:
+    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
         return training_row(self._tokenizer, text.tobytes().decode(), codes)
 
     def read(self, text: str) -> np.ndarray:

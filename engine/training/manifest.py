@@ -36,7 +36,7 @@ LINES_NAMED = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class ManifestRow:
     """One recording and what is said in it."""
 
     line: int
@@ -48,7 +48,7 @@ class Row:
     held_out: bool = False
 
 
-def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple[Row, ...]:
+def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple[ManifestRow, ...]:
     """The rows of a manifest, each with a recording that is there and long enough.
 
     ``check`` is called for every row and may raise to cancel. Raises :class:`TrainingError` that lists what is wrong.
@@ -87,7 +87,7 @@ def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
         raise TrainingError(f"The manifest {path} cannot be used; correct or remove {lines}:\n{named}{more}")
 
 
-def write_manifest(path: Path, rows: Sequence[Row]) -> None:
+def write_manifest(path: Path, rows: Sequence[ManifestRow]) -> None:
     """Write ``rows`` as a manifest with all columns, whole or not at all; recordings in its folder are named relative
     to it."""
     table = io.StringIO(newline="")
@@ -121,7 +121,7 @@ def write_clips(
                 unfinished = audio.with_suffix(".part")
                 soundfile.write(unfinished, clip.samples, SAMPLE_RATE, subtype="PCM_24", format="FLAC")
                 unfinished.replace(audio)
-            rows.append(Row(0, audio, clip.text, clip.phones, clip.voice, is_held_out))
+            rows.append(ManifestRow(0, audio, clip.text, clip.phones, clip.voice, is_held_out))
     write_manifest(path, rows)
 
 
@@ -145,7 +145,7 @@ def _cells(reader: Iterator[list[str]], path: Path) -> Iterator[tuple[int, dict[
             yield reader.line_num, dict(zip([*header, *["?"] * (len(cells) - len(header))], cells, strict=False))
 
 
-def _row(line: int, cells: dict[str, str], folder: Path) -> Row:
+def _row(line: int, cells: dict[str, str], folder: Path) -> ManifestRow:
     """Raises :class:`ValueError` with what is wrong."""
     import soundfile  # loads a shared library: only when a file is read
 
@@ -170,7 +170,7 @@ def _row(line: int, cells: dict[str, str], folder: Path) -> Row:
         allowed = f"from {SHORTEST_SECONDS} to {LONGEST_SECONDS:.0f} s can be used"
         raise ValueError(f"{audio} lasts {information.duration:.2f} s; {allowed}")
     phones = _phones(values["phones"], information.duration)
-    return Row(line, audio, values["text"], phones, values["voice"], values["set"] == VALIDATION)
+    return ManifestRow(line, audio, values["text"], phones, values["voice"], values["set"] == VALIDATION)
 
 
 def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
@@ -187,11 +187,11 @@ def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
     return tuple(zip([phone for phone, _, _ in pairs], [0.0, *ends[:-1]], ends, strict=True)) if pairs else ()
 
 
-def _with_validation(rows: list[Row], path: Path) -> tuple[Row, ...]:
+def _with_validation(rows: list[ManifestRow], path: Path) -> tuple[ManifestRow, ...]:
     if not any(row.held_out for row in rows):
         kept_back = set(range(0, len(rows), min(KEPT_BACK, len(rows) // 2)))
         rows = [
-            Row(row.line, row.audio, row.text, row.phones, row.voice, number in kept_back)
+            ManifestRow(row.line, row.audio, row.text, row.phones, row.voice, number in kept_back)
             for number, row in enumerate(rows)
         ]
     if all(row.held_out for row in rows):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine import files
 from engine.errors import TrainingError
-from engine.models.families.training_layout import Row
+from engine.models.families.training_layout import TrainingRow
 from engine.models.minis.lm_mini.layout import Layout, positions
 from engine.techniques.spade.losses import IGNORED
 from engine.training.corpora import Clip, Corpus
@@ -155,7 +155,7 @@ def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBat
     return TokenBatch(ids, positions(longest, longest - 1), labels, heard)
 
 
-def collate_rows(rows: Sequence[Row]) -> TokenBatch:
+def collate_rows(rows: Sequence[TrainingRow]) -> TokenBatch:
     """A batch of sequences of any length, the shorter ones filled up at their end, which nothing before it sees."""
     longest = max(len(row.ids) for row in rows)
     ids, labels = (torch.full((len(rows), longest), value) for value in (0, IGNORED))

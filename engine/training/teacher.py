@@ -19,11 +19,11 @@ from engine.models import load_model
 from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
 from engine.models.families.language import LanguageSpeech
-from engine.models.families.training_layout import Row as Sequenced
+from engine.models.families.training_layout import TrainingRow
 from engine.sampling.tokens import TokenSampler
 from engine.setting.setting import Setting
 from engine.training.follower import Follower
-from engine.training.manifest import Row, read_manifest, refuse
+from engine.training.manifest import ManifestRow, read_manifest, refuse
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate_rows, kept_tokens
 from engine.training.token_network import TokenNetwork
 
@@ -75,7 +75,7 @@ class OfficialTeacher(Teacher):
     _speaking: LanguageSpeech | None = None
 
     @abstractmethod
-    def row(self, text: np.ndarray, codes: Sequence[int]) -> Sequenced:
+    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
         """A sequence of ``text``, as :meth:`read` gives it, and ``codes``."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class OfficialTeacher(Teacher):
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
         return collate_rows([self._sequence(item) for item in items])
 
-    def _sequence(self, item: Sequence[SpokenTokens]) -> Sequenced:
+    def _sequence(self, item: Sequence[SpokenTokens]) -> TrainingRow:
         codes = np.concatenate([one.codes for one in item])
         return self.row(self.joined([one.phones for one in item]), codes.tolist())
 
@@ -128,7 +128,7 @@ class OfficialTeacher(Teacher):
         digest = hashlib.sha256(manifest.read_bytes() + self.base.encode()).hexdigest()[:12]
         done = 0
 
-        def heard(those: Sequence[Row]) -> Iterator[SpokenTokens]:
+        def heard(those: Sequence[ManifestRow]) -> Iterator[SpokenTokens]:
             nonlocal done
             for row in those:
                 follower.progress(done, len(rows))
@@ -141,7 +141,7 @@ class OfficialTeacher(Teacher):
             kept_tokens(work / f"{digest}-held-out.npz", lambda: tuple(heard(held_out))),
         )
 
-    def _texts(self, manifest: Path, rows: Sequence[Row]) -> dict[int, np.ndarray]:
+    def _texts(self, manifest: Path, rows: Sequence[ManifestRow]) -> dict[int, np.ndarray]:
         """What is said in each line of the manifest. Raises :class:`TrainingError` that lists those without a word."""
         texts, problems = {}, []
         for row in rows:

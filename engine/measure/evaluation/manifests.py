@@ -18,7 +18,7 @@ from engine.models.catalogue import OWN_VOICE
 
 
 @dataclass(frozen=True)
-class Row:
+class EvaluationRow:
     """One sentence of a list."""
 
     text: str
@@ -28,7 +28,7 @@ class Row:
     """Of a person saying the sentence, or ``""`` where there is none."""
 
 
-def read(path: Path, audio: Path | None = None) -> tuple[Row, ...]:
+def read(path: Path, audio: Path | None = None) -> tuple[EvaluationRow, ...]:
     """The rows of the list at ``path``; ``audio`` is the folder of LibriSpeech's recordings.
 
     Raises :class:`StudyError` that names the line at fault, or the first recording that is not there.
@@ -63,7 +63,7 @@ def read(path: Path, audio: Path | None = None) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) -> Row:
+def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) -> EvaluationRow:
     if audio is None:
         raise StudyError(f"{path} is a list of LibriSpeech; give the folder of test-clean as 'manifest_audio'.")
     prompt, _, transcript, spoken, _, text = parts
@@ -74,14 +74,16 @@ def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) 
             raise StudyError(f"Line {number} of {path}: {name!r} is not speaker-chapter-number.")
         return str(audio / pieces[0] / pieces[1] / f"{name}.flac")
 
-    return Row(text.strip(), _voice(recording(prompt), transcript), recording(spoken))
+    return EvaluationRow(text.strip(), _voice(recording(prompt), transcript), recording(spoken))
 
 
-def _seed_tts(parts: list[str], path: Path) -> Row:
+def _seed_tts(parts: list[str], path: Path) -> EvaluationRow:
     name, transcript, prompt, text, *rest = parts
     folder = path.parent
     spoken = folder / (rest[0] if rest else f"wavs/{name}.wav")
-    return Row(text.strip(), _voice(str(folder / prompt), transcript), str(spoken) if spoken.is_file() else "")
+    return EvaluationRow(
+        text.strip(), _voice(str(folder / prompt), transcript), str(spoken) if spoken.is_file() else ""
+    )
 
 
 def _voice(recording: str, transcript: str) -> Voice:

@@ -86,7 +86,7 @@ class RelativeAttention(nn.Module):
         return self._split(self.linear_pos(relative_sinusoids(distances, weight.shape[1]).to(weight.dtype))[None])
 
 
-class FeedForward(nn.Module):
+class EncoderFeedForward(nn.Module):
     """Two linear layers with a SiLU between them."""
 
     def __init__(self, width: int, inner: int) -> None:
@@ -104,7 +104,7 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.self_attn = RelativeAttention(config)
-        self.feed_forward = FeedForward(config.width, config.feed_forward)
+        self.feed_forward = EncoderFeedForward(config.width, config.feed_forward)
         self.norm_ff = nn.LayerNorm(config.width, eps=LAYER_EPSILON)
         self.norm_mha = nn.LayerNorm(config.width, eps=LAYER_EPSILON)
 

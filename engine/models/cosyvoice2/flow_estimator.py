@@ -50,7 +50,7 @@ class Residual(nn.Module):
         return self.block2(hidden, memory) + self.res_conv(x)
 
 
-class Attention(nn.Module):
+class EstimatorAttention(nn.Module):
     """Self-attention that remembers its keys and values, or what they are made of."""
 
     def __init__(self, config: EstimatorConfig) -> None:
@@ -85,7 +85,7 @@ class GeluLinear(nn.Module):
         return F.gelu(self.proj(x))
 
 
-class FeedForward(nn.Module):
+class EstimatorFeedForward(nn.Module):
     """Two linear layers, four times as wide between them."""
 
     def __init__(self, channels: int) -> None:
@@ -102,9 +102,9 @@ class TransformerBlock(nn.Module):
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(config.channels)
-        self.attn1 = Attention(config)
+        self.attn1 = EstimatorAttention(config)
         self.norm3 = nn.LayerNorm(config.channels)
-        self.ff = FeedForward(config.channels)
+        self.ff = EstimatorFeedForward(config.channels)
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
         """(B, n, channels) to the same shape."""
@@ -112,7 +112,7 @@ class TransformerBlock(nn.Module):
         return x + self.ff(self.norm3(x))
 
 
-class TimeEmbedding(nn.Module):
+class EstimatorTimeEmbedding(nn.Module):
     """Times (n,) to vectors (n, width)."""
 
     def __init__(self, inputs: int, width: int) -> None:
@@ -145,7 +145,7 @@ class Estimator(nn.Module):
             blocks = nn.ModuleList(TransformerBlock(config) for _ in range(config.blocks))
             return [Residual(width, channels, time_width), blocks]
 
-        self.time_mlp = TimeEmbedding(inputs, time_width)
+        self.time_mlp = EstimatorTimeEmbedding(inputs, time_width)
         self.down_blocks = nn.ModuleList([nn.ModuleList([*stage(inputs), CausalConv(channels, channels, 3)])])
         self.mid_blocks = nn.ModuleList(nn.ModuleList(stage(channels)) for _ in range(config.middle_stages))
         self.up_blocks = nn.ModuleList([nn.ModuleList([*stage(2 * channels), CausalConv(channels, channels, 3)])])

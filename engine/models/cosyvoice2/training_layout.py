@@ -25,7 +25,7 @@ from engine.models.cosyvoice2.language_model import (
     TEXT_HEAD,
     TRANSFORMER,
 )
-from engine.models.families.training_layout import Parts, Row
+from engine.models.families.training_layout import Parts, TrainingRow
 from engine.techniques.spade.losses import IGNORED
 
 
@@ -62,11 +62,11 @@ class CosyNames:
         """All rows can be."""
         return head
 
-    def row(self, text: Sequence[int], speech: Sequence[int], codes: int) -> Row:
+    def row(self, text: Sequence[int], speech: Sequence[int], codes: int) -> TrainingRow:
         """All of the ``text``, then all of the ``speech``, of ``codes`` possible ones."""
         first = self.text + self.marks
         ids = (self.text + START, *text, self.text + TASK, *(first + code for code in speech))
-        return Row(ids, (IGNORED,) * (1 + len(text)) + (*speech, codes + END))
+        return TrainingRow(ids, (IGNORED,) * (1 + len(text)) + (*speech, codes + END))
 
 
 def with_text_head(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine import device as devices
 from engine.models.base import ModelInfo, OperationCounts, Voice, WeightSet
 from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.models.f5.dit import Conditioning, DiT
+from engine.models.f5.dit import DiT, DiTConditioning
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
 from engine.models.families.flow import Decoded, FlowSpeech, Sampler
@@ -57,7 +57,7 @@ class F5Speech(FlowSpeech):
 
     def _begin(
         self, backbone: DiT | UNetT, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values
-    ) -> Conditioning:
+    ) -> DiTConditioning:
         frames = min(prompt.mel.shape[1], passage.frames)
         canvas = torch.zeros(1, passage.frames, prompt.mel.shape[2], device=self._device)
         canvas[:, :frames] = prompt.mel[:, :frames].to(self._device)

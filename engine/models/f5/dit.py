@@ -14,15 +14,14 @@ from torch import Tensor, nn
 
 from engine.models.base import OperationCounts
 from engine.models.f5.config import BackboneConfig
-from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
-from engine.models.networks.diffusion import Block, DiffusionTransformer
-from engine.models.networks.diffusion import Conditioning as SharedConditioning
+from engine.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
+from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
 from engine.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
 from engine.models.networks.modules import Modules
 
 
 @dataclass(frozen=True)
-class Conditioning(SharedConditioning):
+class DiTConditioning(Conditioning):
     """What one sampling run's evaluations share: the conditional rows first, then the unconditional."""
 
     constant: tuple[Tensor, Tensor]
@@ -35,14 +34,14 @@ class DiTBlock(nn.Module):
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
         self.attn_norm = AdaptiveNorm(config.dim, 6)
-        self.attn = Attention(
+        self.attn = F5Attention(
             config.dim,
             config.heads,
             config.dim_head,
             config.qk_norm is not None,
             config.pe_attn_head,
         )
-        self.ff = FeedForward(config.dim, config.ff_mult)
+        self.ff = F5FeedForward(config.dim, config.ff_mult)
 
 
 class DiT(DiffusionTransformer):
@@ -84,9 +83,9 @@ class DiT(DiffusionTransformer):
     def keeps_entered(self) -> bool:
         return self.long_skip_connection is not None
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LayerParts:
         parts = self.transformer_blocks[index]
-        return Block(parts.attn_norm, parts.attn, parts.ff)
+        return LayerParts(parts.attn_norm, parts.attn, parts.ff)
 
     def begin(
         self,
@@ -95,7 +94,7 @@ class DiT(DiffusionTransformer):
         times: np.ndarray,
         guided: bool,
         durations: Sequence[int] | None = None,
-    ) -> Conditioning:
+    ) -> DiTConditioning:
         """Prepare a sampling run.
 
         ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
@@ -111,12 +110,12 @@ class DiT(DiffusionTransformer):
         prompts = [prompt, torch.zeros_like(prompt)][:branches]
         mask = None if mask is None else mask.repeat(branches, 1)
         constant = self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask)
-        return Conditioning(branches, *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
+        return DiTConditioning(branches, *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
 
-    def enter(self, x: Tensor, run: Conditioning) -> Tensor:
+    def enter(self, x: Tensor, run: DiTConditioning) -> Tensor:
         return self.input_embed(x, run.constant, run.mask)
 
-    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Conditioning) -> Tensor:
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: DiTConditioning) -> Tensor:
         if self.long_skip_connection is not None:
             hidden = self.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = run.final_modulations[evaluation]

@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.kernels.products import PackableLinear
-from engine.models.networks.layers import NORM_EPSILON, SelfAttention, rotary_frequencies, rotary_table
-from engine.models.networks.layers import FeedForward as SharedFeedForward
+from engine.models.networks.layers import NORM_EPSILON, FeedForward, SelfAttention, rotary_frequencies, rotary_table
 from engine.models.networks.modules import Modules
 
 GELU_SLOPE = math.sqrt(8 / math.pi)
@@ -240,7 +239,7 @@ class RotaryEmbedding(nn.Module):
         return rotary_table(length, self.inv_freq)
 
 
-class Attention(SelfAttention):
+class F5Attention(SelfAttention):
     """The family's self-attention; ``rotary_heads`` of its heads, or all, see positions."""
 
     def __init__(
@@ -286,7 +285,7 @@ def _gelu(x: Tensor) -> Tensor:
     return x
 
 
-class FeedForward(SharedFeedForward):
+class F5FeedForward(FeedForward):
     """The family's: a tanh-approximated GELU between the layers."""
 
     activation = staticmethod(_gelu)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from engine.models.base import OperationCounts
 from engine.models.f5.config import BackboneConfig
-from engine.models.f5.layers import Attention, FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
+from engine.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from engine.models.networks.diffusion import Probe
 from engine.models.networks.layers import TimeEmbedding
 from engine.models.networks.modules import Modules
@@ -25,7 +25,7 @@ from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_modu
 
 
 @dataclass(frozen=True)
-class Conditioning:
+class UNetTConditioning:
     """What one sampling run's evaluations share. Rows are branch-major: conditional items, then unconditional."""
 
     branches: int
@@ -40,7 +40,7 @@ class Conditioning:
     item. Unlike the DiT's, it acts on attention outputs only."""
 
 
-class RootMeanSquareNorm(nn.Module):
+class UNetTNorm(nn.Module):
     """Rows at length √width, times a learnt gain (x-transformers' form, without an epsilon in the root)."""
 
     def __init__(self, width: int) -> None:
@@ -55,7 +55,7 @@ class UNetTLayer(nn.ModuleList):
     """One layer's parameters under their official numbers; how they are used stands in :meth:`UNetT.velocity`."""
 
     def __init__(self, config: BackboneConfig, joins: bool) -> None:
-        attention = Attention(
+        attention = F5Attention(
             config.dim,
             config.heads,
             config.dim_head,
@@ -65,10 +65,10 @@ class UNetTLayer(nn.ModuleList):
         super().__init__(
             [
                 nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
-                RootMeanSquareNorm(config.dim),
+                UNetTNorm(config.dim),
                 attention,
-                RootMeanSquareNorm(config.dim),
-                FeedForward(config.dim, config.ff_mult),
+                UNetTNorm(config.dim),
+                F5FeedForward(config.dim, config.ff_mult),
             ]
         )
 
@@ -78,19 +78,19 @@ class UNetTLayer(nn.ModuleList):
         return self[0]
 
     @property
-    def attention_norm(self) -> RootMeanSquareNorm:
+    def attention_norm(self) -> UNetTNorm:
         return self[1]
 
     @property
-    def attention(self) -> Attention:
+    def attention(self) -> F5Attention:
         return self[2]
 
     @property
-    def feed_forward_norm(self) -> RootMeanSquareNorm:
+    def feed_forward_norm(self) -> UNetTNorm:
         return self[3]
 
     @property
-    def feed_forward(self) -> FeedForward:
+    def feed_forward(self) -> F5FeedForward:
         return self[4]
 
 
@@ -112,7 +112,7 @@ class UNetT(nn.Module):
         self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
         self.rotary_embed = RotaryEmbedding(config.dim_head)
         self.layers = Modules(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
-        self.norm_out = RootMeanSquareNorm(config.dim)
+        self.norm_out = UNetTNorm(config.dim)
         self.proj_out = nn.Linear(config.dim, config.mel_dim)
 
     def begin(
@@ -122,7 +122,7 @@ class UNetT(nn.Module):
         times: np.ndarray,
         guided: bool,
         durations: Sequence[int] | None = None,
-    ) -> Conditioning:
+    ) -> UNetTConditioning:
         """Prepare a sampling run.
 
         ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
@@ -137,7 +137,7 @@ class UNetT(nn.Module):
             limits = torch.as_tensor(durations, device=prompt.device)
             mask = (torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]).repeat(branches, 1)
         weight = self.proj_out.weight
-        return Conditioning(
+        return UNetTConditioning(
             branches,
             self.input_embed.constant(torch.cat(prompts), torch.cat(texts), None),
             self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype)),
@@ -145,7 +145,7 @@ class UNetT(nn.Module):
             mask,
         )
 
-    def enter(self, x: Tensor, evaluation: int, run: Conditioning) -> Tensor:
+    def enter(self, x: Tensor, evaluation: int, run: UNetTConditioning) -> Tensor:
         """The state (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
         frames = self.input_embed(x, run.constant, None)
         return torch.cat([run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1)
@@ -154,7 +154,7 @@ class UNetT(nn.Module):
         self,
         index: int,
         hidden: Tensor,
-        run: Conditioning,
+        run: UNetTConditioning,
         plan: LayerPlan = COMPUTE,
         memory: LayerMemory | None = None,
         probe: Probe | None = None,
@@ -193,7 +193,7 @@ class UNetT(nn.Module):
         self,
         x: Tensor,
         evaluation: int,
-        run: Conditioning,
+        run: UNetTConditioning,
         plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
@@ -218,7 +218,7 @@ class UNetT(nn.Module):
         return tuple(self.layers)
 
     def fuse(self) -> None:
-        """Prepare for inference: see :meth:`Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
+        """Prepare for inference: see :meth:`F5Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
         self.input_embed.conv_pos_embed.fuse()
         for parts in self.layers:
             parts.attention.fuse()

@@ -74,7 +74,7 @@ class HuggingFaceNames:
 
 
 @dataclass(frozen=True)
-class Row:
+class TrainingRow:
     """One training sequence of a model whose positions are counted from its beginning."""
 
     ids: tuple[int, ...]

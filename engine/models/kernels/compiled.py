@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.failures import is_out_of_memory
-from engine.models.f5.unett import Conditioning as FlatConditioning
-from engine.models.f5.unett import UNetT
+from engine.models.f5.unett import UNetT, UNetTConditioning
 from engine.models.kernels.fused_masked import FusedMasked, Rows
 from engine.models.kernels.half_products import Product
 from engine.models.kernels.products import PackableLinear, PackedProduct
@@ -26,7 +25,7 @@ from engine.sampling.skipping import LayerMemory, LayerPlan
 _log = logging.getLogger(__name__)
 
 Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
-Run = TypeVar("Run", Conditioning, FlatConditioning)
+Run = TypeVar("Run", Conditioning, UNetTConditioning)
 COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
 EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
 """What of a flow model's run has a row for every evaluation."""
@@ -117,7 +116,7 @@ def at_evaluation(run: Run, evaluation: int) -> Run:
     return replace(run, **changes)
 
 
-def times_of(run: Conditioning | FlatConditioning, evaluation: int) -> dict[str, Tensor]:
+def times_of(run: Conditioning | UNetTConditioning, evaluation: int) -> dict[str, Tensor]:
     """What ``run`` holds of the time of one evaluation, by its names there."""
     only = slice(evaluation, evaluation + 1)
     return {name: getattr(run, name)[only] for name in EVALUATION_TENSORS if hasattr(run, name)}

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.models.base import OperationCounts
-from engine.models.f5.unett import Conditioning as FlatConditioning
-from engine.models.f5.unett import UNetT
+from engine.models.f5.unett import UNetT, UNetTConditioning
 from engine.models.kernels.compiled import times_of
 from engine.models.kernels.graphs import GraphCache, Record
 from engine.models.networks.diffusion import Conditioning, DiffusionTransformer
@@ -75,7 +74,7 @@ class _Evaluation:
         self._run: Any = replace(
             run, mask=mask, **changes, **{name: one.clone() for name, one in times_of(run, 0).items()}
         )
-        self._owner: Conditioning | FlatConditioning | None = None
+        self._owner: Conditioning | UNetTConditioning | None = None
         self._take_over(run, state.shape[1])
 
         def evaluate() -> Tensor:
@@ -84,7 +83,7 @@ class _Evaluation:
 
         self._replay, self._output = record(evaluate)
 
-    def velocities(self, state: Tensor, evaluation: int, run: Conditioning | FlatConditioning) -> Tensor:
+    def velocities(self, state: Tensor, evaluation: int, run: Conditioning | UNetTConditioning) -> Tensor:
         length = state.shape[1]
         if run is not self._owner:
             self._take_over(run, length)
@@ -94,7 +93,7 @@ class _Evaluation:
         self._replay()
         return self._output[:, :length]
 
-    def _take_over(self, run: Conditioning | FlatConditioning, length: int) -> None:
+    def _take_over(self, run: Conditioning | UNetTConditioning, length: int) -> None:
         """Copy in what a new run's evaluations share."""
         self._owner = run
         self._state.zero_()
@@ -120,7 +119,7 @@ def _padding_unseen(backbone: DiffusionTransformer | UNetT) -> Iterator[None]:
             del one.attends_padding
 
 
-def _parts(run: Conditioning | FlatConditioning, name: str) -> tuple[Tensor, ...]:
+def _parts(run: Conditioning | UNetTConditioning, name: str) -> tuple[Tensor, ...]:
     value = getattr(run, name)
     return value if isinstance(value, tuple) else (value,)
 

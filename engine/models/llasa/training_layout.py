@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.models.families.training_layout import Row
+from engine.models.families.training_layout import TrainingRow
 from engine.models.llasa.prompt import rendered
 from engine.models.llasa.tokenizer import LlasaTokenizer
 from engine.techniques.spade.losses import IGNORED
 
 
-def training_row(tokenizer: LlasaTokenizer, text: str, speech: Sequence[int]) -> Row:
+def training_row(tokenizer: LlasaTokenizer, text: str, speech: Sequence[int]) -> TrainingRow:
     """The prompt for ``text``, and ``speech`` up to its end. Raises :class:`engine.errors.TextError` as
     :func:`engine.models.llasa.prompt.rendered` does."""
     prompt = tokenizer.ids(rendered(text))
     ids = (*prompt, *(tokenizer.first_code + code for code in speech))
     # The last of the prompt is what the first code follows; the end stands behind all codes.
-    return Row(ids, (IGNORED,) * (len(prompt) - 1) + (*speech, tokenizer.codes))
+    return TrainingRow(ids, (IGNORED,) * (len(prompt) - 1) + (*speech, tokenizer.codes))

@@ -84,7 +84,7 @@ class XCodec2Config:
         return cls(width, latent, len(layers), heads, feed_forward, window)
 
 
-class ResidualBlock(nn.Module):
+class CodecResidualBlock(nn.Module):
     """Two convolutions over three codes, added to what came in."""
 
     def __init__(self, width: int) -> None:
@@ -100,7 +100,7 @@ class ResidualBlock(nn.Module):
         return x + self.conv2(functional.silu(self.norm2(hidden)))
 
 
-class Attention(nn.Module):
+class CodecAttention(nn.Module):
     """Every code attends to every code, wherever they are."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -115,7 +115,7 @@ class Attention(nn.Module):
         return self.c_proj(functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
 
 
-class FeedForward(nn.Module):
+class CodecFeedForward(nn.Module):
     """Without gate and without biases."""
 
     def __init__(self, width: int, inner_width: int) -> None:
@@ -128,15 +128,15 @@ class FeedForward(nn.Module):
         return self.fc2(functional.silu(self.fc1(x)))
 
 
-class Block(nn.Module):
+class CodecBlock(nn.Module):
     """Attention and feed-forward, each after a norm and added to what came in."""
 
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         self.att_norm = nn.RMSNorm(config.width, eps=EPSILON)
-        self.att = Attention(config.width, config.heads)
+        self.att = CodecAttention(config.width, config.heads)
         self.ffn_norm = nn.RMSNorm(config.width, eps=EPSILON)
-        self.mlp = FeedForward(config.width, config.feed_forward)
+        self.mlp = CodecFeedForward(config.width, config.feed_forward)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, width) to the same shape."""
@@ -144,16 +144,16 @@ class Block(nn.Module):
         return x + self.mlp(self.ffn_norm(x))
 
 
-class Backbone(nn.Module):
+class CodecBackbone(nn.Module):
     """Convolutions, transformer blocks, convolutions."""
 
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         width = config.width
         self.embed = nn.Conv1d(width, width, kernel_size=7, padding=3)
-        self.prior_net = nn.Sequential(ResidualBlock(width), ResidualBlock(width))
-        self.transformers = Modules(Block(config) for _ in range(config.layers))
-        self.post_net = nn.Sequential(ResidualBlock(width), ResidualBlock(width))
+        self.prior_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
+        self.transformers = Modules(CodecBlock(config) for _ in range(config.layers))
+        self.post_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
         self.final_layer_norm = nn.LayerNorm(width, eps=EPSILON)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -230,7 +230,7 @@ class Generator(nn.Module):
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()
         self.quantizer = Quantiser(config.latent)
-        self.backbone = Backbone(config)
+        self.backbone = CodecBackbone(config)
         self.head = FourierHead(config)
 
 

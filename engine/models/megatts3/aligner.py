@@ -89,7 +89,7 @@ def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
     return ((levels + 4.0) / 4.0)[None, :, : levels.shape[-1] // FRAMES_MULTIPLE * FRAMES_MULTIPLE]
 
 
-class Attention(nn.Module):
+class AlignerAttention(nn.Module):
     """Attention with several heads; keys have no bias."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -113,15 +113,15 @@ class Attention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
-class Block(nn.Module):
+class AlignerBlock(nn.Module):
     """Self-attention, in the decoder attention to the recording, and a feed-forward module, each after a norm."""
 
     def __init__(self, width: int, heads: int, hears: bool) -> None:
         super().__init__()
-        self.attn = Attention(width, heads)
+        self.attn = AlignerAttention(width, heads)
         self.attn_ln = nn.LayerNorm(width)
         if hears:
-            self.cross_attn = Attention(width, heads)
+            self.cross_attn = AlignerAttention(width, heads)
             self.cross_attn_ln = nn.LayerNorm(width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
         self.mlp_ln = nn.LayerNorm(width)
@@ -137,7 +137,7 @@ class AudioEncoder(nn.Module):
         self.conv1 = nn.Conv1d(config.bands, config.width, 3, padding=1)
         self.conv2 = nn.Conv1d(config.width, config.width, 3, stride=2, padding=1)
         self.register_buffer("positional_embedding", torch.empty(config.places, config.width))
-        self.blocks = Modules(Block(config.width, config.heads, False) for _ in range(config.layers))
+        self.blocks = Modules(AlignerBlock(config.width, config.heads, False) for _ in range(config.layers))
         self.ln_post = nn.LayerNorm(config.width)
 
     def forward(self, mel: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ class AudioEncoder(nn.Module):
 class Cache:
     """Keys and values of one layer: those of the recording, and those of the tokens so far."""
 
-    def __init__(self, block: Block, features: Tensor, tokens: int) -> None:
+    def __init__(self, block: AlignerBlock, features: Tensor, tokens: int) -> None:
         self.heard = block.cross_attn.keys_and_values(features)
         batch, heads, _, size = self.heard[0].shape
         self._kept = features.new_empty(2, batch, heads, tokens, size)
@@ -168,14 +168,14 @@ class Cache:
         return self._kept[0, :, :, :end], self._kept[1, :, :, :end]
 
 
-class TokenDecoder(nn.Module):
+class AlignerDecoder(nn.Module):
     """Tokens so far to scores of the next."""
 
     def __init__(self, config: AlignerConfig) -> None:
         super().__init__()
         self.token_embedding = nn.Embedding(config.vocabulary, config.width)
         self.positional_embedding = nn.Parameter(torch.empty(config.tokens, config.width))
-        self.blocks = Modules(Block(config.width, config.heads, True) for _ in range(config.layers))
+        self.blocks = Modules(AlignerBlock(config.width, config.heads, True) for _ in range(config.layers))
         self.ln = nn.LayerNorm(config.width)
         self.out_proj = nn.Linear(config.width, config.vocabulary)
 
@@ -203,7 +203,7 @@ class Aligner(nn.Module):
         super().__init__()
         self.config = config
         self.encoder = AudioEncoder(config)
-        self.decoder = TokenDecoder(config)
+        self.decoder = AlignerDecoder(config)
 
     @torch.inference_mode()
     def tokens(self, mel: Tensor, longest: int = LONGEST, check: Callable[[], None] = lambda: None) -> list[int]:

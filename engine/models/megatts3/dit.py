@@ -20,9 +20,10 @@ from engine.models.base import OperationCounts
 from engine.models.kernels.products import PackableLinear
 from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from engine.models.megatts3.phone_encoder import PhoneEncoder, convolve
-from engine.models.networks.diffusion import Block, Conditioning, DiffusionTransformer
+from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
 from engine.models.networks.layers import (
     AdaptiveNorm,
+    FeedForward,
     SelfAttention,
     TimeEmbedding,
     modulate,
@@ -31,7 +32,6 @@ from engine.models.networks.layers import (
     rotary_table,
     sinusoids,
 )
-from engine.models.networks.layers import FeedForward as SharedFeedForward
 from engine.models.networks.modules import Modules
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)
@@ -48,7 +48,7 @@ class MegaConditioning(Conditioning):
     """(batch, frames, 1) one where speech is to be drawn, zero where it is the prompt's."""
 
 
-class Attention(SelfAttention):
+class MegaAttention(SelfAttention):
     """Self-attention under its official names."""
 
     attends_padding = False
@@ -68,7 +68,7 @@ class Attention(SelfAttention):
         return self.wo
 
 
-class FeedForward(SharedFeedForward):
+class MegaFeedForward(FeedForward):
     """The model's: SiLU between the layers."""
 
     activation = staticmethod(F.silu)
@@ -93,8 +93,8 @@ class DiTLayer(nn.Module):
     def __init__(self, config: DiTConfig) -> None:
         super().__init__()
         self.attention_norm = AdaptiveNorm(config.dim, 6)
-        self.attention = Attention(config.dim, config.heads)
-        self.feed_forward = FeedForward(config.dim, config.ff_hidden)
+        self.attention = MegaAttention(config.dim, config.heads)
+        self.feed_forward = MegaFeedForward(config.dim, config.ff_hidden)
 
 
 class DiTLayers(nn.Module):
@@ -145,9 +145,9 @@ class MegaDiT(DiffusionTransformer):
     def final_norm(self) -> AdaptiveNorm:
         return self.encoder.norm
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LayerParts:
         parts = self.encoder.layers[index]
-        return Block(parts.attention_norm, parts.attention, parts.feed_forward)
+        return LayerParts(parts.attention_norm, parts.attention, parts.feed_forward)
 
     def unknown(self, phones: Tensor, tones: Tensor) -> tuple[Tensor, Tensor]:
         """What the model is given instead of phones and tones that it is not to know; padding stays padding."""

@@ -163,7 +163,7 @@ def rotated(x: Tensor, start: int) -> Tensor:
     return x * cosine + torch.cat([-second, first], -1) * sine
 
 
-class FeedForward(nn.Module):
+class DurationFeedForward(nn.Module):
     """Two linear layers, of which the first is stored as a convolution over one phone."""
 
     def __init__(self, width: int, bias: bool) -> None:
@@ -184,7 +184,7 @@ class Operation(nn.Module):
         self.layer_norm1 = nn.LayerNorm(width)
         self.self_attn = RotaryAttention(width)
         self.layer_norm2 = nn.LayerNorm(width)
-        self.ffn = FeedForward(width, bias)
+        self.ffn = DurationFeedForward(width, bias)
 
     def forward(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
         """(1, n, width) to the same shape, and the past with these n phones."""

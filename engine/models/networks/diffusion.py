@@ -49,7 +49,7 @@ Run = TypeVar("Run", bound=Conditioning)
 """What a family's own ``begin`` returns."""
 
 
-class Block(NamedTuple):
+class LayerParts(NamedTuple):
     """One layer's parts, whatever their official names."""
 
     norm: AdaptiveNorm
@@ -84,12 +84,12 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         """The norm before the output projection, with a scale and a shift."""
         raise NotImplementedError
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LayerParts:
         """One layer's parts."""
         raise NotImplementedError
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[LayerParts, ...]:
         """All layers' parts, in order."""
         return tuple(map(self.block, range(self.layers)))
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from engine.training.batch_queue import BatchQueue, Spoken
+from engine.training.batch_queue import BatchQueue, QueuedClip
 from engine.training.corpora import Corpus
 from engine.training.learner import Learner, LearningOptions
 from engine.training.optimisers import LayerMatrices
@@ -28,7 +28,7 @@ class BundledOptions(LearningOptions):
 
 
 Options = TypeVar("Options", bound=BundledOptions)
-Clips = TypeVar("Clips", bound=Spoken)
+Clips = TypeVar("Clips", bound=QueuedClip)
 
 
 class BundledRecipe(ABC, Generic[Options, Clips]):

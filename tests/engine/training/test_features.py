@@ -15,7 +15,7 @@ from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.text import Vocabulary
 from engine.paths import resource
 from engine.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
-from engine.training.manifest import Row, read_manifest
+from engine.training.manifest import ManifestRow, read_manifest
 from tests.disk import tiny_disk
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest, toy_model
@@ -53,7 +53,7 @@ def test_it_is_prepared_once_and_again_when_something_changed(tmp_path: Path, ma
     read = []
 
     class Counting(PhoneReader):
-        def read(self, row: Row) -> tuple[np.ndarray, np.ndarray]:
+        def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
             read.append(row.line)
             return super().read(row)
 
@@ -89,7 +89,7 @@ def test_recordings_without_phones_are_aligned(tmp_path: Path):
     text = "We will meet at the old harbor, and talk about the weather."
     folder = resource("models", "f5-mini")
     read = PhoneReader(PhoneVocabulary.load(folder / "vocab.txt"), DurationTable.load(folder / "durations.json"))
-    row = Row(2, Path(voice), text, voice="slt")
+    row = ManifestRow(2, Path(voice), text, voice="slt")
     read.check(row)
     ids, mel = read.read(row)
     assert len(ids) == len(mel)

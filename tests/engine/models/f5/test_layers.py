@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.models.f5.layers import GELU_PIECE, FeedForward, TextEmbedding
+from engine.models.f5.layers import GELU_PIECE, F5FeedForward, TextEmbedding
 
 FRAMES = 41
 
@@ -36,9 +36,9 @@ def test_gelu_is_torchs_and_has_its_gradient() -> None:
     x = torch.randn(GELU_PIECE // 16 + 3, 20) * 5
     x[0, :4] = torch.tensor([1e4, -1e4, 1e20, -1e20])
     expected = F.gelu(x, approximate="tanh")
-    assert torch.allclose(FeedForward.activation(x.clone()), expected, atol=1e-6, rtol=1e-6)
-    assert FeedForward.activation(x.clone().fill_(float("nan"))).isnan().all()
+    assert torch.allclose(F5FeedForward.activation(x.clone()), expected, atol=1e-6, rtol=1e-6)
+    assert F5FeedForward.activation(x.clone().fill_(float("nan"))).isnan().all()
     left, right = (x[1:].clone().requires_grad_() for _ in range(2))
-    FeedForward.activation(left).sum().backward()
+    F5FeedForward.activation(left).sum().backward()
     F.gelu(right, approximate="tanh").sum().backward()
     assert torch.equal(left.grad, right.grad)

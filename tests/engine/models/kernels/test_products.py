@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from engine.models.f5.layers import Attention, FeedForward, RotaryEmbedding
+from engine.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from engine.models.kernels import products
 from engine.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
 
@@ -56,7 +56,7 @@ def test_packing_is_done_without_where_its_products_are_wrong(monkeypatch: pytes
 @pytest.mark.parametrize("length", [7, ROWS + 9])
 def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm: bool, length: int) -> None:
     torch.manual_seed(0)
-    attention = Attention(48, 3, 16, qk_norm, rotary_heads).requires_grad_(False)
+    attention = F5Attention(48, 3, 16, qk_norm, rotary_heads).requires_grad_(False)
     x, table = torch.randn(2, length, 48), RotaryEmbedding(16).table(length)
     before = attention(x, table)
     attention.fuse()
@@ -66,7 +66,7 @@ def test_attention_by_blocks_is_the_attention(rotary_heads: int | None, qk_norm:
 
 def test_feed_forward_by_blocks_is_the_feed_forward() -> None:
     torch.manual_seed(0)
-    module = FeedForward(24, 2).requires_grad_(False)
+    module = F5FeedForward(24, 2).requires_grad_(False)
     x = torch.randn(2, FEED_FORWARD_ROWS // 2 + 9, 24)
     before = module(x)
     module.fuse()
@@ -82,7 +82,7 @@ def test_narrow_layers_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_other_precisions_and_replaced_layers_do_not_use_what_was_packed() -> None:
     torch.manual_seed(0)
-    module = FeedForward(24, 2).requires_grad_(False)
+    module = F5FeedForward(24, 2).requires_grad_(False)
     module.fuse()
     x = torch.randn(2, 30, 24)
     narrow = copy.deepcopy(module).to(torch.bfloat16)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.f5.layers import Attention, FeedForward, RotaryEmbedding
+from engine.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from engine.models.kernels import products, split_products
 from engine.models.kernels.products import PackableLinear, PackedProduct
 from engine.models.kernels.split_products import SplitProduct, split
@@ -191,7 +191,7 @@ def test_few_rows_are_multiplied_as_ever_and_many_in_blocks(monkeypatch: pytest.
 def test_layers_by_blocks_are_the_layers(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     monkeypatch.setattr(split_products, "ROWS", 64)  # Several items at once, one at once, and blocks of one.
-    attention, forward = Attention(48, 3, 16, True, 1), FeedForward(48, 2)
+    attention, forward = F5Attention(48, 3, 16, True, 1), F5FeedForward(48, 2)
     x, table = torch.randn(3, length, 48), RotaryEmbedding(16).table(length)
     before = attention(x, table), forward(x)
     for module in (attention, forward):

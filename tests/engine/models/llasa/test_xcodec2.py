@@ -16,7 +16,7 @@ from engine.errors import CheckpointError
 from engine.models.files.shards import WEIGHTS
 from engine.models.llasa.codec_checkpoint import load_decoder
 from engine.models.llasa.windows import FADE_CODES, Window, WindowedDecoder
-from engine.models.llasa.xcodec2 import CODES, REACH, Attention, InverseTransform, XCodec2Config, XCodec2Decoder
+from engine.models.llasa.xcodec2 import CODES, REACH, CodecAttention, InverseTransform, XCodec2Config, XCodec2Decoder
 from tests.engine.models.llasa.small_release import codec_weights, write_converted_codec, write_original_codec
 
 HOP = 320
@@ -31,7 +31,7 @@ def some_codes(count: int, seed: int = 0) -> list[int]:
     return np.random.default_rng(seed).integers(0, CODES, count).tolist()
 
 
-def rotated_attention(attention: Attention, x: Tensor) -> Tensor:
+def rotated_attention(attention: CodecAttention, x: Tensor) -> Tensor:
     """As in the official package: rotary embedding of the axis that is the heads', not time's."""
     query, key, value = attention.c_attn(x).unflatten(2, (3, attention.heads, -1)).permute(2, 0, 3, 1, 4)
     width = query.shape[-1]
@@ -49,7 +49,7 @@ def rotated_attention(attention: Attention, x: Tensor) -> Tensor:
 
 def test_the_rotary_embedding_that_is_left_out_does_nothing() -> None:
     torch.manual_seed(0)
-    attention = Attention(64, 4)
+    attention = CodecAttention(64, 4)
     x = torch.randn(2, 30, 64)
     assert (rotated_attention(attention, x) - attention(x)).abs().max() < 1e-6
 
