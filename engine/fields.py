@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import UnionType
-from typing import Any
+from typing import Any, TypeGuard, TypeVar, overload
 
 from engine.errors import PlainError
+
+Kind = TypeVar("Kind")
+
+
+@overload
+def is_of(value: object, kind: type[Kind]) -> TypeGuard[Kind]: ...
+
+
+@overload
+def is_of(value: object, kind: UnionType) -> bool: ...
 
 
 def is_of(value: object, kind: type | UnionType) -> bool:

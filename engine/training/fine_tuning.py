@@ -5,14 +5,13 @@ The command line and the engine's job are both this.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from engine import files, locks
+from engine import locks
 from engine.errors import Cancelled, CheckpointError, TrainingError
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
@@ -24,7 +23,8 @@ from engine.training.follower import Follower, SilentFollower
 from engine.training.guidance_free import GuidanceFree, GuidanceFreeOptions
 from engine.training.manifest import read_manifest, write_clips
 from engine.training.processes import Processes, join_processes
-from engine.training.session import LOG, Budget, Pace, Session, check_place
+from engine.training.saving import save_with_log
+from engine.training.session import Budget, Pace, Session, check_place
 
 SMALL_PARAMETERS = 20_000_000
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
@@ -106,7 +106,7 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
         raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
     target = (job.export or guidance_free_folder(job.model)) / session.recipe.file_name
     if processes.is_first:
-        target = _export(session, target)
+        target = save_with_log(session.recipe.save, target, session.work)
     return FineTuned(target, processes.is_first, session.number, session.seconds, session.validation)
 
 
@@ -154,21 +154,3 @@ def _session(
     session = Session(recipe, job.work, job.budget, pace, follower.status, follower.milestone, processes)
     session.begin(job.resume)
     return session
-
-
-def _export(session: Session, target: Path) -> Path:
-    """Write the result beside others of its weight, never over them."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        number, first = 1, target
-        while target.exists():
-            number += 1
-            target = first.with_stem(f"{first.stem}-{number}")
-        session.recipe.save(target)
-        shutil.copyfile(session.work / LOG, target.with_suffix("." + LOG))
-    except OSError as error:
-        raise TrainingError(
-            f"{target} could not be written: {files.reason(error)}. "
-            "Everything that was trained is in the work folder: resume to write it again."
-        ) from error
-    return target

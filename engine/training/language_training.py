@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from engine import device as devices
-from engine import files
 from engine.errors import Cancelled, SettingError, TrainingError
 from engine.models import load_model
 from engine.models.base import Utterance
@@ -31,8 +30,9 @@ from engine.training.draft import DraftOptions, DraftRecipe
 from engine.training.fine_tuning import SMALL_PARAMETERS
 from engine.training.follower import Follower
 from engine.training.optimisers import Rates
+from engine.training.saving import save_with_log
 from engine.training.sentences import PROMPT, training_sentences
-from engine.training.session import LOG, Budget, Milestone, Pace, Session, check_place
+from engine.training.session import Budget, Milestone, Pace, Session, check_place
 from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens
 from engine.training.teacher import Teacher
@@ -118,7 +118,8 @@ def train_language(job: LanguageTraining, follower: Follower, pace: Pace = PACE)
     follower.status("Training")
     if not session.run():
         raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
-    target = _saved(recipe, folder / recipe.file_name, recipe.metadata_after(session.seconds), job.work)
+    metadata = recipe.metadata_after(session.seconds)
+    target = save_with_log(partial(recipe.save, metadata=metadata), folder / recipe.file_name, job.work)
     figures = Values(layers=len(recipe.retained), retained=",".join(map(str, recipe.retained)))
     if kind == STUDENTS:
         figures = figures.replace(depth=len(recipe.retained))
@@ -288,24 +289,7 @@ class _Stages:
             stage = self._left.pop(0)
             if self._before < stage:  # A resumed run has kept the earlier ones already.
                 path = self.folder / f"{Path(self.recipe.file_name).stem}-after-{stage:g}-minutes.safetensors"
-                _saved(self.recipe, path, self.recipe.metadata_at(f"minutes:{stage:g}", stage), self.job.work)
+                metadata = self.recipe.metadata_at(f"minutes:{stage:g}", stage)
+                save_with_log(partial(self.recipe.save, metadata=metadata), path, self.job.work)
         self._before = minutes
         self.follower.milestone(milestone)
-
-
-def _saved(recipe: TokenRecipe, target: Path, metadata: dict[str, str], work: Path) -> Path:
-    """Write what was trained beside others of its name, never over them; the path written."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        number, first = 1, target
-        while target.exists():
-            number += 1
-            target = first.with_stem(f"{first.stem}-{number}")
-        recipe.save(target, metadata)
-        shutil.copyfile(work / LOG, target.with_suffix("." + LOG))
-    except OSError as error:
-        raise TrainingError(
-            f"{target} could not be written: {files.reason(error)}. "
-            "Everything that was trained is in the work folder: resume to write it again."
-        ) from error
-    return target

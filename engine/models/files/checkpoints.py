@@ -174,6 +174,19 @@ def check_shapes(
         )
 
 
+def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
+    """Raise :class:`CheckpointError` where ``transformers`` would continue with random weights, or leave some out;
+    ``found`` is what it tells of the loading."""
+    for kind, what in (
+        ("missing_keys", "missing"),
+        ("mismatched_keys", "of another shape"),
+        ("unexpected_keys", "unknown"),
+    ):
+        names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
+        if names:
+            raise CheckpointError(f"In {where} these weights are {what}: {_shown(names)}; fetch it again.")
+
+
 def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
     """SHA-256 of a file, 64 hexadecimal digits; remembered as long as path, size and time of change are the same.
 

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from engine.errors import CheckpointError
 from engine.files import keep_array, kept_array
-from engine.models.files.checkpoints import NAMES_SHOWN
+from engine.models.files.checkpoints import require_all_loaded
 from engine.models.files.shards import Shards
 from engine.models.llasa.config import INSTALL
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
@@ -98,17 +98,7 @@ def load_encoder(shards: Shards) -> Xcodec2Model:
     except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise CheckpointError(f"{shards.where} cannot be loaded ({first}); fetch it again.") from None
-    for kind, what in (
-        ("missing_keys", "missing"),
-        ("mismatched_keys", "of another shape"),
-        ("unexpected_keys", "unknown"),
-    ):
-        wrong = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
-        if wrong:
-            more = f" and {len(wrong) - NAMES_SHOWN} more" if len(wrong) > NAMES_SHOWN else ""
-            raise CheckpointError(
-                f"In {shards.where} these weights are {what}: {', '.join(wrong[:NAMES_SHOWN])}{more}; fetch it again."
-            )
+    require_all_loaded(found, str(shards.where))
     return model.eval().requires_grad_(False)
 
 

@@ -6,7 +6,7 @@ in ``tts/frontend_function.py``. Upstream asks for sampling from the single like
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 
 from engine.errors import CheckpointError, TextError
-from engine.models.files.checkpoints import NAMES_SHOWN
+from engine.models.files.checkpoints import require_all_loaded
 from engine.models.megatts3.phone_table import SILENCE, UNKNOWN, separated
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class GraphemeModel:
         except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise CheckpointError(f"{folder} cannot be loaded ({first}); fetch it again.") from None
-        _require_all(found, str(folder))
+        require_all_loaded(found, str(folder))
         return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
 
     def prompt(self, text: str) -> list[int]:
@@ -132,20 +132,6 @@ class GraphemeModel:
             raise TextError(f"The model reads no phones in {text!r}; type it in another way.")
         phones, tones = zip(*pairs, strict=True)
         return ReadPhones(phones, tones, finished)
-
-
-def _require_all(found: Mapping[str, object], where: str) -> None:
-    """Raise :class:`CheckpointError` where ``transformers`` would go on with random weights, or leave some out."""
-    for kind, what in (
-        ("missing_keys", "missing"),
-        ("mismatched_keys", "of another shape"),
-        ("unexpected_keys", "unknown"),
-    ):
-        names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
-        if names:
-            more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-            shown = ", ".join(names[:NAMES_SHOWN]) + more
-            raise CheckpointError(f"In {where} these weights are {what}: {shown}; fetch it again.")
 
 
 def _is_spoken(phone: int) -> bool:
