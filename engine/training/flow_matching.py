@@ -10,7 +10,7 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.models.f5.dit import DiT
 from engine.models.networks.layers import modulate_items
 from engine.training.flow_times import drawn_times
+from engine.training.moving import moved
 from engine.training.optimisers import LayerMatrices
 
 LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
@@ -79,8 +80,7 @@ class FlowMatchingDraw:
     drops_audio: bool
 
     def to(self, device: torch.device) -> FlowMatchingDraw:
-        parts = {one.name: getattr(self, one.name) for one in fields(self)}
-        return replace(self, **{name: part.to(device) for name, part in parts.items() if isinstance(part, Tensor)})
+        return moved(self, device)
 
 
 def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> FlowMatchingDraw:

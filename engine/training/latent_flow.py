@@ -8,13 +8,14 @@ In all of them the model is told where the prompt is, as at synthesis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.models.megatts3.phone_table import NO_PHONE, NO_TONE
 from engine.training.flow_times import drawn_times
+from engine.training.moving import moved
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class LatentProblem:
         return self.mask & ~self.prompt
 
     def to(self, device: torch.device) -> LatentProblem:
-        return replace(self, **{one.name: getattr(self, one.name).to(device) for one in fields(self)})
+        return moved(self, device)
 
 
 def draw_latent_problem(batch: LatentBatch, options: LatentFlowOptions, generator: torch.Generator) -> LatentProblem:

@@ -21,6 +21,7 @@ from engine.models.families.training_layout import TrainingRow
 from engine.models.minis.lm_mini.layout import Layout, positions
 from engine.techniques.spade.losses import IGNORED
 from engine.training.corpora import Clip, Corpus
+from engine.training.moving import moved
 
 FRAMES = (60, 420)
 """Mel frames of the clips that are used: shorter ones are hardly sentences, longer ones would fill a batch alone."""
@@ -124,7 +125,7 @@ class TokenBatch:
 
     def to(self, device: torch.device) -> TokenBatch:
         """The same on ``device``."""
-        return TokenBatch(*(one.to(device) for one in (self.ids, self.positions, self.labels, self.heard)))
+        return moved(self, device)
 
     @property
     def predicting(self) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.networks.causal import CausalConfig, GatedFeedForward, Probe, RootMeanSquareNorm, rotate, rotations
+from engine.models.networks.causal import CausalConfig, Probe, RootMeanSquareNorm, TransformerLayer, rotate, rotations
 from engine.models.networks.modules import Modules
 
 
@@ -54,15 +54,13 @@ class BidirectionalAttention(nn.Module):
         return self.o_proj(mixed.transpose(1, 2).flatten(-2))
 
 
-class BidirectionalLayer(nn.Module):
-    """One layer: attention and feed-forward, each behind a norm and beside a residual."""
+class BidirectionalLayer(TransformerLayer):
+    """A layer whose tokens see all others."""
+
+    self_attn: BidirectionalAttention
 
     def __init__(self, config: Qwen3Config) -> None:
-        super().__init__()
-        self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
-        self.self_attn = BidirectionalAttention(config)
-        self.post_attention_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
-        self.mlp = GatedFeedForward(config)
+        super().__init__(config, BidirectionalAttention(config))
 
 
 class BidirectionalTransformer(nn.Module):

@@ -221,15 +221,24 @@ class GatedFeedForward(nn.Module):
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
 
 
-class CausalLayer(nn.Module):
-    """One layer: attention and feed-forward, each behind a norm and beside a residual."""
+class TransformerLayer(nn.Module):
+    """One layer: attention and feed-forward, each after a norm and added to its input."""
 
-    def __init__(self, config: CausalConfig) -> None:
+    def __init__(self, config: CausalConfig, attention: nn.Module) -> None:
         super().__init__()
         self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
-        self.self_attn = CausalAttention(config)
+        self.self_attn = attention
         self.post_attention_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
         self.mlp = GatedFeedForward(config)
+
+
+class CausalLayer(TransformerLayer):
+    """A layer whose tokens see those before them."""
+
+    self_attn: CausalAttention
+
+    def __init__(self, config: CausalConfig) -> None:
+        super().__init__(config, CausalAttention(config))
 
 
 class CausalTransformer(nn.Module):

@@ -7,23 +7,17 @@ positions begin anew at the speech (:mod:`engine.models.minis.lm_mini.layout`).
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import save
 from torch import Tensor
 
-from engine.files import write_atomically
 from engine.front_end.durations import labels
 from engine.models.families.training_layout import HuggingFaceNames
 from engine.models.files.checkpoints import fingerprint
-from engine.models.minis.folder import CONFIG, DURATIONS, LAYOUT_FILE, WEIGHTS
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.models.minis.lm_mini.layout import Layout
@@ -32,7 +26,7 @@ from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from engine.techniques.spade.losses import cross_entropy
 from engine.training.corpora import Clip, Corpus
-from engine.training.recipes.durations import write_duration_tables
+from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens
 from engine.training.token_network import TokenNetwork
@@ -48,7 +42,6 @@ ARCHITECTURE = CausalConfig(
     epsilon=1e-5,
     rope_theta=1e4,
 )
-LONGEST_POSITION = 4_096
 
 
 @dataclass(frozen=True)
@@ -107,14 +100,11 @@ class LmMini(TokenRecipe):
 
     def export(self, folder: Path) -> None:
         """Write a folder that :class:`engine.models.minis.lm_mini.checkpoint.LmMiniFolder` and transformers read."""
-        folder.mkdir(parents=True, exist_ok=True)
         network, layout = self.average.module, self.layout
-        write_atomically(folder / WEIGHTS, save(network.tensors(), {"format": "pt", "steps": str(self.steps)}))
-        _write_json(folder / CONFIG, _described(network.transformer.config, layout))
-        _write_json(folder / LAYOUT_FILE, _listed(layout))
-        write_duration_tables(folder / DURATIONS, self.corpus.training, VOCABULARY.phones)
-        if (folder / TOKENIZER).resolve() != self.tokenizer.resolve():
-            shutil.copytree(self.tokenizer, folder / TOKENIZER, dirs_exist_ok=True)
+        config = _described(network.transformer.config, layout)
+        clips, listed = self.corpus.training, _listed(layout)
+        write_mini(folder, network.tensors(), self.steps, config, listed, clips, VOCABULARY)
+        copy_codec(self.tokenizer, folder / TOKENIZER)
 
 
 def layout_of(codes: int) -> Layout:
@@ -147,21 +137,10 @@ def _described(config: CausalConfig, layout: Layout) -> dict[str, object]:
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
-        "hidden_size": config.hidden,
-        "intermediate_size": config.feed_forward,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.key_value_heads,
-        "head_dim": config.head_width,
+        **transformer_entries(config),
         "vocab_size": layout.ids,
-        "rms_norm_eps": config.epsilon,
-        "rope_theta": config.rope_theta,
-        "max_position_embeddings": LONGEST_POSITION,
         "tie_word_embeddings": False,
-        "hidden_act": "silu",
-        "attention_bias": False,
         "mlp_bias": False,
-        "torch_dtype": "float16",
         "bos_token_id": layout.start_of_speech,
         "eos_token_id": layout.end_of_speech,
     }
@@ -176,7 +155,3 @@ def _listed(layout: Layout) -> dict[str, object]:
         "start_of_speech": layout.start_of_speech,
         "end_of_speech": layout.end_of_speech,
     }
-
-
-def _write_json(path: Path, content: Mapping[str, object]) -> None:
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.models.minis.omni_mini.layout import positions
+from engine.training.moving import moved
 from engine.training.spoken_tokens import SpokenTokens
 
 LEAST, EXTENT = 0.03, 1.07
@@ -56,7 +57,7 @@ class Canvases:
 
     def to(self, device: torch.device) -> Canvases:
         """The same on ``device``."""
-        return Canvases(*(value.to(device) for value in vars(self).values()))
+        return moved(self, device)
 
 
 @dataclass(frozen=True)

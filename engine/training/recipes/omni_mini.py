@@ -7,9 +7,6 @@ What a small model cannot afford to learn, the alignment, is given away by its l
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,14 +14,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.files import write_atomically
 from engine.front_end.durations import labels
 from engine.models.files.checkpoints import fingerprint
-from engine.models.minis.folder import CONFIG, DURATIONS, LAYOUT_FILE, WEIGHTS
 from engine.models.minis.omni_mini.checkpoint import CODEC
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
@@ -35,7 +29,7 @@ from engine.training.batch_queue import held_out_pairs
 from engine.training.corpora import Clip, Corpus
 from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
-from engine.training.recipes.durations import write_duration_tables
+from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
@@ -54,7 +48,6 @@ LAYOUT = Layout(VOCABULARY)
 LAYER_MATRICES = LayerMatrices("layers.")
 CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
 """Of the codebooks in the loss, as in the official configuration."""
-LONGEST_POSITION = 4_096
 
 
 @dataclass(frozen=True)
@@ -157,15 +150,10 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens]):
 
     def export(self, folder: Path) -> None:
         """Write a folder that :class:`engine.models.minis.omni_mini.checkpoint.OmniMiniFolder` reads."""
-        folder.mkdir(parents=True, exist_ok=True)
         network = self.average.module
-        metadata = {"format": "pt", "steps": str(self.steps)}
-        write_atomically(folder / WEIGHTS, save(official_tensors(network), metadata))
-        _write_json(folder / CONFIG, _described(network.config))
-        _write_json(folder / LAYOUT_FILE, LAYOUT.as_dict())
-        write_duration_tables(folder / DURATIONS, self.corpus.training, VOCABULARY.phones)
-        if (folder / CODEC).resolve() != self.codec.resolve():
-            shutil.copytree(self.codec, folder / CODEC, dirs_exist_ok=True)
+        config, clips = _described(network.config), self.corpus.training
+        write_mini(folder, official_tensors(network), self.steps, config, LAYOUT.as_dict(), clips, VOCABULARY)
+        copy_codec(self.codec, folder / CODEC)
 
 
 @torch.no_grad()
@@ -215,22 +203,7 @@ def _described(config: MaskedConfig) -> dict[str, object]:
         "llm_config": {
             "model_type": "qwen3",
             "vocab_size": config.text_vocabulary,
-            "hidden_size": sizes.hidden,
-            "intermediate_size": sizes.feed_forward,
-            "num_hidden_layers": sizes.layers,
-            "num_attention_heads": sizes.heads,
-            "num_key_value_heads": sizes.key_value_heads,
-            "head_dim": sizes.head_width,
-            "rms_norm_eps": sizes.epsilon,
-            "rope_theta": sizes.rope_theta,
-            "max_position_embeddings": LONGEST_POSITION,
-            "hidden_act": "silu",
-            "attention_bias": False,
+            **transformer_entries(sizes),
             "tie_word_embeddings": True,
-            "torch_dtype": "float16",
         },
     }
-
-
-def _write_json(path: Path, content: Mapping[str, object]) -> None:
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from engine.front_end.alignment import TABLE
 from engine.front_end.durations import DurationTable, TimedPhone, timed
-from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.front_end.reading import PhoneReader
 from engine.measure.loudness import integrated_loudness
 from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE
@@ -19,6 +18,7 @@ from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPromp
 from engine.models.megatts3.phone_table import ENGLISH_TONE, durations_of_phones
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.minis.megatts3_mini.phones import phone_ids, phones_of_frames
+from engine.models.minis.prompts import phones_of_prompt
 from engine.setting.knobs import Values
 
 
@@ -52,10 +52,7 @@ class MegaMiniFrontEnd:
         stride = self._codec.config.stride
         latents = read.frames // stride
         mel = read.mel[:, : latents * stride].to(self._codec.mel_mean.device)
-        phones, notes = read.voice.phones, read.notes
-        if not phones:
-            heard = self._reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)
-            phones, notes = heard.phones, (*notes, *((ESTIMATED,) if heard.method == TABLE else ()))
+        phones, notes = phones_of_prompt(read, self._reader)
         own = read.level.restored(read.samples).numpy()
         return MegaPrompt(
             self._codec.encode(mel).cpu(),

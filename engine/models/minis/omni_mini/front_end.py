@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
-from engine.front_end.alignment import TABLE
 from engine.front_end.durations import DurationTable, TimedPhone, labels, timed
-from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.front_end.reading import PhoneReader
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
 from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
+from engine.models.minis.prompts import phones_of_prompt
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,7 @@ class OmniMiniFrontEnd:
 
     @torch.inference_mode()
     def _encoded(self, read: ReadPrompt) -> OmniMiniPrompt:
-        phones, notes = read.voice.phones, read.notes
-        if not phones:
-            heard = self._reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)
-            phones, notes = heard.phones, (*notes, *((ESTIMATED,) if heard.method == TABLE else ()))
+        phones, notes = phones_of_prompt(read, self._reader)
         mel = read.mel[:, : read.frames].to(self._codec.mel_mean.device)
         codes = self._codec.encode(mel)[0].T.contiguous()
         return OmniMiniPrompt(self._tokens(phones, codes.shape[1]), codes, mel[0].mean(0), notes)

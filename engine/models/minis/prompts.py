@@ -1,0 +1,20 @@
+"""The phones of a voice's recording, as the bundled models that take any recording read it."""
+
+from __future__ import annotations
+
+from engine.front_end.alignment import TABLE
+from engine.front_end.durations import TimedPhone
+from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.models.f5.passages import Prompt
+from engine.models.minis.frames import SAMPLE_RATE
+
+
+def phones_of_prompt(read: Prompt, reader: PhoneReader) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
+    """The phones that come with the recording, or else those that are found in it; and what the user should know.
+
+    Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.
+    """
+    if read.voice.phones:
+        return read.voice.phones, read.notes
+    heard = reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)
+    return heard.phones, (*read.notes, *((ESTIMATED,) if heard.method == TABLE else ()))
