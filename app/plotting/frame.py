@@ -20,7 +20,6 @@ from engine.figures.scatter import Dimension
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
 """Beside the widest number of an upright axis, with and without a title; in heights of the font, like all room here."""
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
-"""From one number to the next."""
 _OVERHANG = 4.0
 """By which the first and last number may reach beyond the ends of their axis."""
 
@@ -38,9 +37,8 @@ class TickAxis(pg.AxisItem):
         self.ruler = Scale()
         self.spell: Callable[[float], str] = tick_text
         """How a number is written."""
-        self.most = 1000
-        """Numbers at most, whatever the room."""
-        self._between = _BETWEEN[side]
+        self.between = _BETWEEN[side]
+        """Heights of the font from one number to the next, at least."""
         self._names: list[tuple[float, str]] | None = None
         self._along = Dimension("")
         self._title, self._hint = QGraphicsSimpleTextItem(self), QGraphicsSimpleTextItem(self)
@@ -54,7 +52,7 @@ class TickAxis(pg.AxisItem):
         """Follow theme and font."""
         self.setPen(pen(colours.border))
         self.setTickPen(pen(colours.raised))
-        self.setTextPen(pen(colours.muted))
+        self.setTextPen(pen(colours.muted if self._names is None else colours.text))
         self.setStyle(tickFont=font)
         for item, colour in ((self._title, colours.text), (self._hint, colours.good)):
             item.setFont(font)
@@ -70,6 +68,7 @@ class TickAxis(pg.AxisItem):
         """Write these at their places instead of numbers, and draw no lines there."""
         self._names = list(names)
         self.picture = None
+        self.setTextPen(self._title.brush().color())
 
     def needed(self, length: float) -> float:
         """The width of an upright axis of this length; hardly another one for another section."""
@@ -87,7 +86,7 @@ class TickAxis(pg.AxisItem):
         return self.size().height() if self.orientation == "left" else self.size().width()
 
     def _figures(self, length: float) -> tuple[float, ...]:
-        return self.ruler.ticks(min(self.most, max(2, int(length / (self._between * self._em)))))
+        return self.ruler.ticks(max(2, int(length / (self.between * self._em))))
 
     def _spelled(self, length: float) -> list[str]:
         return [self.spell(one) for one in self._figures(length)]
@@ -164,12 +163,17 @@ class Frame(pg.GraphicsWidget):
         self.colours, self.on_paper = colours, on_paper
         self.margins = QMarginsF(0.0, 0.8, 1.2, 2.7)
         """Room around the view, in heights of the font; on the left what the axis needs, at least."""
+        self.bordered = True
+        """Whether a line runs around the view."""
+        self.title_left = 0.0
+        """Where its title begins."""
         self.across, self.up = Scale(), Scale()
         self.view = pg.ViewBox(parent=self, enableMenu=False, enableMouse=False, defaultPadding=0)
         self.view.disableAutoRange()
         self.bottom, self.left = TickAxis("bottom", self), TickAxis("left", self)
         for axis in (self.bottom, self.left):
             axis.linkToView(self.view)
+        self._title, self._titles = QGraphicsSimpleTextItem(self), ("",)
         self.set_look(colours, font)
 
     @property
@@ -188,7 +192,14 @@ class Frame(pg.GraphicsWidget):
         self.setFont(font)
         for axis in (self.bottom, self.left):
             axis.set_look(colours, font)
-        self.view.setBorder(pen(colours.border))
+        self.view.setBorder(pen(colours.border) if self.bordered else None)
+        self._title.setFont(font)
+        self._title.setBrush(QColor(colours.text))
+        self.arrange()
+
+    def entitle(self, *texts: str) -> None:
+        """Write the first of ``texts`` that has room above the view, or what there is room for of the last."""
+        self._titles = texts
         self.arrange()
 
     def set_scales(self, across: Scale, up: Scale) -> None:
@@ -211,6 +222,14 @@ class Frame(pg.GraphicsWidget):
         self.left.setGeometry(QRectF(0, area.top(), left, area.height()))
         self.bottom.setHeight(whole.bottom() - area.bottom())
         self.bottom.setGeometry(QRectF(area.left(), area.bottom(), area.width(), whole.bottom() - area.bottom()))
+        metrics = QFontMetricsF(self.font())
+        # From the view on, or, where it has no room there, from the frame's own edge on.
+        widest = metrics.horizontalAdvance(self._titles[0])
+        self.title_left = area.left() if area.left() + widest <= whole.width() else 0.5 * em
+        room = max(whole.width() - self.title_left, 0.0)
+        text = next((one for one in self._titles if metrics.horizontalAdvance(one) <= room), self._titles[-1])
+        self._title.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
+        self._title.setPos(self.title_left, 0.35 * em)
         self.changed.emit()
 
     def resizeEvent(self, event: object) -> None:

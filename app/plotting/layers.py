@@ -167,6 +167,27 @@ class Blocks(Layer):
                 painter.drawRect(where.adjusted(0, 0, -1, 0))
 
 
+class Legend(Layer):
+    """What fills mean, in a line beneath the frame's title."""
+
+    clipped = False
+    entries: Sequence[tuple[QBrush | QColor, str]] = ()
+
+    def draw(self, painter: QPainter) -> None:
+        em, metrics = self.frame.em, QFontMetricsF(self.frame.font())
+        x, y = self.frame.title_left, 1.75 * em
+        painter.setPen(QColor(self.frame.colours.text))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for fill, text in self.entries:
+            box = QRectF(x, y + 0.15 * em, 0.7 * em, 0.7 * em)
+            painter.fillRect(box, fill)
+            if isinstance(fill, QBrush):
+                painter.drawRect(box)
+            width = metrics.horizontalAdvance(text)
+            painter.drawText(QRectF(x + em, y - 0.1 * em, width + 2, 1.2 * em), Qt.AlignmentFlag.AlignVCenter, text)
+            x += width + 2.2 * em
+
+
 # --- Points -----------------------------------------------------------------------------------------------------------
 class Points(Layer):
     """Points with their glyphs, many at a time; ``order`` says which are drawn, the lowest first, and ``dim`` how many
@@ -325,6 +346,8 @@ class Labels(Layer):
         found = QFont(self.frame.font())
         if found.pointSizeF() > 0:
             found.setPointSizeF(self._share * found.pointSizeF())
+        else:
+            found.setPixelSize(round(self._share * found.pixelSize()))
         return found
 
     @property

@@ -188,7 +188,7 @@ class RooflinePanel(QWidget):
 
     def write(self, path: Path) -> None:
         """Write all that is shown; see :func:`app.features.roofline.sheet.write`."""
-        write(self._reports, self.plot, self.bars, path)
+        write(self._reports, self.plot.at, self.bars.describe(), path, self.font())
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""

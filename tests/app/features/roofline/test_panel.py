@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
@@ -109,13 +110,13 @@ def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:
     plot = panel.plot
     # Sampling has no operations, and what is left was not counted: both have no place.
     assert [point.component.name for point in plot.points] == [ATTENTION, FEED_FORWARD, NORMS, DECODER] * 2
-    area = plot._area(QRectF(plot.rect()))
+    area = plot.frame.area
     for index, point in enumerate(plot.points):
-        place = plot._place(area, point.intensity, point.reached)
+        place = plot.frame.place(point.intensity, point.reached)
         assert area.contains(place)
         known = panel.reports[point.side].ceilings
         allowed = point.component.work.operations / known.floor(point.component.work, point.component.precision)
-        assert plot._place(area, point.intensity, allowed).y() <= place.y()
+        assert plot.frame.place(point.intensity, allowed).y() <= place.y()
         assert plot.point_at(place) == index
     assert plot.point_at(QPointF(1, 1)) is None
     assert "50 GFLOP/s at 200 FLOP/B, 2.00 × the floor, bound by compute" in plot.describe(0)
@@ -139,7 +140,7 @@ def test_plot_and_table_choose_together(panel: RooflinePanel) -> None:
 def test_a_click_chooses_a_point(panel: RooflinePanel) -> None:
     plot = panel.plot
     point = plot.points[3]
-    place = plot._place(plot._area(QRectF(plot.rect())), point.intensity, point.reached)
+    place = plot.frame.place(point.intensity, point.reached)
     QTest.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(round(place.x()), round(place.y())))
     assert panel.side == "A" and panel.table.currentItem().text().strip() == "Decoder"
 
@@ -200,6 +201,24 @@ def test_another_model_puts_reports_away(panel: RooflinePanel) -> None:
     panel.set_model("other")
     assert panel.reports == {"A": None, "B": None}
     assert panel._pages.currentIndex() == 0
+
+
+def test_plot_and_bars_are_copied_as_tables(panel: RooflinePanel) -> None:
+    for chart, head, line in (
+        (panel.plot, "side\tcomponent\tFLOP/B\tFLOP/s\tseconds", "A\tAttention\t200\t5e+10\t0.032"),
+        (panel.bars, "side\tcomponent\tseconds\tfloor, seconds", "A\tAttention\t0.032\t0.016"),
+    ):
+        QTest.keyClick(chart, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+        lines = QGuiApplication.clipboard().text().splitlines()
+        assert lines[:2] == [head, line]
+
+
+def test_bars_begin_where_the_one_before_ended(panel: RooflinePanel) -> None:
+    bars = [bar for side, _, _, bar in panel.bars._bars_of() if side == "A"]
+    assert [bar.x[0] for bar in bars[1:]] == pytest.approx([bar.x[1] for bar in bars[:-1]])
+    places = [panel.bars._bars.rectangle(bar) for bar in bars]
+    assert all(one.bottom() < other.top() for one, other in itertools.pairwise(places)), "from above"
+    assert panel.bars.accessibleDescription() == panel.bars.describe()
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "csv"])
