@@ -75,7 +75,7 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 # --- Arguments --------------------------------------------------------------------------------------------------------
 def parser() -> argparse.ArgumentParser:
     """What the command line understands."""
-    from engine.commands import COMMANDS
+    from engine.commands import commands
 
     top = argparse.ArgumentParser(
         prog="paretone",
@@ -85,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"paretone {__version__}")
     names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
+    for command in commands():
         one = names.add_parser(command.NAME, help=command.SUMMARY, description=command.SUMMARY)
         one.add_argument(
             "--json", action="store_true", help="print one JSON object and nothing else on standard output"

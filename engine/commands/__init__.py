@@ -2,44 +2,42 @@
 
 A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
 session)``, which has the work done and returns a :class:`engine.commands.result.Result`. Adding a command means adding
-its module and naming it in ``COMMANDS``. All of them are torch-free at import: what is heavy is imported on use.
+its module and naming it in ``OURS``; techniques bring commands of theirs. All of them are torch-free at import: what is
+heavy is imported on use.
 """
 
 from __future__ import annotations
 
-from engine.commands import (
-    calibrate,
-    compare,
-    download,
-    export,
-    export_model,
-    export_table,
-    import_table,
-    measure_layers,
-    models,
-    roofline,
-    speak,
-    study,
-    train,
-    transfer,
-    view,
-)
+from types import ModuleType
 
-COMMANDS = (
+from engine.commands import (
+    compare,
+    download,
+    export,
+    models,
+    roofline,
+    speak,
+    study,
+    train,
+    view,
+)
+from engine.commands.technique_commands import technique_commands
+
+OURS = (
     models,
     download,
     speak,
     study,
-    calibrate,
-    transfer,
     compare,
     export,
-    export_model,
-    export_table,
-    import_table,
-    measure_layers,
     train,
     view,
     roofline,
 )
-"""In the order in which the help lists them."""
+"""Those that belong to no technique."""
+
+
+def commands() -> tuple[ModuleType, ...]:
+    """All commands, in the order in which the help lists them. Those of two words, such as ``train draft``, are
+    commands of the first."""
+    return (*OURS, *(one for one in technique_commands() if " " not in one.NAME))

@@ -7,24 +7,25 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.commands.session import Session
-from engine.commands.technique_args import DITREDUCIO, engaged
+from engine.commands.technique_args import engaged, needs_file
 from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
-from engine.models.base import SpeechModel, Voice
+from engine.models.base import LANGUAGE, SpeechModel, Voice
+from engine.session import messages
+from engine.session.messages import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.techniques import techniques
-
-if TYPE_CHECKING:
-    from engine.training.session import Milestone
+from engine.training.requests import TrainingProgress
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
+DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
 VOICES = (
     f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) beside it"
@@ -218,7 +219,7 @@ def setting(options: argparse.Namespace, model: str) -> Setting:
     values = checked(entry.options, entry.options_with(**sampler_options(options, model)), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
     for one in map(engaged, getattr(options, "technique", ())):
-        if one.technique != DITREDUCIO:
+        if not needs_file(one):
             described = described.with_technique(one)
     return described
 
@@ -315,41 +316,37 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
     return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), next(transcripts, ""))
 
 
-def training_run(options: argparse.Namespace) -> dict[str, Any]:
-    """What :func:`add_run`, :func:`add_budget` and ``--device`` say, as all trainings take it; the processor's threads
-    are set as well."""
-    import torch
-
-    from engine import device
-    from engine.training.session import Budget
-
-    torch.set_num_threads(options.threads or device.thread_count())
+def training_request(options: argparse.Namespace) -> dict[str, Any]:
+    """What :func:`add_run`, :func:`add_budget` and ``--device`` say, as every
+    :class:`engine.training.requests.TrainingRequest` takes it."""
     return {
-        "work": options.work,
-        "budget": Budget(options.minutes, options.steps),
-        "device": options.device,
+        "work": str(options.work),
+        "export": str(options.export or ""),
+        "minutes": options.minutes,
+        "steps": options.steps,
         "resume": options.resume,
-        "export": options.export,
+        "half_precision": options.half,
+        "rate_scale": options.rate_scale,
+        "device": options.device,
+        "threads": options.threads,
     }
 
 
-def training_manner(options: argparse.Namespace) -> dict[str, Any]:
-    """How a training computes and learns, of what :func:`add_budget` asks."""
-    return {"half_precision": options.half, "rate_scale": options.rate_scale}
+def path_text(path: Path | None) -> str:
+    """``path`` as requests have it."""
+    return str(path or "")
 
 
-class TrainingFollower:
-    """Shows a training run in the terminal; see :class:`engine.training.follower.Follower`."""
+def showing_training(terminal: Terminal) -> Callable[[Event], None]:
+    """What shows a training in the terminal: its preparation, then how much of the budget is spent."""
 
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self.check = terminal.check
-        self.progress = terminal.progress
+    def hear(event: Event) -> None:
+        report = event.report if isinstance(event, PreparationReport) else event
+        if isinstance(report, TrainingProgress | messages.TrainingProgress):
+            terminal.progress(round(SHARES * report.share), SHARES)
+            return
+        terminal.hear(event)
+        if isinstance(event, EngineStatus) and event.text == "Training":
+            terminal.begin()
 
-    def status(self, text: str) -> None:
-        self._terminal.status(text)
-        if text == "Training":
-            self._terminal.begin()
-
-    def milestone(self, milestone: Milestone) -> None:
-        self._terminal.progress(round(SHARES * milestone.share), SHARES)
+    return hear

@@ -30,9 +30,9 @@ NAME = "compare"
 SUMMARY = "Synthesise under two settings in turn; print speed and fidelity, write both."
 EPILOGUE = (
     "A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
-    "'steps=16,guidance=1.5', of which table=FILE engages DiTReducio and technique=NAME:KNOB=VALUE;KNOB=VALUE another "
-    "technique, as often as need be. Figures are medians over the repeats of a text, "
-    "then over the texts."
+    "'steps=16,guidance=1.5', of which technique=NAME:KNOB=VALUE;KNOB=VALUE engages a technique, as often as need be, "
+    "and table=FILE one that needs a strategy table. Figures are medians over the repeats of a text, then over the "
+    "texts."
 )
 SIDES = ("A", "B")
 BESIDE = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")

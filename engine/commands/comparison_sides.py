@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.commands import arguments
-from engine.commands.technique_args import engaged, number, typed, with_table, with_weights
+from engine.commands.technique_args import engaged, from_files, number, typed, with_file, with_weights
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import SpeechModel
 from engine.setting.knobs import checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 
 
 @dataclass
@@ -24,10 +24,11 @@ class Side:
     title: str
     setting: Setting
     variant: str = ""
-    table_file: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+    """Artefacts that are given as files: the option, and the file."""
     profile: Profile | None = None
     model: SpeechModel | None = None
-    artefacts: tuple[StrategyTable, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
 
 
 def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
@@ -40,7 +41,7 @@ def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
 
 
 def _baseline(other: Side) -> Side:
-    return replace(other, title="baseline", setting=other.setting.baseline, profile=None, table_file="")
+    return replace(other, title="baseline", setting=other.setting.baseline, profile=None, files=())
 
 
 def _side(text: str, options: argparse.Namespace) -> Side:
@@ -61,14 +62,15 @@ def _side(text: str, options: argparse.Namespace) -> Side:
         else:
             given[name.strip()] = value.strip()
     model = given.pop("model", options.model or arguments.DEFAULT_MODEL)
-    seed, table_file = int(number(given.pop("seed", "0"), "seed")), given.pop("table", "")
+    seed = int(number(given.pop("seed", "0"), "seed"))
+    files = tuple((one.option, path) for _, one in from_files() if (path := given.pop(one.option, "")))
     entry = catalogue.entry(model)
     known = {knob.name: knob for knob in entry.options}
     values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}
     setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
     for one in techniques:
         setting = setting.with_technique(one)
-    return Side(text, setting, options.variant, table_file)
+    return Side(text, setting, options.variant, files)
 
 
 def prepare(side: Side, model: SpeechModel) -> None:
@@ -79,5 +81,6 @@ def prepare(side: Side, model: SpeechModel) -> None:
         side.artefacts = side.profile.artefacts
         return
     side.setting = with_weights(side.setting, model.info)
-    if side.table_file:
-        side.setting, side.artefacts = with_table(side.setting, model, side.table_file, {})
+    for option, path in side.files:
+        side.setting, found = with_file(side.setting, model, option, path)
+        side.artefacts = (*side.artefacts, *found)

@@ -12,7 +12,7 @@ from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.commands.technique_args import with_table, with_weights
+from engine.commands.technique_args import files_given, from_files, with_file, with_weights
 from engine.errors import PlainError, SettingError
 from engine.measure.roofline import published
 from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
@@ -37,7 +37,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING",
         help="file of a profile (.json), or a technique as --technique takes it; again for another one",
     )
-    group.add_argument("--table", metavar="FILE", help="DiTReducio's strategy table, Paretone's or the official form")
+    for _, file in from_files():
+        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
     arguments.add_sampler(parser)
     arguments.add_text(parser, required=False)
     group = parser.add_argument_group("roofline")
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         return Result(report.to_json(), "\n".join([*_shown(report), *_published()]))
     _take_settings(options)
     profile = Profile.load(options.profile) if options.profile else None
-    if profile is not None and (options.technique or options.table):
+    if profile is not None and (options.technique or files_given(options)):
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id, profile))
@@ -73,8 +74,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         setting, artefacts = profile.setting, profile.artefacts
     else:
         setting, artefacts = with_weights(arguments.setting(options, model_id), model.info), ()
-        if options.table:
-            setting, artefacts = with_table(setting, model, options.table, {})
+        for option, path in files_given(options):
+            setting, found = with_file(setting, model, option, path)
+            artefacts = (*artefacts, *found)
     measuring = MeasureRoofline(JOB, utterance, setting, artefacts, options.again, options.rounds, str(trace or ""))
     report = session.carry_out(measuring).report
     data, lines = report.to_json(), _shown(report)

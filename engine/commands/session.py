@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine import models
 from engine.commands.terminal import Terminal
@@ -24,7 +24,7 @@ class Session:
         self.terminal = terminal
         self._executor: Executor | None = None
 
-    def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Event:
+    def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Any:
         """Do what ``command`` says; the event that says what came of it.
 
         ``hear`` is called with every event before that, in place of :meth:`Terminal.hear`. Raises what goes wrong, and

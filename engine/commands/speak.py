@@ -10,15 +10,15 @@ from engine.commands.figures import figures, heard_line
 from engine.commands.output import writable, write_wav
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.commands.technique_args import DITREDUCIO, engaged, with_table, with_weights
+from engine.commands.technique_args import engaged, files_given, from_files, with_file, with_weights
 from engine.errors import SettingError
 from engine.models.base import SpeechModel
 from engine.session.messages import Synthesise
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
-from engine.techniques import ditreducio, guidance_free
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques import guidance_free
+from engine.techniques.base import Artefact
 
 NAME = "speak"
 SUMMARY = "Synthesise a text under a profile or a setting."
@@ -30,9 +30,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("acceleration")
     group.add_argument("--profile", metavar="FILE", help="profile to run; gives model, options and table")
     arguments.add_techniques(group)
-    group.add_argument("--table", metavar="FILE", help="DiTReducio's strategy table, Paretone's or the official form")
-    (branch_skip,) = (knob for knob in ditreducio.TECHNIQUE.knobs if knob.name == "branch_skip")
-    arguments.add_knobs(group, [branch_skip])
+    for technique, file in from_files():
+        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
+        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
     arguments.add_sampler(parser)
     arguments.add_text(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     text, out = arguments.text(options), writable(options.out)
     kept = writable(options.keep_profile) if options.keep_profile else None
     profile = Profile.load(options.profile) if options.profile else None
-    if profile is not None and (options.technique or options.table):
+    if profile is not None and (options.technique or files_given(options)):
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
@@ -111,15 +111,20 @@ def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setti
     return replace(setting, seed=seed, options=setting.options.replace(**changes))
 
 
-def _engaged(
-    setting: Setting, model: SpeechModel, options: argparse.Namespace
-) -> tuple[Setting, tuple[StrategyTable, ...]]:
-    """``setting`` with the strategy table that the arguments ask for."""
-    asked = next((one for one in map(engaged, options.technique) if one.technique == DITREDUCIO), None)
-    if options.table:
-        return with_table(setting, model, options.table, arguments.given(options, ditreducio.TECHNIQUE.knobs))
-    if asked is not None:
-        raise SettingError("DiTReducio needs its strategy table: give --table, or --profile instead.")
-    if hasattr(options, "branch_skip"):
-        raise SettingError("--branch-skip says how an official --table was calibrated; give that too.")
-    return setting, ()
+def _engaged(setting: Setting, model: SpeechModel, options: argparse.Namespace) -> tuple[Setting, tuple[Artefact, ...]]:
+    """``setting`` with what the arguments give as files."""
+    asked = [one.technique for one in map(engaged, options.technique)]
+    artefacts: tuple[Artefact, ...] = ()
+    for technique, file in from_files():
+        path, flag = getattr(options, file.option), f"--{file.option}"
+        if path:
+            knobs = arguments.given(options, technique.knobs)
+            setting, found = with_file(setting, model, file.option, path, knobs)
+            artefacts = (*artefacts, *found)
+        elif technique.name in asked:
+            raise SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+        elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
+            raise SettingError(
+                f"--{given.replace('_', '-')} says how an official {flag} was calibrated; give that too."
+            )
+    return setting, artefacts

@@ -1,22 +1,21 @@
-"""Engaging techniques as arguments name them, and DiTReducio with a strategy table from a file, Paretone's form or the
-official one."""
+"""Engaging techniques as arguments name them, with trained weights, with artefacts from files."""
 
 from __future__ import annotations
 
-import json
+import argparse
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
-from engine.errors import ProfileError, SettingError
-from engine.models.base import ModelInfo, SpeechModel, flow_model
-from engine.setting.knobs import Knob, Number, Switch, Values, checked
+from engine.errors import SettingError
+from engine.models.base import ModelInfo, SpeechModel
+from engine.setting.knobs import NO_VALUES, Knob, Number, Switch, Values, checked
+from engine.setting.plan import imported
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import ditreducio, require_family, technique
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques import require_family, technique, techniques
+from engine.techniques.base import ArtefactFile, Technique
 from engine.techniques.trained import named
 
-DITREDUCIO = ditreducio.TECHNIQUE.name
 WEIGHTS = "weights"
 """Typed beside the knobs of techniques with trained weights, names these."""
 _COMMA = re.compile(r",\s*(?=\w+\s*=)")
@@ -82,41 +81,27 @@ def number(text: str, title: str) -> int | float:
     raise SettingError(f"{title} must be a number, not {text!r}.")
 
 
-def with_table(
-    setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
-) -> tuple[Setting, tuple[StrategyTable, ...]]:
-    """``setting`` with DiTReducio engaged under the table in ``path``, and that table.
-
-    ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
-    """
-    compatibility = flow_model(model, "A strategy table").compatibility(setting)
-    data = read(path)
-    values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
-    if isinstance(data, dict) and "actions" in data:
-        table = StrategyTable.from_json(data, path)
-        if "branch_skip" in knobs and knobs["branch_skip"] != table.branch_skip:
-            raise ProfileError(f"{path} was calibrated with branch skipping of {table.branch_skip!r}; leave that out.")
-        if "temporal" in knobs and knobs["temporal"] != table.temporal:
-            raise ProfileError(f"{path} was calibrated with skipped outputs of {table.temporal!r}; leave that out.")
-        values = values.replace(branch_skip=table.branch_skip, temporal=table.temporal)
-    else:
-        table = StrategyTable.from_official(data, compatibility, str(values["branch_skip"]), path)
-        values = values.replace(temporal=table.temporal)
-    mismatch = table.compatibility.mismatch(compatibility)
-    if mismatch:
-        raise ProfileError(f"The strategy table {path} cannot be used here: {mismatch}.")
-    if table.layers != model.info.layers:
-        raise ProfileError(
-            f"The strategy table {path} has {table.layers} layers, but {model.info.title} has {model.info.layers}."
-        )
-    return setting.with_technique(Engaged(DITREDUCIO, values, table.fingerprint)), (table,)
+# --- Artefacts from files ---------------------------------------------------------------------------------------------
+def from_files() -> tuple[tuple[Technique, ArtefactFile], ...]:
+    """The techniques whose artefacts can be given as files, and how."""
+    return tuple((one, one.artefact_file) for one in techniques() if one.artefact_file is not None)
 
 
-def read(path: str) -> object:
-    """What stands in a strategy table's file. Raises :class:`ProfileError`."""
-    try:
-        return json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise ProfileError(f"{path} is no strategy table: it is no JSON ({error}).") from error
+def files_given(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The options that give files, and these, of those that are given."""
+    found = ((file.option, getattr(options, file.option)) for _, file in from_files())
+    return [(option, path) for option, path in found if path]
+
+
+def needs_file(entry: Engaged) -> bool:
+    """Whether a technique as it was typed does nothing without a file of its own."""
+    return technique(entry.technique).artefact_file is not None
+
+
+def with_file(
+    setting: Setting, model: SpeechModel, option: str, path: str, knobs: Mapping[str, object] = NO_VALUES
+) -> tuple[Setting, tuple[Any, ...]]:
+    """``setting`` with the technique engaged whose artefact is in the file ``path``, given by ``option``, and that
+    artefact. ``knobs`` are those that the user gave. Raises :class:`ProfileError` when it cannot be used here."""
+    (file,) = (file for _, file in from_files() if file.option == option)
+    return imported(file.engage)(setting, model, path, knobs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import signal
 import sys
@@ -11,13 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-import numpy as np
-
-from engine.errors import Cancelled, PlainError
-from engine.models.base import StepReport
+from engine.errors import Cancelled
 from engine.session.messages import EngineStatus, Event, Progress
 from engine.session.progress import RemainingTime
-from engine.techniques.ditreducio.record import Trial
 
 BAR_WIDTH = 24
 LINES_SHARE = 0.25
@@ -25,7 +20,7 @@ LINES_SHARE = 0.25
 
 
 class Terminal:
-    """An observer that writes what a job does to ``stream``; see :class:`engine.models.base.CalibrationObserver`.
+    """Writes what a job does to ``stream``.
 
     On a screen it draws one bar with an estimate; in a file or pipe it writes few lines. Every method raises
     :class:`Cancelled` once ``cancelled`` is set.
@@ -40,8 +35,8 @@ class Terminal:
         self._drawn = False
         self._remaining = RemainingTime()
         self._share = 0.0
-        self._accepted = 0
-        self._trials = 0
+        self.remark = ""
+        """Shown after the bar."""
 
     def check(self) -> None:
         """Raise when the job was cancelled."""
@@ -68,27 +63,7 @@ class Terminal:
         """Start a bar of its own for what comes next."""
         self._remaining = RemainingTime()
         self._share = 0.0
-        self._accepted = self._trials = 0
-
-    def step(self, report: StepReport) -> None:
-        """Show how far a sampling loop is; chunks and steps count from 0."""
-        done = report.chunk * report.steps + report.step + 1
-        self.progress(done, report.chunks * report.steps)
-
-    def trial(self, trial: Trial) -> None:
-        """Count a layer trial. Raises :class:`PlainError` when its error is not a number."""
-        self.check()
-        if not math.isfinite(trial.error):
-            raise PlainError(
-                f"The model put out invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
-                "use more steps or less guidance, or fetch the checkpoint again."
-            )
-        self._trials += 1
-        self._accepted += trial.accepted
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        """A chance to stop."""
-        self.check()
+        self.remark = ""
 
     def progress(self, done: int, total: int, left: float | None = None) -> None:
         """Show how much is done, in units of the job's own; ``left`` are the seconds that it will take, where the job
@@ -103,9 +78,9 @@ class Terminal:
                 self._write(f"  {share:.0%}{_left(left)}\n")
             return
         filled = round(BAR_WIDTH * share)
-        trials = f", {self._accepted} of {self._trials} skips accepted" if self._trials else ""
+        remark = f", {self.remark}" if self.remark else ""
         self._draw(
-            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {share:4.0%}{_left(left)}  {self._activity}{trials}",
+            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {share:4.0%}{_left(left)}  {self._activity}{remark}",
         )
 
     def clear(self) -> None:

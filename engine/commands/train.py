@@ -1,6 +1,6 @@
 """``paretone train``: weights that a technique needs, and small models, one recipe each.
 
-Adding a recipe means naming it in ``RECIPES``.
+What techniques train are commands of theirs; other recipes are named in ``BUNDLED``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from engine.commands import train_bundled, train_guidance_free, train_language
+from engine.commands import train_bundled
 from engine.commands.result import Result
 from engine.commands.session import Session
+from engine.commands.technique_commands import technique_commands
 
 NAME = "train"
 SUMMARY = "Train weights that a technique needs (CFG-free ones, drafts, students), or a bundled model."
@@ -28,36 +29,26 @@ class Recipe:
     run: Callable[[argparse.Namespace, Session], Result]
 
 
-RECIPES = (
-    Recipe(
-        "cfg-free",
-        "Fine-tune a model on recordings so that one branch speaks as well as two under guidance.",
-        train_guidance_free.declare,
-        train_guidance_free.run,
-    ),
-    Recipe(
-        train_language.DRAFT,
-        "Train a draft that proposes tokens to a speech language model, for speculative decoding (SSD).",
-        train_language.declare_draft,
-        train_language.run,
-    ),
-    Recipe(
-        train_language.SPADE,
-        "Train a student with fewer layers, which learns from the whole speech language model (SPADE).",
-        train_language.declare_spade,
-        train_language.run,
-    ),
-    *(
-        Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
-        for name, summary in train_bundled.SUMMARIES.items()
-    ),
+BUNDLED = tuple(
+    Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
+    for name, summary in train_bundled.SUMMARIES.items()
 )
+
+
+def recipes() -> tuple[Recipe, ...]:
+    """What techniques train, then the bundled models."""
+    found = [
+        Recipe(one.NAME.removeprefix(f"{NAME} "), one.SUMMARY, one.declare, one.run)
+        for one in technique_commands()
+        if one.NAME.startswith(f"{NAME} ")
+    ]
+    return (*found, *BUNDLED)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments: a command of its own for every recipe."""
     names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
-    for recipe in RECIPES:
+    for recipe in recipes():
         one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)
         # What stands before the recipe's name must not be reset by what does not stand after it.
         for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.session import Session
+from engine.commands.session import JOB, Session
+from engine.session.messages import TrainBundledModel
 
 SUMMARIES = {
     "vocos-mini": "Make the bundled vocoder from flite's speech.",
@@ -48,17 +49,20 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Make it, and say where it lies."""
-    from engine.training.recipes.bundled_training import BundledTraining, train_bundled
-
-    job = BundledTraining(
+    command = TrainBundledModel(
+        JOB,
         recipe=options.recipe,
         sentences=options.sentences,
-        corpus=options.corpus,
-        codec=options.codec,
-        initial=options.initial,
-        **arguments.training_manner(options),
-        **arguments.training_run(options),
+        corpus=arguments.path_text(options.corpus),
+        codec=arguments.path_text(options.codec),
+        initial=arguments.path_text(options.initial),
+        **arguments.training_request(options),
     )
-    made = train_bundled(job, arguments.TrainingFollower(session.terminal))
-    data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
-    return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
+    made = session.carry_out(command, arguments.showing_training(session.terminal))
+    data = {
+        "folder": made.checkpoint,
+        "steps": made.steps,
+        "seconds": made.seconds,
+        "validation": dict(made.validation),
+    }
+    return Result(data, f"The model is in {made.checkpoint}: {made.steps} steps, {made.seconds:.0f} s.")

@@ -16,7 +16,7 @@ from engine.models.base import Utterance
 from engine.session.messages import ComputeView
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
-from engine.techniques import ditreducio
+from engine.techniques import Technique, techniques
 from engine.views import VIEWS
 from engine.views.figure import Bars, Figure, HeatMap, Panel
 
@@ -44,8 +44,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_text(one, required=False)
         arguments.add_model(one)
         arguments.add_sampler(one)
-        own = [knob for knob in ditreducio.TECHNIQUE.knobs if knob.name != "threshold"]
-        arguments.add_knobs(one.add_argument_group("DiTReducio, where the view calibrates"), own)
+        for technique in _calibrated():
+            # The first knob says how far a technique goes; that, views choose.
+            arguments.add_knobs(
+                one.add_argument_group(f"{technique.title}, where the view calibrates"), technique.knobs[1:]
+            )
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -57,9 +60,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id))
     model = arguments.load(options, session, model_id, options.variant)
     knobs = Values(arguments.given(options, view.knobs(model.info.layers)))
-    calibrating = Values(arguments.given(options, ditreducio.TECHNIQUE.knobs))
-    if calibrating:
-        plain = plain.with_technique(Engaged(ditreducio.TECHNIQUE.name, calibrating))
+    for technique in _calibrated():
+        calibrating = Values(arguments.given(options, technique.knobs))
+        if calibrating:
+            plain = plain.with_technique(Engaged(technique.name, calibrating))
     figure = session.carry_out(ComputeView(JOB, view.name, utterance, plain, knobs)).figure
     if table is not None:
         try:
@@ -67,6 +71,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         except OSError as error:
             raise PlainError(f"{table} could not be written: {files.reason(error)}.") from error
     return Result(figure.to_json(), "\n".join(_shown(figure, table)))
+
+
+def _calibrated() -> list[Technique]:
+    """The techniques that are calibrated."""
+    return [one for one in techniques() if one.prepared_by == "calibration"]
 
 
 def _shown(figure: Figure, table: Path | None) -> list[str]:

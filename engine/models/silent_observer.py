@@ -30,7 +30,10 @@ class QuietObserver(SilentObserver):
     """Passes on nothing but ``observer``'s chance to stop, which every report is."""
 
     def __init__(self, observer: Observer) -> None:
-        self.check = observer.check
+        self._observer = observer
+
+    def check(self) -> None:
+        self._observer.check()
 
     def step(self, report: StepReport) -> None:
         self.check()

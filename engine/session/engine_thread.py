@@ -259,7 +259,7 @@ class EngineThread:
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
             self._device_lost = self._executor is not None and failures.is_device_lost(error)
             device = self._executor.device if self._executor else "cpu"
-            sentence = failures.sentence(error, command.activity, device, "The engine goes on; details are in the log.")
+            sentence = failures.sentence(error, command.doing, device, "The engine goes on; details are in the log.")
             candidates = error.candidates if isinstance(error, CheckpointError) else ()
             return JobFailed(command.job, sentence, failures.details(error), candidates)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,12 +36,17 @@ class Command:
 
     job: int
     activity: ClassVar[str] = ""
-    """What it is called while it runs, as in "synthesising"."""
+    """What it does, as in "synthesising": see :attr:`doing`."""
     carried_out_by: ClassVar[str] = ""
     """The function that does it, ``"package.module:function"``: see :mod:`engine.session.jobs`. Without one, a command
     says something about other jobs, which :class:`engine.session.engine_thread.EngineThread` does at once."""
     timed: ClassVar[bool] = False
     """Whether it measures times, which a rest in the middle would falsify: see :class:`Hold`."""
+
+    @property
+    def doing(self) -> str:
+        """What it is called while it runs."""
+        return self.activity
 
 
 @dataclass(frozen=True)
@@ -222,6 +227,12 @@ class TrainBundledModel(Training):
     sentences: int = 3400
     corpus: str = ""
     codec: str = ""
+    initial: str = ""
+    """Official folder whose weights a vocoder starts from."""
+    threads: int | None = None
+    """Of the processor; ``None`` for all cores but one."""
+    export: str = ""
+    """Folder for the result; ``""`` for one in ``work``."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +247,22 @@ class MeasureImportance(Command):
     setting: Setting
     utterances: tuple[Utterance, ...]
     measures: tuple[str, ...] = ("divergence", "cosine")
+
+
+@dataclass(frozen=True)
+class Prepare(Command):
+    """Calibrate, measure or train something for ``technique``. ``request`` is of a type that one of its jobs declares
+    (see :class:`engine.techniques.base.Job`): frozen and picklable. Ends with :class:`Prepared`."""
+
+    carried_out_by = "engine.session.jobs.preparing:prepare"
+
+    technique: str
+    request: Any
+
+    @property
+    def doing(self) -> str:
+        """What the request calls it, as in "calibrating"."""
+        return getattr(self.request, "activity", "preparing")
 
 
 @dataclass(frozen=True)
@@ -459,6 +486,25 @@ class TrialDone(Event):
     """One layer trial of a calibration."""
 
     trial: Trial
+
+
+@dataclass(frozen=True)
+class PreparationReport(Event):
+    """Something that a preparation for ``technique`` has found on the way, such as a trial or a loss. Live: a front end
+    may look at them some times a second, all together."""
+
+    technique: str
+    report: Any
+
+
+@dataclass(frozen=True)
+class Prepared(Event):
+    """What came of a preparation for ``technique``."""
+
+    technique: str
+    result: Any
+    info: ModelInfo | None = None
+    """The loaded model, where it knows more now: new weights, how much its layers matter."""
 
 
 @dataclass(frozen=True)

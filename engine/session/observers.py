@@ -20,6 +20,7 @@ from engine.models.families.pacing import Pace
 from engine.session.messages import (
     EngineStatus,
     Event,
+    PreparationReport,
     Progress,
     SimilarityMeasured,
     StudyBegun,
@@ -169,6 +170,29 @@ class CalibrationJobObserver(JobObserver):
     def progress(self, done: int, total: int, text: str = "Calibrating") -> None:
         """Tell how much is done, in layer evaluations."""
         super().progress(done, total, text)
+
+
+class PreparationObserver(JobObserver):
+    """Follows a technique's own job: see :class:`engine.techniques.base.JobObserver`. Its progress is counted in units
+    of its own, not in the steps of single sentences."""
+
+    def __init__(self, job: Job, technique: str, title: str) -> None:
+        super().__init__(job)
+        self._technique = technique
+        self._title = title
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how much is done."""
+        super().progress(done, total, text or self._title)
+
+    def report(self, report: object) -> None:
+        """Pass on what was found."""
+        self.check()
+        self.post(PreparationReport(self.job, self._technique, report))
 
 
 class MeasuringObserver(JobObserver):

@@ -176,4 +176,7 @@ class _Calibrating(QuietObserver):
 
     def __init__(self, observer: ProgressObserver) -> None:
         super().__init__(observer)
-        self.progress = observer.progress
+        self._following = observer
+
+    def progress(self, done: int, total: int) -> None:
+        self._following.progress(done, total)

@@ -20,7 +20,7 @@ from engine.setting.plan import Plan
 from engine.setting.setting import Engaged, Setting
 
 if TYPE_CHECKING:
-    from engine.models.base import DraftWeights, ModelInfo, SpeechModel, StudentWeights, WeightSet
+    from engine.models.base import ModelInfo, SpeechModel, StepReport, TrainedWeights
 
     TrainedWeights = WeightSet | DraftWeights | StudentWeights
 
@@ -105,6 +105,22 @@ class ArtefactType:
 
 
 @dataclass(frozen=True)
+class ArtefactFile:
+    """An option of the command line that gives a technique's artefact as a file, ``--option FILE``."""
+
+    option: str
+    noun: str
+    """What the file holds, such as ``strategy table``."""
+    meaning: str
+    """The option's help."""
+    engage: str
+    """``"package.module:function"``, called with a setting, the loaded model, the file's path and the knobs that were
+    given; returns the setting with the technique engaged, and its artefacts. Raises :class:`ProfileError`."""
+    knobs: tuple[str, ...] = ()
+    """The knobs that say what such a file of others' does not."""
+
+
+@dataclass(frozen=True)
 class Weights:
     """Trained weights that a technique runs, among those that a loaded model has found (``ModelInfo``)."""
 
@@ -123,6 +139,9 @@ class JobObserver(Protocol):
 
     def check(self) -> None:
         """Called often; raises :class:`engine.errors.Cancelled` when the job was cancelled."""
+
+    def step(self, report: StepReport) -> None:
+        """A step of one sentence is done: a chance to stop, no more."""
 
     def status(self, text: str) -> None:
         """A line to show."""
@@ -148,6 +167,12 @@ class JobTask:
     """The machine in a line."""
     created: str = ""
     """UTC, ISO 8601."""
+
+    @property
+    def loaded(self) -> SpeechModel:
+        """:attr:`model`, of a job that runs on the loaded one."""
+        assert self.model is not None
+        return self.model
 
 
 @dataclass(frozen=True)
@@ -202,13 +227,15 @@ class Technique:
     """Why models of a family are not offered it, whatever their device, as a sentence, or ``None``."""
     artefact: ArtefactType | None = None
     """What is prepared for it and kept in profiles."""
+    artefact_file: ArtefactFile | None = None
+    """How the command line takes that from a file."""
     weights: Weights | None = None
     """Which trained weights it runs."""
     jobs: tuple[Job, ...] = ()
     """Its preparations."""
     commands: tuple[str, ...] = ()
     """Modules of commands for the command line, as in :mod:`engine.commands`: ``NAME``, ``SUMMARY``,
-    ``declare(parser)``, ``run(options, terminal)``. A name of two words, such as ``train draft``, is a command of
+    ``declare(parser)``, ``run(options, session)``. A name of two words, such as ``train draft``, is a command of
     ``train``."""
     benches: tuple[tuple[str, str], ...] = ()
     """Names and modules of benches, as in :mod:`engine.bench`."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from engine import device
 from engine.session.messages import (
     TrainBundledModel,
     TrainDraft,
@@ -98,8 +101,11 @@ def _language(command: TrainDraft | TrainStudent, observer: Follower) -> Trainin
 
 
 def _bundled(command: TrainBundledModel, observer: Follower) -> TrainingDone:
+    torch.set_num_threads(command.threads or device.thread_count())
     job = BundledTraining(
         recipe=command.recipe,
+        initial=_path(command.initial),
+        export=_path(command.export),
         sentences=command.sentences,
         corpus=_path(command.corpus),
         codec=_path(command.codec),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from engine.setting.knobs import Choice, Effect, Number, Values
 from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import ArtefactFile, Job, Paper, Technique
 from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
 from engine.techniques.forecast import TEMPORAL
 
@@ -52,6 +52,31 @@ TECHNIQUE = Technique(
     ),
     families=("flow",),
     place=10,
+    artefact_file=ArtefactFile(
+        "table",
+        "strategy table",
+        "DiTReducio's strategy table, Paretone's or the official form",
+        "engine.techniques.ditreducio.commands.table_file:with_table",
+        ("branch_skip",),
+    ),
+    commands=tuple(
+        f"engine.techniques.ditreducio.commands.{name}"
+        for name in ("calibrate", "transfer", "export_table", "import_table")
+    ),
+    jobs=(
+        Job(
+            "calibrate",
+            "Calibrating",
+            "engine.techniques.ditreducio.requests:CalibrationRequest",
+            "engine.techniques.ditreducio.jobs:calibrate",
+        ),
+        Job(
+            "transfer",
+            "Measuring the transfer",
+            "engine.techniques.ditreducio.requests:TransferRequest",
+            "engine.techniques.ditreducio.jobs:transfer",
+        ),
+    ),
     prepared_by="calibration",
     conflict=conflict,
     remarks=remarks,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from engine.errors import SettingError
 from engine.setting.knobs import Choice, Knob, Number, Values
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import Job, Paper, Technique
 
 NAME = "spade"
 RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
@@ -58,6 +58,24 @@ TECHNIQUE = Technique(
     ),
     families=("language",),
     place=170,
+    commands=("engine.techniques.spade.commands.measure_layers", "engine.techniques.spade.commands.train"),
+    jobs=(
+        Job(
+            "importance",
+            "Measuring the layers",
+            "engine.techniques.spade.requests:ImportanceRequest",
+            "engine.techniques.spade.jobs:importance",
+            finds_weights=True,
+        ),
+        Job(
+            "train",
+            "Preparing speech",
+            "engine.techniques.spade.requests:StudentRequest",
+            "engine.techniques.spade.jobs:train",
+            on_loaded_model=False,
+            finds_weights=True,
+        ),
+    ),
     prepared_by="training",
     knobs=(
         Number(

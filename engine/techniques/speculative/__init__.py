@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.setting.knobs import Choice, Number, Switch, Values
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import Job, Paper, Technique
 
 NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
@@ -29,6 +29,17 @@ TECHNIQUE = Technique(
     ),
     families=("language",),
     place=160,
+    commands=("engine.techniques.speculative.commands.export_model", "engine.techniques.speculative.commands.train"),
+    jobs=(
+        Job(
+            "train",
+            "Preparing speech",
+            "engine.techniques.speculative.requests:DraftRequest",
+            "engine.techniques.speculative.jobs:train",
+            on_loaded_model=False,
+            finds_weights=True,
+        ),
+    ),
     prepared_by="training",
     knobs=(
         Number(

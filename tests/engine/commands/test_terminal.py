@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import os
 import signal
 import threading
@@ -11,10 +10,8 @@ import threading
 import pytest
 
 from engine.commands.terminal import Terminal, cancelling
-from engine.errors import Cancelled, PlainError
-from engine.models.base import StepReport
-from engine.sampling.actions import SkipAction
-from engine.techniques.ditreducio.record import CALIBRATION, Trial
+from engine.errors import Cancelled
+from engine.session.messages import EngineStatus, Progress
 
 
 class Screen(io.StringIO):
@@ -24,16 +21,12 @@ class Screen(io.StringIO):
         return True
 
 
-def trial(error: float = 0.1, accepted: bool = True) -> Trial:
-    return Trial(CALIBRATION, 1, 2, SkipAction.TS, error, accepted)
-
-
 def test_a_pipe_gets_few_lines() -> None:
     stream = io.StringIO()
     terminal = Terminal(threading.Event(), stream=stream)
     terminal.status("Synthesising")
     for step in range(100):
-        terminal.step(StepReport(0, 1, step, 100, 0.01))
+        terminal.hear(Progress(1, step + 1, 100, None, ""))
     terminal.clear()
     lines = stream.getvalue().splitlines()
     assert lines[0] == "Synthesising"
@@ -45,8 +38,7 @@ def test_a_screen_gets_one_bar() -> None:
     stream = Screen()
     terminal = Terminal(threading.Event(), stream=stream)
     terminal.status("Calibration")
-    terminal.trial(trial(accepted=True))
-    terminal.trial(trial(accepted=False))
+    terminal.remark = "1 of 2 skips accepted"
     terminal.progress(1, 2)
     bar = stream.getvalue().split("\x1b[K")[-1]
     assert bar.startswith("████████████░░░░░░░░░░░░  50%")
@@ -57,13 +49,6 @@ def test_a_screen_gets_one_bar() -> None:
     assert "accepted" not in stream.getvalue().split("\x1b[K")[-1]
     terminal.clear()
     assert stream.getvalue().endswith("\r\x1b[K")
-
-
-def test_chunks_count_as_one_whole() -> None:
-    stream = Screen()
-    terminal = Terminal(threading.Event(), stream=stream)
-    terminal.step(StepReport(1, 2, 3, 8, 0.01))
-    assert " 75%" in stream.getvalue()
 
 
 def test_quiet_is_silent() -> None:
@@ -83,18 +68,12 @@ def test_every_report_is_a_chance_to_stop() -> None:
     for report in (
         terminal.check,
         lambda: terminal.status(""),
-        lambda: terminal.step(StepReport(0, 1, 0, 2, 0.0)),
-        lambda: terminal.trial(trial()),
+        lambda: terminal.hear(EngineStatus(1, "")),
+        lambda: terminal.hear(Progress(1, 0, 1, None, "")),
         lambda: terminal.progress(0, 1),
-        lambda: terminal.similarities(None),
     ):
         with pytest.raises(Cancelled):
             report()
-
-
-def test_an_error_that_is_no_number_ends_the_calibration() -> None:
-    with pytest.raises(PlainError, match=r"invalid numbers .* at step 2, layer 3"):
-        Terminal(threading.Event(), stream=io.StringIO()).trial(trial(math.nan))
 
 
 def test_the_first_interrupt_cancels_and_the_second_one_ends() -> None:

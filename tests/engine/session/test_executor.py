@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import threading
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from engine.session import messages
 from engine.session.engine_thread import EngineThread
 from engine.session.executor import Executor
 from engine.session.messages import Command, Event, LoadModel, ModelLoaded, Synthesise, TakeReady
+from engine.setting.plan import imported
+from engine.techniques import Technique, techniques
+from engine.techniques.base import Job
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE, setting
 
@@ -37,7 +41,26 @@ def test_a_command_says_what_it_does_and_who_does_it(kind: type[Command]) -> Non
     module, _, name = kind.carried_out_by.partition(":")
     work = getattr(import_module(module), name)
     assert list(inspect.signature(work).parameters) == ["command", "executor", "job"]
-    assert kind.activity[0].islower() and kind.activity.split()[0].endswith("ing")
+    if kind is not messages.Prepare:  # That is called what its request is.
+        assert kind.activity[0].islower() and kind.activity.split()[0].endswith("ing")
+
+
+@pytest.mark.parametrize(
+    ("technique", "job"),
+    [pytest.param(one, job, id=f"{one.name} {job.name}") for one in techniques() for job in one.jobs],
+)
+def test_every_preparation_is_carried_out_by_its_technique(technique: Technique, job: Job) -> None:
+    request, work = imported(job.request), imported(job.run)
+    assert list(inspect.signature(work).parameters) == ["task"]
+    assert request.activity[0].islower() and request.activity.split()[0].endswith("ing")
+    fields = {one.name for one in dataclasses.fields(request)}
+    assert ("setting" in fields) if job.on_loaded_model else ("model" in fields)
+
+
+def test_a_preparation_that_no_technique_takes_is_refused() -> None:
+    prepared = messages.Prepare(1, techniques()[0].name, Dance(1))
+    with pytest.raises(SettingError, match="has no preparation that takes a Dance"):
+        Executor(small_speech.load).carry_out(prepared, lambda event: None, threading.Event())
 
 
 @dataclass(frozen=True)

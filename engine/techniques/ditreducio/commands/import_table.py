@@ -8,9 +8,9 @@ from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.commands.session import Session
-from engine.commands.technique_args import with_table
 from engine.setting.profile import Profile
 from engine.techniques import ditreducio
+from engine.techniques.ditreducio.commands.table_file import with_table
 
 NAME = "import-table"
 SUMMARY = "Make a profile of an official strategy table, which itself does not say what it belongs to."

@@ -9,15 +9,16 @@ from itertools import product
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.session import Session
-from engine.commands.technique_args import read, with_table
+from engine.commands.session import JOB, Session
 from engine.errors import ProfileError
-from engine.measure.machine import describe
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Utterance, Voice, flow_model
+from engine.session.messages import Prepare
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.techniques import ditreducio
+from engine.techniques.ditreducio.commands.table_file import read, with_table
+from engine.techniques.ditreducio.requests import TransferRequest
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
 
@@ -56,7 +57,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure the table on every text in every voice."""
-    terminal = session.terminal
     texts = arguments.several_texts(options) or catalogue.harvard_sentences()[:SENTENCES]
     profile = Profile.load(options.profile) if options.profile else None
     plain = _plain(options) if profile is None else profile.setting
@@ -70,13 +70,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     else:
         model = arguments.load(options, session, plain.model, options.variant or profile.named_variant)
         setting, table = _of(profile, options.profile, model)
-    from engine.techniques.ditreducio.transfer import measure_transfer
-
-    terminal.begin()
+    request = TransferRequest(table, tuple(calibrated), tuple(unseen), setting)
+    report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result.report
     model = flow_model(model, "Measuring a strategy table")
-    report = measure_transfer(model, table, calibrated, unseen, setting, terminal)
     ops_ratio = table.ops_ratio(model.operations(unseen[0].text, unseen[0].voice, setting))
-    data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": describe().line}
+    data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": session.machine}
     return Result(data, "\n".join(_shown(report, table, ops_ratio)))
 
 

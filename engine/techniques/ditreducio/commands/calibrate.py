@@ -13,26 +13,27 @@ from engine.commands import arguments
 from engine.commands.output import writable, write_json
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.commands.technique_args import DITREDUCIO, with_weights
+from engine.commands.technique_args import with_weights
 from engine.commands.terminal import Terminal
-from engine.errors import SettingError
+from engine.errors import PlainError, SettingError
 from engine.measure.fidelity import log_mel_distance
-from engine.measure.machine import describe
 from engine.models import catalogue
 from engine.models.base import FlowModel, Utterance, flow_model
 from engine.sampling.actions import SkipAction
-from engine.session.messages import Synthesise
+from engine.session.messages import Event, PreparationReport, Prepare, Synthesise
 from engine.setting.knobs import Values, checked
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.ditreducio.record import CalibrationRecord, Trial
+from engine.techniques.ditreducio.requests import CalibrationRequest
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.flow_engagement import engage
 
 NAME = "calibrate"
 SUMMARY = "Calibrate DiTReducio on one sentence or several and write what came out, with evidence."
+NAME_OF = ditreducio.TECHNIQUE.name
 KINDS = {"profile": "profile", "table": "strategy table", "official": "official strategy table"}
 """What can be written, by the name of its option."""
 EPILOGUE = (
@@ -89,7 +90,6 @@ class _Calibration:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Calibrate, measure what it gives, write what was asked for."""
-    terminal = session.terminal
     calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
     utterances = _utterances(options, model_id)
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Calibrating")
     plain = with_weights(plain, model.info)
     for number, one in enumerate(calibrations):
-        _calibrate(one, calibrations[:number], model, utterances, options.combine, plain, terminal)
+        _calibrate(one, calibrations[:number], session, utterances, options.combine, plain)
     if not options.no_evidence:
         _measure(calibrations, session, utterances[0], plain)
     operations = model.operations(utterances[0].text, utterances[0].voice, plain)
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         _write(one, setting, model)
         ops_ratio = engage(model.info, setting, (one.record.table,)).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
-    machine = describe().line
+    machine = session.machine
     data = {**found[0], "machine": machine} if options.thresholds is None else {"calibrations": found}
     if options.thresholds is not None:
         data["machine"] = machine
@@ -154,15 +154,12 @@ def _named(path: Path, threshold: float) -> Path:
 def _calibrate(
     one: _Calibration,
     others: list[_Calibration],
-    model: FlowModel,
+    session: Session,
     utterances: list[Utterance],
     combine: str,
     plain: Setting,
-    terminal: Terminal,
 ) -> None:
     """Calibrate, unless one of the ``others`` leaves nothing to be tried."""
-    from engine.techniques.ditreducio.preparation import calibrate_model
-
     started = time.perf_counter()
     for other in others:
         derived = other.record.derive(one.threshold)
@@ -171,15 +168,38 @@ def _calibrate(
             one.same_as = other.threshold
             break
     else:
-        terminal.begin()
-        terminal.status(f"Calibrating at threshold {one.threshold:g}")
-        engaged = plain.with_technique(Engaged(DITREDUCIO, one.knobs))
-        one.record = calibrate_model(model, utterances, engaged, terminal, combine)
+        session.terminal.status(f"Calibrating at threshold {one.threshold:g}")
+        engaged = plain.with_technique(Engaged(NAME_OF, one.knobs))
+        request = CalibrationRequest(tuple(utterances), engaged, combine)
+        one.record = session.carry_out(Prepare(JOB, NAME_OF, request), _Trials(session.terminal)).result.record
     one.seconds = time.perf_counter() - started
 
 
+class _Trials:
+    """Shows a calibration in the terminal, and how many of its trials were accepted."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._done = self._accepted = 0
+
+    def __call__(self, event: Event) -> None:
+        """Raises :class:`PlainError` where an error is no number."""
+        if not isinstance(event, PreparationReport):
+            self._terminal.hear(event)
+        elif isinstance(event.report, Trial):
+            trial = event.report
+            if not math.isfinite(trial.error):
+                raise PlainError(
+                    f"The model put out invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
+                    "use more steps or less guidance, or fetch the checkpoint again."
+                )
+            self._done += 1
+            self._accepted += trial.accepted
+            self._terminal.remark = f"{self._accepted} of {self._done} skips accepted"
+
+
 def _engaged(plain: Setting, one: _Calibration) -> Setting:
-    return plain.with_technique(Engaged(DITREDUCIO, one.knobs, one.record.table.fingerprint))
+    return plain.with_technique(Engaged(NAME_OF, one.knobs, one.record.table.fingerprint))
 
 
 def _measure(

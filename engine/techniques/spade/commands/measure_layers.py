@@ -7,14 +7,15 @@ import argparse
 from engine.bench.report import table
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.session import Session
-from engine.commands.terminal import Terminal
-from engine.commands.train_language import DEFAULT_MODEL
+from engine.commands.session import JOB, Session
 from engine.errors import SettingError
 from engine.models import catalogue
-from engine.models.base import LANGUAGE, StepReport, Utterance
+from engine.models.base import LANGUAGE, Utterance
+from engine.session.messages import Prepare
 from engine.setting.setting import Setting
-from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, MEASURES, ImportanceRecord, read_record
+from engine.techniques import spade
+from engine.techniques.spade.record import COSINE, DIVERGENCE, MEASURES, ImportanceRecord
+from engine.techniques.spade.requests import ImportanceRequest
 
 NAME = "measure-layers"
 SUMMARY = "Measure how much each layer of a speech language model matters."
@@ -22,7 +23,7 @@ SUMMARY = "Measure how much each layer of a speech language model matters."
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
-    arguments.add_model(parser, DEFAULT_MODEL)
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     parser.add_argument(
         "--measure",
         choices=MEASURES,
@@ -42,30 +43,24 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure, keep the record where the application looks, and show it."""
-    terminal = session.terminal
     model = arguments.load(options, session, options.model, options.variant)
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
-    from engine.models.files.language_weights import own_place, places_of
-    from engine.techniques.spade.measuring import measure_layers
-
     sentences = catalogue.harvard_sentences()[: options.sentences]
     utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices()]
     setting = Setting(model.info.id, catalogue.entry(model.info.id).options_with(), seed=options.seed)
-    folder = own_place(model.info.id)
-    earlier = read_record(places_of(model.info), model.info.fingerprint)
-    measures = tuple(options.measure or (DIVERGENCE, COSINE))
-    record = measure_layers(model, utterances, setting, measures, _Follower(terminal), earlier)
-    record.write(folder / FILE)
+    request = ImportanceRequest(setting, tuple(utterances), tuple(options.measure or (DIVERGENCE, COSINE)))
+    measured = session.carry_out(Prepare(JOB, spade.NAME, request)).result
+    record = measured.record
     kept = record.retained(min(options.depth, record.layers))
-    data = {"path": str(folder / FILE), "retained": list(kept), "order": list(record.order)}
+    data = {"path": measured.path, "retained": list(kept), "order": list(record.order)}
     data["measures"] = {one.measure: list(one.values) for one in record.measures}
     rows = [
         {"layer": layer, "kept": "yes" if layer in kept else "", **_figures(record, layer)}
         for layer in range(record.layers)
     ]
     listed = ", ".join(map(str, kept))
-    lines = [*table(rows), "", f"The {len(kept)} that matter most: {listed}.", f"Wrote {folder / FILE}."]
+    lines = [*table(rows), "", f"The {len(kept)} that matter most: {listed}.", f"Wrote {measured.path}."]
     return Result(data, "\n".join(lines))
 
 
@@ -76,13 +71,3 @@ def _figures(record: ImportanceRecord, layer: int) -> dict[str, object]:
         if one.low:
             found[f"{one.measure}, 95 %"] = f"{one.low[layer]:.3g} to {one.high[layer]:.3g}"
     return found
-
-
-class _Follower:
-    """Shows in the terminal how much is measured; steps of single utterances are not shown."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self.check, self.status, self.progress = terminal.check, terminal.status, terminal.progress
-
-    def step(self, report: StepReport) -> None:
-        self.check()

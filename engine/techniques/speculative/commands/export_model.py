@@ -8,7 +8,6 @@ from engine.commands import arguments
 from engine.commands.output import place_for_folder
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.commands.train_language import DEFAULT_MODEL
 from engine.session.messages import ExportWeights
 from engine.setting.knobs import Knob, Values
 from engine.techniques import speculative
@@ -21,7 +20,7 @@ KINDS = ("student", "draft")
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     parser.add_argument("kind", choices=KINDS, help="what to write; a draft comes with the settings to use it with")
-    arguments.add_model(parser, DEFAULT_MODEL)
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     parser.add_argument("--file", metavar="FILE", default="", help="which one (default: the model's first)")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="folder to write to; no file there is replaced")
     arguments.add_knobs(parser.add_argument_group("settings of a draft"), _settings())

@@ -10,7 +10,7 @@ from engine.errors import SettingError
 from engine.models.base import ModelInfo, WeightSet
 from engine.setting.knobs import Effect, Number, Values
 from engine.setting.setting import Engaged
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import Job, Paper, Technique
 
 NAME = "guidance_free"
 SAME_WEIGHT = 0.005
@@ -83,6 +83,17 @@ TECHNIQUE = Technique(
     ),
     families=("flow",),
     place=20,
+    commands=("engine.techniques.guidance_free.commands.train",),
+    jobs=(
+        Job(
+            "train",
+            "Preparing speech",
+            "engine.techniques.guidance_free.requests:GuidanceFreeRequest",
+            "engine.techniques.guidance_free.jobs:train",
+            on_loaded_model=False,
+            finds_weights=True,
+        ),
+    ),
     options=("guidance",),
     prepared_by="training",
     knobs=(

@@ -8,9 +8,13 @@ from pathlib import Path
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.session import Session
+from engine.commands.session import JOB, Session
+from engine.session.messages import Prepare
+from engine.techniques import guidance_free
+from engine.techniques.guidance_free.requests import METHODS, GuidanceFreeRequest
 
-METHODS = ("model-guidance", "distillation")
+NAME = "train cfg-free"
+SUMMARY = "Fine-tune a model on recordings so that one branch speaks as well as two under guidance."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -72,41 +76,36 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
-    from engine.training.fine_tuning import FineTuning, fine_tune
-    from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
-
-    job = FineTuning(
+    request = GuidanceFreeRequest(
         model=options.model or arguments.DEFAULT_MODEL,
-        manifest=options.manifest,
-        options=GuidanceFreeOptions(
-            options.weight,
-            options.method,
-            matrix_rate=options.matrix_rate,
-            frames=options.frames,
-            weight_warm_up=options.weight_warm_up,
-            latest=options.latest,
-            average_difference=options.average_difference,
-            seed=options.seed,
-            **arguments.training_manner(options),
-        ),
+        manifest=arguments.path_text(options.manifest),
+        weight=options.weight,
+        method=options.method,
         learning_rate=options.rate,
+        matrix_rate=options.matrix_rate,
+        frames=options.frames,
+        weight_warm_up=options.weight_warm_up,
+        latest=options.latest,
+        average_difference=options.average_difference,
+        seed=options.seed,
         folder=options.folder,
         variant=options.variant,
-        **arguments.training_run(options),
+        **arguments.training_request(options),
     )
-    tuned = fine_tune(job, arguments.TrainingFollower(session.terminal))
+    command = Prepare(JOB, guidance_free.NAME, request)
+    tuned = session.carry_out(command, arguments.showing_training(session.terminal)).result
     if not tuned.is_first:  # One process of many speaks for all.
         options.json = False
         return Result({})
-    strength = equivalent_guidance(options.weight)
+    strength = tuned.figures["equivalent_guidance"]
     data = {
-        "checkpoint": str(tuned.checkpoint),
+        "checkpoint": tuned.checkpoint,
         "weight": options.weight,
         "equivalent_guidance": strength,
         "method": options.method,
         "steps": tuned.steps,
         "seconds": tuned.seconds,
-        "validation": tuned.validation,
+        "validation": dict(tuned.validation),
     }
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "

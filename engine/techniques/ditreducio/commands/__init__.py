@@ -1,0 +1,1 @@
+"""DiTReducio on the command line: calibrating, measuring, tables as files."""

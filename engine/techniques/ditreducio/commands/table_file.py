@@ -1,0 +1,54 @@
+"""Strategy tables from files, in Paretone's form or the official one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.errors import ProfileError
+from engine.models.base import SpeechModel, flow_model
+from engine.setting.knobs import checked
+from engine.setting.setting import Engaged, Setting
+from engine.techniques import ditreducio
+from engine.techniques.ditreducio.table import StrategyTable
+
+
+def with_table(
+    setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
+) -> tuple[Setting, tuple[StrategyTable, ...]]:
+    """``setting`` with DiTReducio engaged under the table in ``path``, and that table.
+
+    ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
+    """
+    compatibility = flow_model(model, "A strategy table").compatibility(setting)
+    data = read(path)
+    values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
+    if isinstance(data, dict) and "actions" in data:
+        table = StrategyTable.from_json(data, path)
+        if "branch_skip" in knobs and knobs["branch_skip"] != table.branch_skip:
+            raise ProfileError(f"{path} was calibrated with branch skipping of {table.branch_skip!r}; leave that out.")
+        if "temporal" in knobs and knobs["temporal"] != table.temporal:
+            raise ProfileError(f"{path} was calibrated with skipped outputs of {table.temporal!r}; leave that out.")
+        values = values.replace(branch_skip=table.branch_skip, temporal=table.temporal)
+    else:
+        table = StrategyTable.from_official(data, compatibility, str(values["branch_skip"]), path)
+        values = values.replace(temporal=table.temporal)
+    mismatch = table.compatibility.mismatch(compatibility)
+    if mismatch:
+        raise ProfileError(f"The strategy table {path} cannot be used here: {mismatch}.")
+    if table.layers != model.info.layers:
+        raise ProfileError(
+            f"The strategy table {path} has {table.layers} layers, but {model.info.title} has {model.info.layers}."
+        )
+    return setting.with_technique(Engaged(ditreducio.TECHNIQUE.name, values, table.fingerprint)), (table,)
+
+
+def read(path: str) -> object:
+    """What stands in a strategy table's file. Raises :class:`ProfileError`."""
+    try:
+        return json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"{path} is no strategy table: it is no JSON ({error}).") from error

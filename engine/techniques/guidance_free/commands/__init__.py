@@ -1,0 +1,1 @@
+"""CFG-free on the command line: training weights."""

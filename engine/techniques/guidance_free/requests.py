@@ -1,0 +1,35 @@
+"""What CFG-free can be asked to train. Torch-free and picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.training.requests import TrainingRequest
+
+METHODS = ("model-guidance", "distillation")
+"""The papers' method, and copying the guided model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuidanceFreeRequest(TrainingRequest):
+    """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance; the bundled model, without one,
+    on what flite speaks. ``folder`` and ``variant`` as in :class:`engine.session.messages.LoadModel`; the loaded model
+    is not touched. The result is :class:`engine.training.requests.Trained`."""
+
+    weight: float
+    """w, between 0 and 1; stands for guidance w / (1 − w)."""
+    method: str = METHODS[0]
+    variant: str = ""
+    learning_rate: float | None = None
+    """``None`` for the usual one of a model of this size."""
+    matrix_rate: float | None = None
+    """Of Muon, for the matrices of the blocks; ``None`` for AdamW on everything."""
+    frames: int = 1_800
+    """Mel frames of a step."""
+    weight_warm_up: float = 0.1
+    """Share of the budget in which w rises."""
+    latest: float = 1.0
+    """Time after which the target is the plain one."""
+    average_difference: bool = False
+    """Whether the difference of the branches is the averaged model's."""
+    seed: int = 1

@@ -1,0 +1,1 @@
+"""SPADE on the command line: measuring layers, training students."""

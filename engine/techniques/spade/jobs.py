@@ -1,0 +1,35 @@
+"""SPADE's preparations as jobs: see :class:`engine.techniques.base.Job`."""
+
+from __future__ import annotations
+
+from engine.errors import SettingError
+from engine.models.families.language import LanguageSpeech
+from engine.models.files.language_weights import own_place, places_of
+from engine.techniques.base import JobTask
+from engine.techniques.spade.measuring import measure_layers
+from engine.techniques.spade.record import FILE, read_record
+from engine.techniques.spade.requests import LayersMeasured
+from engine.training.companions import train_companion
+from engine.training.requests import Trained
+from engine.training.spade import StudentOptions
+
+
+def importance(task: JobTask) -> LayersMeasured:
+    """Do an :class:`engine.techniques.spade.requests.ImportanceRequest`."""
+    model, request = task.loaded, task.request
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
+    path = own_place(model.info.id) / FILE
+    earlier = read_record(places_of(model.info), model.info.fingerprint)
+    record = measure_layers(model, request.utterances, request.setting, request.measures, task.observer, earlier)
+    record.write(path)
+    return LayersMeasured(record, str(path))
+
+
+def train(task: JobTask) -> Trained:
+    """Do a :class:`engine.techniques.spade.requests.StudentRequest`."""
+    request = task.request
+    options = StudentOptions(
+        **request.token_options, retained=request.retained, relative_latents=request.relative_latents
+    )
+    return train_companion(request, options, task.observer, depth=request.depth, stages=request.stages)

@@ -1,0 +1,45 @@
+"""What SPADE can be asked to measure and train, and what comes back. Torch-free and picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.models.base import Utterance
+from engine.setting.setting import Setting
+from engine.techniques.spade.record import ImportanceRecord
+from engine.training.requests import CompanionRequest
+
+
+@dataclass(frozen=True)
+class ImportanceRequest:
+    """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
+    model. ``measures`` are among :data:`engine.techniques.spade.record.MEASURES`; the word error rate speaks
+    ``utterances`` with every layer left out in turn, which takes long. The result is :class:`LayersMeasured`."""
+
+    activity: ClassVar[str] = "measuring the layers"
+
+    setting: Setting
+    utterances: tuple[Utterance, ...]
+    measures: tuple[str, ...] = ("divergence", "cosine")
+
+
+@dataclass(frozen=True)
+class LayersMeasured:
+    """How much each layer of a model matters; ``record`` is in the file ``path`` as well."""
+
+    record: ImportanceRecord
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudentRequest(CompanionRequest):
+    """Train a student with the ``retained`` layers or, where none are named, with the ``depth`` most important ones by
+    measurement. What it is after each of ``stages`` (minutes of the budget) is kept, too. The result is
+    :class:`engine.training.requests.Trained`."""
+
+    depth: int = 6
+    retained: tuple[int, ...] = ()
+    stages: tuple[float, ...] = ()
+    relative_latents: bool = True
+    """Whether errors of layer outputs are relative to the teacher's size; false is the published term."""

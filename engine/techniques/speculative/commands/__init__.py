@@ -1,0 +1,1 @@
+"""Speculative decoding on the command line: training drafts, writing what others load."""

@@ -1,0 +1,59 @@
+"""``paretone train draft``: a smaller model that proposes tokens to a language model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from engine.commands import arguments, companion_args
+from engine.commands.result import Result
+from engine.commands.session import JOB, Session
+from engine.session.messages import Prepare
+from engine.techniques import speculative
+from engine.techniques.speculative.requests import DraftRequest
+
+NAME = "train draft"
+SUMMARY = "Train a draft that proposes tokens to a speech language model, for speculative decoding (SSD)."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    group = parser.add_argument_group("draft")
+    group.add_argument(
+        "--lower", type=arguments.positive, default=2, help="lowest layers, which learn (default: %(default)s)"
+    )
+    group.add_argument(
+        "--upper", type=arguments.count, default=0, help="topmost layers, which stay as they are (default: %(default)s)"
+    )
+    group.add_argument(
+        "--spoken-share",
+        type=float,
+        default=0.2,
+        metavar="SHARE",
+        help="of the cross-entropy in the loss, beside the divergence from the target; 1 is the published loss "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--overlap-share",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="of what would be rejected, in the rest of the loss; the divergence makes up what is left "
+        "(default: %(default)s)",
+    )
+    group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")
+    companion_args.declare(parser)
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Train, and say where the result lies."""
+    request = DraftRequest(
+        **companion_args.request(options),
+        lower=options.lower,
+        upper=options.upper,
+        spoken_share=options.spoken_share,
+        overlap_share=options.overlap_share,
+        initial=arguments.path_text(options.initial),
+    )
+    done = session.carry_out(Prepare(JOB, speculative.NAME, request), arguments.showing_training(session.terminal))
+    return companion_args.result(done.result)

@@ -1,0 +1,102 @@
+"""What trainings are asked for, and what they report and give, whatever is trained. Torch-free and picklable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from engine.setting.knobs import Values
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRequest:
+    """Train something for ``model``. The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint in the
+    run's folder ``work``, from which the same request goes on with ``resume``. Reports are
+    :class:`TrainingProgress`; the result is :class:`Trained`."""
+
+    activity: ClassVar[str] = "training"
+
+    model: str
+    work: str
+    manifest: str = ""
+    """Recordings to learn from, and their texts."""
+    folder: str = ""
+    """Where the model's checkpoint lies, if not in its usual place."""
+    minutes: float | None = None
+    steps: int | None = None
+    resume: bool = False
+    half_precision: bool = False
+    rate_scale: float = 1.0
+    """On all learning rates."""
+    device: str = "auto"
+    """As in :class:`engine.session.messages.LoadModel`."""
+    threads: int | None = None
+    """Of the processor; ``None`` for all cores but one."""
+    export: str = ""
+    """Folder for the result; ``""`` for the user's own, where the application looks for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompanionRequest(TrainingRequest):
+    """Train a smaller companion of the language model ``model``.
+
+    The model speaks ``sentences`` a voice itself and learns from that; recordings of the manifest come in addition, or
+    alone where ``sentences`` is 0.
+    """
+
+    sentences: int = 600
+    positions: int = 1_600
+    """Phones and tokens of a step."""
+    rate: float | None = None
+    """Of AdamW; ``None`` for the usual one of a model of this size."""
+    matrix_rate: float | None = None
+    """Of Muon, for the matrices; ``None`` for the usual one or, where ``rate`` is given, for AdamW on everything."""
+    seed: int = 1
+
+    @property
+    def token_options(self) -> dict[str, Any]:
+        """What all trainings on tokens take, by name."""
+        manner = {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
+        return {"positions": self.positions, "seed": self.seed, **manner}
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """After every training step, with its ``losses``, and after every validation, with its figures: the points of the
+    two curves."""
+
+    step: int
+    """From 1; 0 for the validation before the first step."""
+    share: float
+    """Spent of the budget, 0 to 1."""
+    seconds: float
+    """Spent by the budget's clock."""
+    seconds_left: float | None
+    """Wall seconds; ``None`` until they can be estimated."""
+    losses: Mapping[str, float]
+    """By name; empty after a validation."""
+    validation: Mapping[str, float]
+    """By name; empty after a step. Of weights without guidance: ``guided t=0.05`` and so on, mean squared error to the
+    guided velocity at a time; ``gap``, their sum as a share of what it is without training; ``learnt``, the share of
+    the guidance that one branch has taken on, 0 to about 1. Of a draft: ``acceptance``. Of a student: ``divergence``
+    from its teacher in nats. Of both: ``same_first``, the share of tokens at which both would choose the same, and
+    ``correct``, at which it is what was spoken."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished training, and the checkpoint that came of it."""
+
+    checkpoint: str
+    summary: str
+    """What came of it, as a sentence."""
+    figures: Values
+    """What the checkpoint is. Of weights without guidance: ``weight``, ``equivalent_guidance`` and ``method``; of a
+    draft and a student: ``layers``, how many there are, and ``retained``, which, separated by commas; a student also
+    ``depth``."""
+    steps: int
+    seconds: float
+    validation: Mapping[str, float]
+    is_first: bool = True
+    """Whether this process speaks for all that trained together, and has written the checkpoint."""
