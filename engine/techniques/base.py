@@ -20,7 +20,7 @@ from engine.setting.plan import Plan
 from engine.setting.setting import Engaged, Setting
 
 if TYPE_CHECKING:
-    from engine.models.base import ModelInfo, SpeechModel, StepReport, TrainedWeights
+    from engine.models.base import DraftWeights, ModelInfo, SpeechModel, StepReport, StudentWeights, WeightSet
 
     TrainedWeights = WeightSet | DraftWeights | StudentWeights
 
