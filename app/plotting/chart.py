@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QGraphicsTextItem, QSizePolicy, QWidget
 
 from app.plotting.cursor_canvas import CursorCanvas
 from app.plotting.frame import Frame
@@ -37,6 +37,8 @@ class Chart(CursorCanvas):
         self.frames: list[Frame] = []
         self.frame = self.add_frame()
         self._focus = _Focus(self)
+        self._note = QGraphicsTextItem()
+        self.view.addItem(self._note)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(name)
@@ -47,6 +49,18 @@ class Chart(CursorCanvas):
         self.view.addItem(frame)
         self.frames.append(frame)
         return frame
+
+    def set_note(self, text: str) -> None:
+        """Say in the middle why there is nothing to see, or nothing."""
+        self._note.setPlainText(text)
+        self._place_note()
+
+    def _place_note(self) -> None:
+        room = QRectF(self.rect())
+        self._note.setFont(self.font())
+        self._note.setDefaultTextColor(QColor(self.colours.muted))
+        self._note.setTextWidth(min(self._note.document().idealWidth(), room.width()))
+        self._note.setPos(room.center() - self._note.boundingRect().center())
 
     # --- Look and size -----------------------------------------------------------------------------------------------
     @property
@@ -62,6 +76,7 @@ class Chart(CursorCanvas):
     def _set_look(self) -> None:
         for frame in self.frames:
             frame.set_look(self.colours, self.font())
+        self._place_note()
         self.show_again()
 
     def show_again(self) -> None:
@@ -75,6 +90,7 @@ class Chart(CursorCanvas):
         super().resizeEvent(event)
         self.view.setGeometry(self.rect())
         self.arrange(QRectF(self.rect()))
+        self._place_note()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

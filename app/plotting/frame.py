@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
-from PySide6.QtWidgets import QGraphicsSimpleTextItem
+from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
 
 from app.shell.theme import Colours
 from engine.figures.scales import Scale, tick_text
@@ -151,6 +151,17 @@ class TickAxis(pg.AxisItem):
                 item.setPos(along_axis, 1.35 * em)
 
 
+class _Title(QGraphicsSimpleTextItem):
+    """On a ground of its own, so that what runs behind it does not run through the words."""
+
+    ground: QColor | None = None
+
+    def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        if self.ground is not None and self.text():
+            painter.fillRect(self.boundingRect().adjusted(-3, 0, 3, 0), self.ground)
+        super().paint(painter, option, widget)
+
+
 class Frame(pg.GraphicsWidget):
     """Places are in pixels of the frame. Curves go into :attr:`view`, in what its scales are even in; see
     :meth:`Scale.even`; everything else is a :class:`app.plotting.layers.Layer`."""
@@ -165,15 +176,15 @@ class Frame(pg.GraphicsWidget):
         """Room around the view, in heights of the font; on the left what the axis needs, at least."""
         self.bordered = True
         """Whether a line runs around the view."""
-        self.title_left = 0.0
-        """Where its title begins."""
+        self.title_left, self.title_top = 0.0, 0.35
+        """Where its title begins, in pixels; and how far below the edge, in heights of the font."""
         self.across, self.up = Scale(), Scale()
         self.view = pg.ViewBox(parent=self, enableMenu=False, enableMouse=False, defaultPadding=0)
         self.view.disableAutoRange()
         self.bottom, self.left = TickAxis("bottom", self), TickAxis("left", self)
         for axis in (self.bottom, self.left):
             axis.linkToView(self.view)
-        self._title, self._titles = QGraphicsSimpleTextItem(self), ("",)
+        self._title, self._titles = _Title(self), ("",)
         self.set_look(colours, font)
 
     @property
@@ -195,6 +206,7 @@ class Frame(pg.GraphicsWidget):
         self.view.setBorder(pen(colours.border) if self.bordered else None)
         self._title.setFont(font)
         self._title.setBrush(QColor(colours.text))
+        self._title.ground = QColor(colours.base)
         self.arrange()
 
     def entitle(self, *texts: str) -> None:
@@ -229,7 +241,7 @@ class Frame(pg.GraphicsWidget):
         room = max(whole.width() - self.title_left, 0.0)
         text = next((one for one in self._titles if metrics.horizontalAdvance(one) <= room), self._titles[-1])
         self._title.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
-        self._title.setPos(self.title_left, 0.35 * em)
+        self._title.setPos(self.title_left, self.title_top * em)
         self.changed.emit()
 
     def resizeEvent(self, event: object) -> None:

@@ -8,23 +8,18 @@ less, Ctrl+C copies all as text.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import QGraphicsRectItem, QWidget
 
-from app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
+from app.plotting.chart import Chart
+from app.plotting.cursor_canvas import ACTIVATING
+from app.plotting.frame import Frame, pen
+from app.plotting.layers import Beams, Block, Blocks, Label, Labels, Layer, Shape, Shapes
 from app.shell.theme import Colours
+from engine.figures.scales import Scale
 from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 
 LANES = {
@@ -36,11 +31,13 @@ _DEPTH_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _BAR = 0.62
 """Of the room for a layer, how much its bar takes."""
-_LEFT, _SWITCHES, _TITLE = 4.2, 2.9, 1.35
-"""In heights of the font: room for the numbers of the axis, for the row of switches below, and for a lane's title."""
+_LEFT, _RIGHT, _SWITCHES, _TITLE = 4.2, 0.5, 2.9, 1.35
+"""In heights of the font: room for the numbers of the axis and on the right, for the row of switches below, and for a
+lane's title."""
+_MOST_DECADES = 4
 
 
-class LayerBars(CursorCanvas):
+class LayerBars(Chart):
     """The bars of one record, and the row of switches beneath them."""
 
     toggled = Signal(int)
@@ -50,8 +47,11 @@ class LayerBars(CursorCanvas):
 
     own_keys = (*_MOVES, *_DEPTH_KEYS, *ACTIVATING)
 
+    ideal, least = (40.0, 24.0), (16.0, 12.0)
+    framed = False
+
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, parent)
+        super().__init__("Importance of the layers", colours, parent)
         self._record: ImportanceRecord | None = None
         self._layers = 0
         self._retained: frozenset[int] = frozenset()
@@ -59,8 +59,17 @@ class LayerBars(CursorCanvas):
         self._logarithmic = False
         self._cursor = 0
         self._pressed: int | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName("Importance of the layers")
+        self._lanes = [_Lane(self.add_frame()) for _ in LANES]
+        foot = self.frame
+        foot.margins, foot.bordered = QMarginsF(_LEFT, 0.0, _RIGHT, 0.0), False
+        foot.left.set_names([(1.0, "Kept"), (0.0, "Layer")])
+        foot.bottom.hide()
+        self._switches = _Switches(foot)
+        self._ground, self._edge = QGraphicsRectItem(), QGraphicsRectItem()
+        for item, z in ((self._ground, -20), (self._edge, -10)):
+            item.setZValue(z)
+            self.view.addItem(item)
+        self.set_colours(colours)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_layers(
@@ -69,12 +78,12 @@ class LayerBars(CursorCanvas):
         """Show ``layers`` layers with what was measured of them, if anything, and which of them stay."""
         self._layers, self._record, self._retained, self._by_hand = layers, record, frozenset(retained), by_hand
         self._cursor = max(0, min(self._cursor, layers - 1))
-        self.refresh()
+        self.show_again()
 
     def set_logarithmic(self, on: bool) -> None:
         """Draw values on logarithmic axes: the first layer is often worth a hundred times the others."""
         self._logarithmic = on
-        self.update()
+        self.show_again()
 
     @property
     def cursor(self) -> int:
@@ -138,19 +147,18 @@ class LayerBars(CursorCanvas):
         return "\n".join(lines)
 
     # --- Geometry ----------------------------------------------------------------------------------------------------
-    def sizeHint(self) -> QSize:
-        em = self.fontMetrics().height()
-        return QSize(40 * em, 24 * em)
-
-    def minimumSizeHint(self) -> QSize:
-        em = self.fontMetrics().height()
-        return QSize(16 * em, 12 * em)
+    def arrange(self, whole: QRectF) -> None:
+        foot = _SWITCHES * self.em
+        height = (whole.height() - foot) / max(1, len(self.measures))
+        for row, lane in enumerate(self._lanes):
+            lane.frame.setGeometry(QRectF(0, row * height, whole.width(), height))
+        self.frame.setGeometry(QRectF(0, whole.height() - foot, whole.width(), foot))
+        self._place_cursor()
 
     def _column(self, layer: int) -> QRectF:
         """Everything above and below each other that belongs to a layer."""
-        em = self.fontMetrics().height()
-        width = (self.width() - (_LEFT + 0.5) * em) / max(1, self._layers)
-        return QRectF(_LEFT * em + layer * width, 0, width, self.height())
+        left, right = (self.frame.place(layer + side, 0.0).x() for side in (-0.5, 0.5))
+        return QRectF(left, 0, right - left, self.height())
 
     def layer_at(self, place: QPointF) -> int | None:
         """The layer at a place in widget coordinates, or ``None`` beside them."""
@@ -162,104 +170,50 @@ class LayerBars(CursorCanvas):
 
     def _lane(self, row: int) -> QRectF:
         """Where the bars of a measure stand, its title above them left out."""
-        em = self.fontMetrics().height()
-        height = (self.height() - _SWITCHES * em) / max(1, len(self.measures))
-        top = row * height + _TITLE * em
-        return QRectF(_LEFT * em, top, self.width() - (_LEFT + 0.5) * em, height - (_TITLE + 0.35) * em)
+        frame = self._lanes[row].frame
+        return frame.area.translated(frame.pos())
 
-    # --- Painting ----------------------------------------------------------------------------------------------------
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        if not self._layers:
-            return
-        column = self._column(self._cursor)
-        painter.fillRect(column, QColor(self.colours.raised))
-        for row, one in enumerate(self.measures):
-            self._paint_lane(painter, self._lane(row), one)
-        if not self.measures:
-            painter.setPen(QColor(self.colours.muted))
-            room = QRectF(self.rect()).adjusted(0, 0, 0, -_SWITCHES * self.fontMetrics().height())
-            text = "No measurement of this checkpoint yet."
-            painter.drawText(room, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, text)
-        self._paint_switches(painter)
-        painter.setPen(QPen(QColor(self.colours.text), 2 if self.hasFocus() else 1))
-        painter.drawRect(column.adjusted(1, 1, -1, -2))
-        for row, one in enumerate(self.measures):
-            self._paint_title(painter, self._lane(row), one)
+    # --- Drawing -----------------------------------------------------------------------------------------------------
+    def show_again(self) -> None:
+        measures, some = self.measures, self._layers > 0
+        across = Scale(-0.5, max(1, self._layers) - 0.5)
+        self.frame.setVisible(some)
+        self.frame.set_scales(across, Scale(-0.6, 1.6))
+        self._switches.kept, self._switches.count = self._retained, self._layers
+        for row, lane in enumerate(self._lanes):
+            lane.frame.setVisible(some and row < len(measures))
+            if some and row < len(measures):
+                cut = self.cut if self.cut is not None and self.cut[0] == measures[row].measure else None
+                words = f"cut: {len(self._retained)} of {self._layers} kept"
+                lane.show(measures[row], across, self._logarithmic, self._retained, cut and (cut[1], words))
+        self.set_note("No measurement of this checkpoint yet." if some and not measures else "")
+        self.arrange(QRectF(self.rect()))
+        for lane in self._lanes:
+            lane.middle = self._bare_middle() if some else 0.0
+        self.refresh()
 
-    def _paint_title(self, painter: QPainter, lane: QRectF, one: LayerImportance) -> None:
-        """On a ground of its own, so that the cursor's frame does not run through the words."""
-        em = self.fontMetrics().height()
-        room = QRectF(lane.left(), lane.top() - _TITLE * em, lane.width(), _TITLE * em)
-        text = LANES[one.measure] + (f" · {one.utterances} utterances" if one.utterances else "")
-        elided = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(room.width()))
-        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.fillRect(painter.boundingRect(room, flags, elided).adjusted(-3, 0, 3, 0), self.palette().window())
-        painter.setPen(QColor(self.colours.text))
-        painter.drawText(room, flags, elided)
+    def refresh(self) -> None:
+        super().refresh()
+        self._place_cursor()
+        self._switches.redraw()
 
-    def _paint_lane(self, painter: QPainter, lane: QRectF, one: LayerImportance) -> None:
-        colours, em = self.colours, self.fontMetrics().height()
-        scale = _Scale.of(one, lane, self._logarithmic)
-        for value in scale.ticks(most=lane.height() / (1.3 * em)):
-            y = scale.place(value)
-            painter.setPen(QPen(QColor(colours.border), 1))
-            painter.drawLine(QPointF(lane.left(), y), QPointF(lane.right(), y))
-            painter.setPen(QColor(colours.muted))
-            box = QRectF(0, y - em / 2, (_LEFT - 0.4) * em, em)
-            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, _number(one, value))
-        for layer in range(self._layers):
-            self._paint_bar(painter, layer, one, scale)
-        self._paint_levels(painter, lane, one, scale)
+    def _place_cursor(self) -> None:
+        column, colours = self._column(self._cursor), self.colours
+        for item in (self._ground, self._edge):
+            item.setVisible(self._layers > 0)
+        self._ground.setRect(column)
+        self._ground.setPen(pen("transparent", 0.0))
+        self._ground.setBrush(QColor(colours.raised))
+        self._edge.setRect(column.adjusted(1, 1, -1, -2))
+        self._edge.setPen(pen(colours.text, 2 if self.hasFocus() else 1))
 
-    def _paint_bar(self, painter: QPainter, layer: int, one: LayerImportance, scale: _Scale) -> None:
-        colours, column, value = self.colours, self._column(layer), one.values[layer]
-        width = column.width() * _BAR
-        left, base = column.center().x() - width / 2, scale.base
-        bar = QRectF(left, scale.place(value), width, base - scale.place(value))
-        if layer in self._retained:
-            painter.fillRect(bar, QColor(colours.accent))
-        else:
-            painter.fillRect(bar, QBrush(QColor(colours.disabled), Qt.BrushStyle.BDiagPattern))
-            painter.setPen(QPen(QColor(colours.disabled), 1))
-            painter.drawRect(bar.adjusted(0, 0, -1, 0))
-        if one.low:
-            middle, beam = column.center().x(), min(width / 4, 5.0)
-            # Two strokes, so that whiskers stand out from bar and ground.
-            for ink, thickness in ((colours.base, 3.6), (colours.text, 1.6)):
-                painter.setPen(QPen(QColor(ink), thickness))
-                ends = scale.place(one.low[layer]), scale.place(one.high[layer])
-                painter.drawLine(QPointF(middle, ends[0]), QPointF(middle, ends[1]))
-                for end in ends:
-                    painter.drawLine(QPointF(middle - beam, end), QPointF(middle + beam, end))
-        if one.run_away and one.run_away[layer]:
-            painter.setPen(QColor(colours.danger))
-            em = self.fontMetrics().height()
-            box = QRectF(
-                column.left(), scale.place(one.high[layer] if one.high else value) - 1.1 * em, column.width(), em
-            )
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "↻")
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._place_cursor()
 
-    def _paint_levels(self, painter: QPainter, lane: QRectF, one: LayerImportance, scale: _Scale) -> None:
-        colours, em = self.colours, self.fontMetrics().height()
-        if one.baseline:
-            painter.setPen(QPen(QColor(colours.good), 1.4, Qt.PenStyle.DotLine))
-            y = scale.place(one.baseline)
-            painter.drawLine(QPointF(lane.left(), y), QPointF(lane.right(), y))
-        measure, value = self.cut or ("", 0.0)
-        if one.measure == measure:
-            y = scale.place(value)
-            painter.setPen(QPen(QColor(colours.danger), 2, Qt.PenStyle.DashLine))
-            painter.drawLine(QPointF(lane.left(), y), QPointF(lane.right(), y))
-            text = f"cut: {len(self._retained)} of {self._layers} kept"
-            width = self.fontMetrics().horizontalAdvance(text) + em
-            left = max(lane.left(), min(self._bare_middle() - width / 2, lane.right() - width))
-            box = QRectF(left, y - 1.2 * em, width, 1.1 * em)
-            ground = QColor(colours.base)
-            ground.setAlpha(210)
-            painter.fillRect(box, ground)
-            painter.setPen(QColor(colours.danger))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._place_cursor()
 
     def _bare_middle(self) -> float:
         """Where words above the cut hide least: in the middle of the longest run of layers that go, whose bars end
@@ -270,33 +224,8 @@ class LayerBars(CursorCanvas):
                 runs.append([])
             else:
                 runs[-1].append(layer)
-        longest = max(runs, key=len)
+        longest = max(runs, key=len) or [0]
         return (self._column(longest[0]).left() + self._column(longest[-1]).right()) / 2
-
-    def _paint_switches(self, painter: QPainter) -> None:
-        colours, em = self.colours, self.fontMetrics().height()
-        top = self.height() - (_SWITCHES - 0.2) * em
-        painter.setPen(QColor(colours.muted))
-        flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(QRectF(0, top, (_LEFT - 0.4) * em, 1.2 * em), flags, "Kept")
-        painter.drawText(QRectF(0, top + 1.35 * em, (_LEFT - 0.4) * em, 1.2 * em), flags, "Layer")
-        widest = self.fontMetrics().horizontalAdvance(str(self._layers)) + 0.4 * em
-        stride = max(1, math.ceil(widest / max(1.0, self._column(0).width())))
-        for layer in range(self._layers):
-            column = self._column(layer)
-            side = min(1.15 * em, column.width() * 0.8)
-            box = QRectF(column.center().x() - side / 2, top + (1.2 * em - side) / 2, side, side)
-            kept = layer in self._retained
-            painter.fillRect(box, QColor(colours.accent if kept else colours.base))
-            painter.setPen(QPen(QColor(colours.accent if kept else colours.muted), 1))
-            painter.drawRect(box)
-            painter.setPen(QColor(colours.on_accent if kept else colours.muted))
-            if side > 0.6 * em:
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "✓" if kept else "–")
-            if layer % stride == 0:
-                painter.setPen(QColor(colours.text))
-                place = QRectF(column.center().x() - 2 * em, top + 1.35 * em, 4 * em, 1.2 * em)
-                painter.drawText(place, Qt.AlignmentFlag.AlignCenter, str(layer))
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -329,6 +258,123 @@ class LayerBars(CursorCanvas):
             super().keyPressEvent(event)
 
 
+class _Lane:
+    """The bars of one measure."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        frame.margins, frame.bordered = QMarginsF(_LEFT, _TITLE, _RIGHT, 0.35), False
+        frame.title_top = 0.07
+        frame.bottom.hide()
+        frame.left.between = 2.6
+        self._bars, self._beams = Blocks(frame, 1), Beams(frame, 2)
+        self._lines, self._words = Shapes(frame, 3), Labels(frame, 4)
+        self._words.labels = self._labels
+        self._shown: LayerImportance | None = None
+        self._cut: tuple[float, str] | None = None
+        self.middle = 0.0
+        """Where words about the cut stand."""
+        frame.changed.connect(self._measure_beams)
+
+    def show(
+        self,
+        one: LayerImportance,
+        across: Scale,
+        logarithmic: bool,
+        retained: frozenset[int],
+        cut: tuple[float, str] | None,
+    ) -> None:
+        """Draw a measure; ``cut`` is a value that parts layers, and what is said of it."""
+        frame, colours, up = self.frame, self.frame.colours, _scale(one, logarithmic)
+        self._shown, self._cut = one, cut
+        frame.entitle(LANES[one.measure] + (f" · {one.utterances} utterances" if one.utterances else ""))
+        frame.left.spell = lambda value: _number(one, value)
+        kept = QColor(colours.accent)
+        hatch, outline = QBrush(QColor(colours.disabled), Qt.BrushStyle.BDiagPattern), pen(colours.disabled)
+        self._bars.blocks = [
+            Block(
+                (layer - _BAR / 2, layer + _BAR / 2),
+                (up.low, max(value, up.low)),
+                kept if layer in retained else hatch,
+                None if layer in retained else outline,
+            )
+            for layer, value in enumerate(one.values)
+        ]
+        ends = enumerate(zip(one.low, one.high, strict=True))
+        self._beams.intervals = [(layer, max(low, up.low), max(high, up.low)) for layer, (low, high) in ends]
+        levels = [(one.baseline, pen(colours.good, 1.4, Qt.PenStyle.DotLine))] if one.baseline else []
+        levels += [(cut[0], pen(colours.danger, 2, Qt.PenStyle.DashLine))] if cut is not None else []
+        self._lines.shapes = [Shape((across.low, across.high), (max(value, up.low),) * 2, ink) for value, ink in levels]
+        frame.set_scales(across, up)
+
+    def _measure_beams(self) -> None:
+        self._beams.beam = min(_BAR * self.frame.area.width() / max(1, len(self._bars.blocks)) / 4, 5.0)
+
+    def _labels(self) -> Iterator[Label]:
+        """Which layers ran away, and what the cut is."""
+        one, colours, frame = self._shown, self.frame.colours, self.frame
+        if one is None:
+            return
+        for layer, count in enumerate(one.run_away):
+            if count:
+                yield self._above(frame.place(layer, (one.high or one.values)[layer]), "↻")
+        if self._cut is not None:
+            place = QPointF(self.middle, frame.to_y(max(self._cut[0], frame.up.low)))
+            label = self._above(place, self._cut[1])
+            yield Label(label.text, colours.danger, label.spots, always=True, ground=True)
+
+    def _above(self, place: QPointF, text: str) -> Label:
+        area = self.frame.area
+
+        def spots(size: QSizeF) -> Iterator[QRectF]:
+            left = max(area.left(), min(place.x() - size.width() / 2, area.right() - size.width()))
+            yield QRectF(left, place.y() - 1.15 * size.height(), size.width(), size.height())
+
+        return Label(text, self.frame.colours.danger, spots, always=True)
+
+
+class _Switches(Layer):
+    """A box for each layer that says whether it stays, and its number."""
+
+    clipped = False
+
+    def __init__(self, frame: Frame) -> None:
+        super().__init__(frame, 1)
+        self.kept: frozenset[int] = frozenset()
+        self.count = 0
+
+    def draw(self, painter: QPainter) -> None:
+        frame, colours, em = self.frame, self.frame.colours, self.frame.em
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        width = frame.area.width() / max(1, self.count)
+        widest = painter.fontMetrics().horizontalAdvance(str(self.count)) + 0.4 * em
+        stride, side = max(1, math.ceil(widest / max(1.0, width))), min(1.15 * em, width * 0.8)
+        for layer in range(self.count):
+            middle, kept = frame.place(layer, 1.0), layer in self.kept
+            box = QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side)
+            painter.fillRect(box, QColor(colours.accent if kept else colours.base))
+            painter.setPen(pen(colours.accent if kept else colours.muted))
+            painter.drawRect(box)
+            painter.setPen(QColor(colours.on_accent if kept else colours.muted))
+            if side > 0.6 * em:
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "✓" if kept else "–")
+            if layer % stride == 0:
+                painter.setPen(QColor(colours.text))
+                number = frame.place(layer, 0.0)
+                room = QRectF(number.x() - 2 * em, number.y() - em, 4 * em, 2 * em)
+                painter.drawText(room, Qt.AlignmentFlag.AlignCenter, str(layer))
+
+
+def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
+    """An axis that everything measured fits on; on a logarithmic one, what is beyond its lower end is there."""
+    values = [value for value in (*one.values, *one.low, *one.high, one.baseline) if math.isfinite(value)]
+    most, positive = max(values, default=0.0), [value for value in one.values if value > 0]
+    if not logarithmic or not positive:
+        return Scale(0.0, _round_up(most) or 1.0)
+    first, last = math.floor(math.log10(min(positive) * 0.999)), math.ceil(math.log10(most))
+    return Scale(10.0 ** max(first, last - _MOST_DECADES), 10.0**last, logarithmic=True)
+
+
 def _short(one: LayerImportance) -> str:
     return {WORD_ERROR: "WLI", DIVERGENCE: "KL", COSINE: "1 − cosine"}[one.measure]
 
@@ -341,48 +387,6 @@ def _number(one: LayerImportance, value: float) -> str:
 def _value(one: LayerImportance, value: float) -> str:
     """With its unit."""
     return f"{_number(one, value)} nats" if one.measure == DIVERGENCE else _number(one, value)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """Where values are along a lane."""
-
-    lane: QRectF
-    least: float
-    """0, or the positive end of a logarithmic axis."""
-    most: float
-
-    @classmethod
-    def of(cls, one: LayerImportance, lane: QRectF, logarithmic: bool) -> _Scale:
-        """A scale that everything measured fits on."""
-        values = [value for value in (*one.values, *one.low, *one.high, one.baseline) if math.isfinite(value)]
-        most = max(values, default=0.0)
-        positive = [value for value in one.values if value > 0]
-        if not logarithmic or not positive:
-            return cls(lane, 0.0, _round_up(most) or 1.0)
-        ends = math.floor(math.log10(min(positive) * 0.999)), math.ceil(math.log10(most))
-        return cls(lane, 10.0 ** max(ends[0], ends[1] - 4), 10.0 ** ends[1])
-
-    @property
-    def base(self) -> float:
-        """Where bars begin."""
-        return self.lane.bottom()
-
-    def place(self, value: float) -> float:
-        """The vertical place of ``value``; what is beyond an end is there."""
-        if self.least:
-            share = math.log10(max(value, self.least) / self.least) / math.log10(self.most / self.least)
-        else:
-            share = max(0.0, value / self.most)
-        return self.lane.bottom() - min(share, 1.0) * self.lane.height()
-
-    def ticks(self, most: float) -> list[float]:
-        """Round values, at most so many of them, but both ends."""
-        if not self.least:
-            return [self.most * share for share in ((0.0, 0.5, 1.0) if most >= 3 else (0.0, 1.0))]
-        decades = round(math.log10(self.most / self.least))
-        stride = max(1, math.ceil(decades / max(1.0, most - 1)))
-        return [self.least * 10.0**decade for decade in range(0, decades + 1, stride)]
 
 
 def _round_up(value: float) -> float:
