@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -15,6 +16,8 @@ from app.shell.background import Background
 from engine.audio.spectrogram import log_mel
 from engine.measure.loudness import matching_gains
 from engine.setting.take import Take
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Analyser(QObject):
         self.busy = True
         self._submission.start()
 
-    def run(self, work: Callable[[], object], done: Callable[[object], object]) -> None:
+    def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
         """Do other work in the same thread, as :meth:`app.shell.background.Background.run` does."""
         self._background.run(work, done)
 
@@ -86,15 +89,18 @@ def analysed(
     takes: tuple[Take | None, Take | None], previous: Analysis, prepare: Callable[[np.ndarray, int], object]
 ) -> Analysis:
     """The analysis of ``takes``; what ``previous`` knows of them is not found out again."""
-    mels = []
-    for take in takes:
+
+    def mel_of(take: Take | None) -> np.ndarray | None:
         known = next((mel for one, mel in zip(previous.takes, previous.mels, strict=True) if one is take), None)
         if take is None or known is not None:
-            mels.append(known)
-            continue
+            return known
         prepare(take.samples, take.sample_rate)
-        mels.append(log_mel(take.samples, take.sample_rate))
-    if takes[0] is None or takes[1] is None:
-        return Analysis(takes, tuple(mels))
-    match = matching_gains([(take.samples, take.sample_rate) for take in takes])
-    return Analysis(takes, tuple(mels), tuple(10 ** (gain / 20) for gain in match.gains), match.exact)
+        return log_mel(take.samples, take.sample_rate)
+
+    first, second = takes
+    mels = mel_of(first), mel_of(second)
+    if first is None or second is None:
+        return Analysis(takes, mels)
+    match = matching_gains([(take.samples, take.sample_rate) for take in (first, second)])
+    of_first, of_second = (10 ** (gain / 20) for gain in match.gains)
+    return Analysis(takes, mels, (of_first, of_second), match.exact)

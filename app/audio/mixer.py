@@ -70,7 +70,7 @@ class State:
 
 
 class _Head(NamedTuple):
-    index: int
+    choice: int
     recording: Recording
     gain: float
     position: int
@@ -263,8 +263,8 @@ class Mixer:
         self.jumps.append(
             Jump(
                 self._clock,
-                *((SILENCE, 0, 0.0) if before is None else (before.index, before.position, before.gain)),
-                *((SILENCE, 0, 0.0) if after is None else (after.index, after.position, after.gain)),
+                *((SILENCE, 0, 0.0) if before is None else (before.choice, before.position, before.gain)),
+                *((SILENCE, 0, 0.0) if after is None else (after.choice, after.position, after.gain)),
                 law,
             )
         )

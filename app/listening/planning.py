@@ -163,10 +163,15 @@ def _abx_remark(trials: int) -> str:
     if needed is None:
         return f"{counted(trials, 'trial')} cannot show anything at the 5 % level; take at least 5."
     rate = statistics.smallest_detectable(trials)
+    found = (
+        ""
+        if rate is None
+        else f"Found with 80 % probability: listeners who are right in {percent(rate)} of the trials or more. "
+    )
     peeking = statistics.peeking_rate(_PEEKING_FROM, _PEEKING_TO)
     return (
         f"{needed} of {trials} must be right (guessing does that with p = {statistics.at_least(needed, trials):.3f}). "
-        f"Found with 80 % probability: listeners who are right in {percent(rate)} of the trials or more. The number "
+        f"{found}The number "
         f"stays fixed: whoever looks after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stops at the first "
         f"good score is wrong in {percent(peeking)} instead of 5 %."
     )

@@ -264,10 +264,10 @@ def _pair_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
     first, second = found[0].conditions
     if first.accelerated == second.accelerated:
         return []
-    outcome = result(found)
-    interval = outcome.rate if isinstance(outcome, AbxResult) else outcome.mean
+    is_abx = found[0].method == ABX
+    interval = _abx(found).rate if is_abx else _preference(found).mean
     mean, low, high = interval.mean, interval.low, interval.high
-    if first.accelerated and not isinstance(outcome, AbxResult):
+    if first.accelerated and not is_abx:
         mean, low, high = -mean, -high, -low
     judged = first if first.accelerated else second
     return [ListeningScore(judged.key, found[0].method, mean, low, high, interval.n, _candidate(judged))]

@@ -69,6 +69,8 @@ class Session(ABC):
         """Trials of practice answered."""
         self.taught = ""
         """What the last trial taught, if it was practice."""
+        self._sounding: int | None = None
+        self._switches = 0
         self._begin()
 
     @abstractmethod
@@ -163,7 +165,7 @@ class Session(ABC):
         return record
 
     def _begin(self) -> None:
-        self._sounding: int | None = None
+        self._sounding = None
         self._switches = 0
         self.heard: set[int] = set()
         """Buttons that were pressed in this trial."""

@@ -6,7 +6,7 @@ Free of Qt and of torch; ``math.comb`` and numpy are all it takes. Rates and lev
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -82,7 +82,7 @@ def exact_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[fl
     return low, high
 
 
-def _bisected(true_above, low: float, high: float) -> float:
+def _bisected(true_above: Callable[[float], bool], low: float, high: float) -> float:
     """Where ``true_above`` turns true between ``low`` and ``high``."""
     for _ in range(50):
         middle = (low + high) / 2
@@ -302,9 +302,9 @@ def summaries(ratings: Sequence[Rating]) -> tuple[ConditionSummary, ...]:
     made = []
     for condition in dict.fromkeys(one.condition for one in ratings):
         own = [one for one in ratings if one.condition == condition]
-        quartiles = np.percentile([one.score for one in own], (25, 50, 75))
+        lower, median, upper = map(float, np.percentile([one.score for one in own], (25, 50, 75)))
         mean = clustered([one.score for one in own], [one.listener for one in own], [one.sentence for one in own])
-        made.append(ConditionSummary(condition, *(float(quartiles[one]) for one in (1, 0, 2)), mean))
+        made.append(ConditionSummary(condition, median, lower, upper, mean))
     return tuple(made)
 
 

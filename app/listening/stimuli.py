@@ -5,6 +5,7 @@ Free of Qt and of torch.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,7 @@ from engine.audio.resampling import resample
 from engine.errors import SettingError
 from engine.measure.loudness import matching_gains
 from engine.models import catalogue
+from engine.setting.knobs import Values
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting
 from engine.setting.take import Take
@@ -109,11 +111,10 @@ def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
 
 def _parts(setting: Setting) -> list[str]:
     """Techniques, those options that are not the model's own defaults, and the model."""
-    try:
+    model, usual = setting.model, Values()
+    with contextlib.suppress(SettingError):  # Takes outlive models and techniques.
         entry = catalogue.entry(setting.model)
         model, usual = entry.title, entry.options_with()
-    except SettingError:  # Takes outlive models and techniques.
-        model, usual = setting.model, {}
     try:
         techniques = technique_text(setting)
     except SettingError:

@@ -233,8 +233,11 @@ def _check_answer(trial: TrialRecord) -> None:
         sound = size == 2 and len(trial.order) == 3 and answer.get("said") in (0, 1)
     elif trial.method == MUSHRA:
         ratings = answer.get("ratings")
-        sound = isinstance(ratings, list) and len(ratings) == size
-        sound = sound and all(isinstance(one, int) and 0 <= one <= 100 for one in ratings)
+        sound = (
+            isinstance(ratings, list)
+            and len(ratings) == size
+            and all(isinstance(one, int) and 0 <= one <= 100 for one in ratings)
+        )
     else:
         vote = answer.get("vote")
         sound = size == 2 and sorted(trial.order) == [0, 1] and isinstance(vote, int) and -3 <= vote <= 3
@@ -261,9 +264,9 @@ def _checked(kind: type, data: object) -> dict[str, Any]:
         raise ValueError("not an object")
     values = {}
     for one in fields(kind):
-        value = data[one.name]
-        if not is_of(value, _KINDS[one.type]):
-            raise ValueError(f"{one.name} is no {one.type}")
+        value, expected = data[one.name], str(one.type)  # annotations are text in this module
+        if not is_of(value, _KINDS[expected]):
+            raise ValueError(f"{one.name} is no {expected}")
         values[one.name] = value
     return values
 

@@ -89,12 +89,12 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
             f"{one.condition} against the hidden reference: {interval(one.difference, _one_digit)} points, "
             f"p = {probability(one.p)} (Holm-adjusted)."
         )
-    for one in result.screenings:
-        if one.excluded:
+    for screened in result.screenings:
+        if screened.excluded:
             made.append(
-                f"Listener {one.listener} is left out by post-screening: the hidden reference was rated below "
-                f"{statistics.REFERENCE_FLOOR} in {one.reference_missed} and the 7 kHz anchor above "
-                f"{statistics.ANCHOR_CEILING} in {one.anchor_missed} of {one.items} pages; "
+                f"Listener {screened.listener} is left out by post-screening: the hidden reference was rated below "
+                f"{statistics.REFERENCE_FLOOR} in {screened.reference_missed} and the 7 kHz anchor above "
+                f"{statistics.ANCHOR_CEILING} in {screened.anchor_missed} of {screened.items} pages; "
                 f"{percent(statistics.SCREENED_SHARE)} are allowed."
             )
     if result.indistinct:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+_Found = TypeVar("_Found")
 
 
 class Background(QObject):
@@ -22,7 +25,7 @@ class Background(QObject):
         # Queued always: what is done at once shall not come back within :meth:`run`, before what was asked for earlier.
         self._came_back.connect(self._hand_over, Qt.ConnectionType.QueuedConnection)
 
-    def run(self, work: Callable[[], object], done: Callable[[object], object]) -> None:
+    def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
         """Do ``work`` in the thread; ``done`` is given, here, what it returns or the exception that it raises."""
 
         def back(future: Future) -> None:

@@ -7,7 +7,9 @@ from PySide6.QtWidgets import QToolButton
 
 def cross_button(name: str, tip: str) -> QToolButton:
     """A quiet ✕, called ``name`` by screen readers and explained by ``tip``."""
-    made = QToolButton(text="✕", toolTip=tip)
+    made = QToolButton()
+    made.setText("✕")
+    made.setToolTip(tip)
     made.setAccessibleName(name)
     made.setProperty("look", "quiet")
     return made

@@ -134,7 +134,9 @@ class KnobControls(QWidget):
             editor.setToolTip(_description(knob))
             editor.setAccessibleName(f"{self._owner}: {knob.label}")
             editor.setAccessibleDescription(_spoken(knob))
-            reset = QToolButton(text="↺", toolTip=f"Reset to {self._default_text(knob)}")
+            reset = QToolButton()
+            reset.setText("↺")
+            reset.setToolTip(f"Reset to {self._default_text(knob)}")
             reset.setProperty("look", "quiet")
             reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
             reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, defaults[one.name]))
@@ -183,7 +185,7 @@ class KnobControls(QWidget):
         spin.valueChanged.connect(lambda value, name=knob.name: self.changed.emit(name, value))
         return spin
 
-    def _show(self, knob: Knob, value: object) -> None:
+    def _show(self, knob: Knob, value: bool | int | float | str) -> None:
         editor = self._rows.editors[knob.name]
         editor.blockSignals(True)
         if isinstance(editor, QCheckBox):

@@ -38,7 +38,8 @@ class DeviceProblem(QFrame):
     retry_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, visible=False)
+        super().__init__(parent)
+        self.hide()
         self.setProperty("look", "banner")
         self.setProperty("level", "warning")
         self._icon, self._text = QLabel(), QLabel(wordWrap=True)
@@ -72,7 +73,8 @@ class Facts(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._mode, self._read_out, self._underruns = QLabel(), QLabel(visible=False), QLabel()
+        self._mode, self._read_out, self._underruns = QLabel(), QLabel(), QLabel()
+        self._read_out.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for label, name in ((self._mode, "What a switch does"), (self._read_out, "Under the mouse")):

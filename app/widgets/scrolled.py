@@ -21,7 +21,8 @@ class Scrolled(QScrollArea):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         # Qt does not lay out anew what came to need more room while it was hidden: it would be squeezed.
-        layout = self.widget().layout()
+        content = self.widget()
+        layout = None if content is None else content.layout()
         if layout is not None:
             layout.invalidate()
         QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))

@@ -23,13 +23,14 @@ class SideButtons(QWidget):
     ) -> None:
         """``what`` is shown of a side: "the tokens of take". ``between`` stands between the two buttons."""
         super().__init__(parent)
-        self.buttons = {side: QPushButton(side, checkable=True) for side in SIDES}
+        self.buttons = {side: QPushButton(side) for side in SIDES}
         group = QButtonGroup(self)
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         for side, button in self.buttons.items():
             if between is not None and side != SIDES[0]:
                 line.addWidget(between)
+            button.setCheckable(True)
             button.setAccessibleName(f"{verb} {what} {side}")
             button.setToolTip(f"{verb} {what} {side}")
             button.setMaximumWidth(3 * self.fontMetrics().height())

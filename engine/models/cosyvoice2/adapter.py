@@ -58,7 +58,9 @@ class CosySpeech(LanguageSpeech):
         tokens.transformer.reach(length + 1)
         cache = tokens.cache(length + 1)
         tokens.transformer(request.embedded, cache, request.positions)
-        tokens.logits(tokens.transformer(tokens.embed([[0]]), cache, request.positions[-1:] + 1))
+        tokens.logits(
+            tokens.transformer(tokens.embed(torch.zeros(1, 1, dtype=torch.long)), cache, request.positions[-1:] + 1)
+        )
         voice = torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 2, self._flow.config.bands)
         prompt = AcousticPrompt(*voice, torch.ones(1, self._flow.config.speaker_width))
         decoder = CosyDecoder(self._flow, self._vocoder, prompt)

@@ -76,12 +76,14 @@ class OfficialFolder:
     def language_model(self) -> LanguageModel:
         """The language model as it was trained, float32 on the device."""
         weights = read_weights(self.checkpoint, self.check)
-        return LanguageModel.from_official(weights, self._transformer(), str(self.checkpoint)).to(self.device)
+        model = LanguageModel.from_official(weights, self._transformer(), str(self.checkpoint))
+        return model.to(torch.device(self.device))
 
     def student(self, student: StudentWeights) -> LanguageModel:
         """The language model in a student's file, which has the names of ``llm.pt``; the tied head may be left out."""
         weights = read_float_weights(Path(student.path), self.check)
-        return LanguageModel.from_official(weights, self._transformer(), student.path, tied=True).to(self.device)
+        model = LanguageModel.from_official(weights, self._transformer(), student.path, tied=True)
+        return model.to(torch.device(self.device))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
         """What a draft has of its own, under the names of ``llm.pt``."""

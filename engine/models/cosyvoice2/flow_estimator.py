@@ -7,6 +7,8 @@ upstream's: the vocoder sums up pitch to phases of ten thousand turns, where ano
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -14,6 +16,7 @@ from torch.nn import functional as F
 from engine.models.cosyvoice2.acoustic_config import EstimatorConfig
 from engine.models.cosyvoice2.memory import CausalConv, Memory, chunk_mask
 from engine.models.networks.layers import sinusoids
+from engine.models.networks.modules import Modules
 
 CONDITIONS = 3
 """Encoder output, speaker and prompt, each as wide as the state."""
@@ -132,6 +135,30 @@ def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
     return torch.cat([present, torch.zeros_like(present)])
 
 
+class Stage(nn.ModuleList):
+    """A residual block, transformer blocks and, in the outer stages, a convolution, under their official numbers."""
+
+    def __init__(self, config: EstimatorConfig, inputs: int, time_width: int, smooth: bool) -> None:
+        channels = config.channels
+        blocks = Modules(TransformerBlock(config) for _ in range(config.blocks))
+        residual = Residual(inputs, channels, time_width)
+        super().__init__([residual, blocks, *([CausalConv(channels, channels, 3)] if smooth else [])])
+
+    # Only the numbers say what is of which kind.
+    @property
+    def residual(self) -> Residual:
+        return cast("Residual", self[0])
+
+    @property
+    def blocks(self) -> Modules[TransformerBlock]:
+        return cast("Modules[TransformerBlock]", self[1])
+
+    @property
+    def smooth(self) -> CausalConv:
+        """Of the outer stages only."""
+        return cast("CausalConv", self[2])
+
+
 class Estimator(nn.Module):
     """State and conditions to velocities, both guidance branches in one batch."""
 
@@ -141,21 +168,19 @@ class Estimator(nn.Module):
         inputs, channels = (1 + CONDITIONS) * bands, config.channels
         time_width = 4 * channels
 
-        def stage(width: int) -> list[nn.Module]:
-            blocks = nn.ModuleList(TransformerBlock(config) for _ in range(config.blocks))
-            return [Residual(width, channels, time_width), blocks]
-
         self.time_mlp = EstimatorTimeEmbedding(inputs, time_width)
-        self.down_blocks = nn.ModuleList([nn.ModuleList([*stage(inputs), CausalConv(channels, channels, 3)])])
-        self.mid_blocks = nn.ModuleList(nn.ModuleList(stage(channels)) for _ in range(config.middle_stages))
-        self.up_blocks = nn.ModuleList([nn.ModuleList([*stage(2 * channels), CausalConv(channels, channels, 3)])])
+        self.down_blocks = Modules([Stage(config, inputs, time_width, smooth=True)])
+        self.mid_blocks = Modules(
+            Stage(config, channels, time_width, smooth=False) for _ in range(config.middle_stages)
+        )
+        self.up_blocks = Modules([Stage(config, 2 * channels, time_width, smooth=True)])
         self.final_block = CausalBlock(channels, channels)
         self.final_proj = nn.Conv1d(channels, bands, 1)
 
     @property
     def residuals(self) -> list[Residual]:
         """The first part of every stage, in order."""
-        return [stage[0] for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
+        return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
 
     def time_table(self, times: Tensor) -> Tensor:
         """What every stage adds at each of ``times`` (n,): (n, stages, channels)."""
@@ -176,19 +201,19 @@ class Estimator(nn.Module):
         """
         chunk = self.chunk if chunked else None
         mask = chunk_mask(first, state.shape[-1], chunk, state.device)
-        (down, blocks, smooth), (up, up_blocks, up_smooth) = self.down_blocks[0], self.up_blocks[0]
+        down, up = self.down_blocks[0], self.up_blocks[0]
 
-        x = down(torch.cat([state.expand(BRANCHES, -1, -1), conditions], dim=1), times[0], memory)
-        skipped = self._attended(x, blocks, mask, memory)
-        x = smooth(skipped, memory)
-        for (middle, middle_blocks), time in zip(self.mid_blocks, times[1:-1], strict=True):
-            x = self._attended(middle(x, time, memory), middle_blocks, mask, memory)
-        x = up(torch.cat([x, skipped], dim=1), times[-1], memory)
-        x = up_smooth(self._attended(x, up_blocks, mask, memory), memory)
+        x = down.residual(torch.cat([state.expand(BRANCHES, -1, -1), conditions], dim=1), times[0], memory)
+        skipped = self._attended(x, down.blocks, mask, memory)
+        x = down.smooth(skipped, memory)
+        for middle, time in zip(self.mid_blocks, times[1:-1], strict=True):
+            x = self._attended(middle.residual(x, time, memory), middle.blocks, mask, memory)
+        x = up.residual(torch.cat([x, skipped], dim=1), times[-1], memory)
+        x = up.smooth(self._attended(x, up.blocks, mask, memory), memory)
         return self.final_proj(self.final_block(x, memory))
 
     @staticmethod
-    def _attended(x: Tensor, blocks: nn.ModuleList, mask: Tensor | None, memory: Memory) -> Tensor:
+    def _attended(x: Tensor, blocks: Modules[TransformerBlock], mask: Tensor | None, memory: Memory) -> Tensor:
         x = x.transpose(1, 2)
         for block in blocks:
             x = block(x, mask, memory)

@@ -43,9 +43,11 @@ class Progress:
 class IncrementalConv(nn.Conv1d):
     """A convolution with zeros around the signal, in the signal's precision and on its device."""
 
-    def forward(self, x: Tensor, progress: Progress) -> Tensor:
+    bias: Tensor
+
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
         """(B, channels, n) to what is final by now, (B, channels, m)."""
-        before, margin = progress.take(self), self.padding[0]
+        before, margin = progress.take(self), int(self.padding[0])
         if before is None and progress.last:
             return self._convolved(x, margin)
         x = F.pad(x, (margin, 0)) if before is None else torch.cat([before, x], dim=-1)
@@ -84,9 +86,9 @@ def transposed(
 class Upsampler(nn.ConvTranspose1d):
     """A transposed convolution, cropped at both ends of the signal."""
 
-    def forward(self, x: Tensor, progress: Progress) -> Tensor:
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]  # nor as a ConvTranspose1d
         """(B, channels, n) to what is final by now, (B, channels, m)."""
-        return transposed(self, x, self.weight, self.bias, self.stride[0], self.padding[0], progress)
+        return transposed(self, x, self.weight, self.bias, self.stride[0], int(self.padding[0]), progress)
 
 
 class ReflectedStart(nn.Module):

@@ -23,21 +23,23 @@ class Growing:
 
     @property
     def everything(self) -> Tensor:
-        """What was appended so far, as a view."""
+        """What was appended so far, as a view. Raises :class:`ValueError` before anything was."""
+        if self._held is None:
+            raise ValueError("Nothing was appended yet.")
         return self._held[..., : self.length, :]
 
     def extend(self, new: Tensor) -> Tensor:
         """Append ``new`` and return everything up to its end, as a view."""
-        end = self.length + new.shape[-2]
-        if self._held is None or end > self._held.shape[-2]:
+        end, held = self.length + new.shape[-2], self._held
+        if held is None or end > held.shape[-2]:
             room = max(end, int(GROWTH * self.length))
             larger = new.new_empty(*new.shape[:-2], room, new.shape[-1])
-            if self._held is not None:
-                larger[..., : self.length, :] = self._held[..., : self.length, :]
-            self._held = larger
-        self._held[..., self.length : end, :] = new
+            if held is not None:
+                larger[..., : self.length, :] = held[..., : self.length, :]
+            held = self._held = larger
+        held[..., self.length : end, :] = new
         self.length = end
-        return self._held[..., :end, :]
+        return held[..., :end, :]
 
 
 class Memory:
@@ -98,7 +100,7 @@ class CausalConv(nn.Conv1d):
     def __init__(self, inputs: int, outputs: int, kernel: int) -> None:
         super().__init__(inputs, outputs, kernel)
 
-    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
         return super().forward(memory.preceded(self, x, self.kernel_size[0] - 1))
 
 

@@ -31,7 +31,7 @@ RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
 }
 """Architecture and mel front end by the names of the released folders."""
 
-_BACKBONES = {"DiT": DiT, "UNetT": UNetT}
+_BACKBONES: dict[str, type[DiT] | type[UNetT]] = {"DiT": DiT, "UNetT": UNetT}
 _WEIGHTS_PREFIX = "transformer."
 _EMA_PREFIX = "ema_model."
 _COUNTERS = ("initted", "step")
@@ -152,21 +152,25 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
     Raises :class:`CheckpointError` for anything else that is not the backbone's.
     """
     for name in ("ema_model_state_dict", "model_state_dict"):
-        if isinstance(content.get(name), Mapping):
-            content = content[name]
+        inner = content.get(name)
+        if isinstance(inner, Mapping):
+            content = inner
             break
     stripped = {str(key).removeprefix(_EMA_PREFIX): value for key, value in content.items()}
     kept = {key: value for key, value in stripped.items() if key not in (*_COUNTERS, *_LEGACY_KEYS)}
-    strange = [
-        key for key, value in kept.items() if not key.startswith(_WEIGHTS_PREFIX) or not isinstance(value, Tensor)
-    ]
+    weights = {
+        key.removeprefix(_WEIGHTS_PREFIX): value
+        for key, value in kept.items()
+        if key.startswith(_WEIGHTS_PREFIX) and isinstance(value, Tensor)
+    }
+    strange = [key for key in kept if key.removeprefix(_WEIGHTS_PREFIX) not in weights]
     if strange or not kept:
         example = f", but for example {strange[0]!r}" if strange else ""
         raise CheckpointError(
             f"{where} is no F5-TTS or E2-TTS checkpoint: "
             f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
         )
-    return {key.removeprefix(_WEIGHTS_PREFIX): value for key, value in kept.items()}
+    return weights
 
 
 def expected_shapes(config: BackboneConfig) -> dict[str, tuple[int, ...]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from engine.errors import CheckpointError
 from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
@@ -70,7 +71,7 @@ class BackboneConfig:
             raise CheckpointError(f"{where} has qk_norm {arch['qk_norm']!r}; null and rms_norm are supported.")
         if arch.get("text_embedding_average_upsampling") and not arch.get("text_mask_padding", True):
             raise CheckpointError(f"{where}: text_embedding_average_upsampling needs text_mask_padding.")
-        defaults = {"ff_mult": 4, "text_mask_padding": True}
+        defaults: dict[str, Any] = {"ff_mult": 4, "text_mask_padding": True}
         values = {name: arch[name] for name in known & set(arch) if arch[name] is not None or name == "pe_attn_head"}
         return cls(backbone=backbone, text_num_embeds=text_num_embeds, **(defaults | values))
 

@@ -6,6 +6,7 @@ Source: SWivid/F5-TTS 1.1.20, ``f5_tts/model/modules.py`` and ``backbones/dit.py
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -132,31 +133,31 @@ class ConvPositionEmbedding(nn.Module):
 
     def __init__(self, width: int, kernel_size: int = 31, groups: int = 16) -> None:
         super().__init__()
-        convolution = {
-            "kernel_size": kernel_size,
-            "padding": kernel_size // 2,
-            "groups": groups,
-        }
-        self.conv1d = nn.Sequential(
-            nn.Conv1d(width, width, **convolution),
-            nn.Mish(),
-            nn.Conv1d(width, width, **convolution),
-            nn.Mish(),
-        )
+
+        def convolution() -> nn.Conv1d:
+            return nn.Conv1d(width, width, kernel_size, padding=kernel_size // 2, groups=groups)
+
+        self.conv1d = nn.Sequential(convolution(), nn.Mish(), convolution(), nn.Mish())
+
+    @property
+    def convolutions(self) -> tuple[nn.Conv1d, nn.Conv1d]:
+        """Both convolutions; officially they stand in a sequence with their activations."""
+        first, _, second, _ = self.conv1d
+        return cast("nn.Conv1d", first), cast("nn.Conv1d", second)
 
     def first(self, x: Tensor, bias: bool) -> Tensor:
         """The first convolution alone, (rows, frames, width) to the same: it is linear, so parts of its input may be
         convolved apart and added up."""
-        return _along_frames(self.conv1d[0], x, bias)
+        return _along_frames(self.convolutions[0], x, bias)
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """What follows the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
-        return _mish(_masked(_along_frames(self.conv1d[2], _mish(_masked(x, mask))), mask))
+        return _mish(_masked(_along_frames(self.convolutions[1], _mish(_masked(x, mask))), mask))
 
     def fuse(self) -> None:
         """Lay the kernels in memory as :func:`_along_frames` needs them, so that it does not do so at every
         evaluation."""
-        for convolution in (self.conv1d[0], self.conv1d[2]):
+        for convolution in self.convolutions:
             kernel = convolution.weight.detach().unsqueeze(2).contiguous(memory_format=torch.channels_last)
             convolution.weight = nn.Parameter(kernel.squeeze(2), requires_grad=False)
 
@@ -173,7 +174,7 @@ def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tenso
     a third faster on a CPU than transposing for the one-dimensional ones. They take half as long again where they have
     to see to the padding themselves.
     """
-    padding = convolution.padding[0]
+    padding = int(convolution.padding[0])
     image = F.pad(x, (0, 0, padding, padding)).transpose(1, 2).unsqueeze(2)
     kernel = convolution.weight.unsqueeze(2).contiguous(memory_format=torch.channels_last)
     result = F.conv2d(image, kernel, convolution.bias if bias else None, groups=convolution.groups)
@@ -200,7 +201,7 @@ class InputEmbedding(nn.Module):
     def operations(self, frames: int, branches: int) -> float:
         """Operations of :meth:`forward` per branch: the state's own share is computed for one of them."""
         width = self.proj.out_features
-        convolution = self.conv_pos_embed.conv1d[0]
+        convolution, _ = self.conv_pos_embed.convolutions
         projection = 2 * frames * self.mel_bands * width
         convolved = 2 * frames * width * convolution.kernel_size[0] * width // convolution.groups
         return (projection + convolved) / branches + convolved
@@ -229,6 +230,8 @@ def _add(own: Tensor, constant: Tensor, branches: int) -> Tensor:
 
 class RotaryEmbedding(nn.Module):
     """Holds the official ``inv_freq`` buffer; :meth:`table` gives the rotations of a whole sequence."""
+
+    inv_freq: Tensor
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
@@ -266,7 +269,9 @@ class F5Attention(SelfAttention):
         return self.to_out[0]
 
     def normalised(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        return (query, key) if self.q_norm is None else (self.q_norm(query), self.k_norm(key))
+        if self.q_norm is None or self.k_norm is None:
+            return query, key
+        return self.q_norm(query), self.k_norm(key)
 
 
 def _gelu(x: Tensor) -> Tensor:
@@ -294,13 +299,13 @@ class F5FeedForward(FeedForward):
         super().__init__()
         inner = width * multiple
         first, last = PackableLinear(width, inner), PackableLinear(inner, width)
-        # Between them, officially, is a dropout.
+        # Between them, officially, is a dropout; only the numbers say what is of which kind.
         self.ff = nn.ModuleList([nn.ModuleList([first]), nn.Identity(), last])
 
     @property
     def first(self) -> nn.Linear:
-        return self.ff[0][0]
+        return cast("Modules[nn.Linear]", self.ff[0])[0]
 
     @property
     def last(self) -> nn.Linear:
-        return self.ff[2]
+        return cast("nn.Linear", self.ff[2])

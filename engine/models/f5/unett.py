@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -62,36 +63,37 @@ class UNetTLayer(nn.ModuleList):
             config.qk_norm is not None,
             config.pe_attn_head,
         )
-        super().__init__(
-            [
-                nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
-                UNetTNorm(config.dim),
-                attention,
-                UNetTNorm(config.dim),
-                F5FeedForward(config.dim, config.ff_mult),
-            ]
-        )
+        parts: list[Any] = [
+            # Torch takes a part that is missing, though its types do not say so.
+            nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
+            UNetTNorm(config.dim),
+            attention,
+            UNetTNorm(config.dim),
+            F5FeedForward(config.dim, config.ff_mult),
+        ]
+        super().__init__(parts)
 
+    # Only the numbers say what is of which kind.
     @property
     def join(self) -> nn.Linear | None:
         """From a hidden state and the matching early layer's input, side by side, to one; in the second half only."""
-        return self[0]
+        return cast("nn.Linear | None", self[0])
 
     @property
     def attention_norm(self) -> UNetTNorm:
-        return self[1]
+        return cast("UNetTNorm", self[1])
 
     @property
     def attention(self) -> F5Attention:
-        return self[2]
+        return cast("F5Attention", self[2])
 
     @property
     def feed_forward_norm(self) -> UNetTNorm:
-        return self[3]
+        return cast("UNetTNorm", self[3])
 
     @property
     def feed_forward(self) -> F5FeedForward:
-        return self[4]
+        return cast("F5FeedForward", self[4])
 
 
 class UNetT(nn.Module):
@@ -200,16 +202,15 @@ class UNetT(nn.Module):
     ) -> Tensor:
         """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
         hidden = self.enter(x, evaluation, run)
-        early = []
+        early: list[Tensor] = []
         for index, parts in enumerate(self.layers):
             if parts.join is None:
                 early.append(hidden)
             else:
                 hidden = parts.join(torch.cat([hidden, early.pop()], dim=-1))
-            if plans is None:
-                hidden = self.layer(index, hidden, run, probe=probe)
-            else:
-                hidden = self.layer(index, hidden, run, plans[index], memory[index], probe)
+            plan = COMPUTE if plans is None else plans[index]
+            layer_memory = None if plans is None or memory is None else memory[index]
+            hidden = self.layer(index, hidden, run, plan, layer_memory, probe)
         return self.leave(hidden)
 
     @property

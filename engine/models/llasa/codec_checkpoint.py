@@ -84,7 +84,8 @@ def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tenso
     products of queries with keys are sums over these rows, nothing need be put back.
     Raises :class:`CheckpointError` where one of queries, keys and values is missing.
     """
-    renamed, parts = {}, {}
+    renamed: dict[str, Tensor] = {}
+    parts: dict[str, dict[str, Tensor]] = {}
     for name, value in weights.items():
         for pattern, replacement in _NAMES:
             name = re.sub(pattern, replacement, name)

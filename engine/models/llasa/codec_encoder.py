@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional
 
 from engine.errors import CheckpointError
@@ -63,7 +64,8 @@ class VoiceEncoder:
 
     @torch.inference_mode()
     def _encode(self, samples: np.ndarray, shards: Shards, check: Callable[[], None]) -> np.ndarray:
-        model = load_encoder(shards).to(self._device)
+        model = load_encoder(shards)
+        nn.Module.to(model, self._device)  # transformers' own hides its arguments from type checkers
         check()
         padded = torch.from_numpy(np.pad(samples, (0, CODE_SAMPLES - len(samples) % CODE_SAMPLES)))
         features = _features(functional.pad(padded, (CODE_SAMPLES // 2, CODE_SAMPLES // 2)).numpy())
@@ -91,9 +93,11 @@ def load_encoder(shards: Shards) -> Xcodec2Model:
         )
     disable_progress_bar()
     try:
-        model, found = Xcodec2Model.from_pretrained(
+        # With output_loading_info it returns a pair, which its types do not say.
+        loaded: Any = Xcodec2Model.from_pretrained(
             shards.folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
         )
+        model, found = loaded
     # What can be wrong with such a folder shows as errors of many kinds, from three packages.
     except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import CheckpointError
 from engine.models.files.tokenizer_file import read_tokenizer
 from engine.models.llasa.config import INSTALL
 from engine.models.llasa.prompt import SPEECH_END, SPEECH_START, TEXT_END, TEXT_START
@@ -32,11 +33,13 @@ class LlasaTokenizer:
         missing."""
         marks = (TEXT_START, TEXT_END, SPEECH_START, SPEECH_END, code_token(0))
         tokenizer = read_tokenizer(folder, "LLaSA", INSTALL, marks)
-        first = tokenizer.token_to_id(code_token(0))
+        first, end = tokenizer.token_to_id(code_token(0)), tokenizer.token_to_id(SPEECH_END)
+        if first is None or end is None:
+            raise CheckpointError(f"The tokenizer in {folder} lacks the tokens of speech; fetch it again.")
         codes = 1
         while tokenizer.token_to_id(code_token(codes)) == first + codes:
             codes += 1
-        return cls(tokenizer, first, codes, tokenizer.token_to_id(SPEECH_END))
+        return cls(tokenizer, first, codes, end)
 
     @property
     def vocabulary(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -107,7 +108,7 @@ class DiTLayers(nn.Module):
         self.out_proj = nn.Linear(config.dim, config.dim)
 
 
-class MegaDiT(DiffusionTransformer):
+class MegaDiT(DiffusionTransformer[MegaConditioning]):
     """The backbone of MegaTTS 3. ``state_dict`` has the official keys (``checkpoint['state_dict']['dit']``)."""
 
     def __init__(self, config: DiTConfig) -> None:
@@ -169,10 +170,11 @@ class MegaDiT(DiffusionTransformer):
     def expand_phones(self, encoded: Tensor, mel2ph: Tensor, mask: Tensor | None = None) -> Tensor:
         """Encoded phones to latent frames, (rows, frames, width). ``mel2ph`` is (rows, 4·frames) as for
         :meth:`sounding`, ``mask`` (rows, frames) true within the items."""
-        halfway = convolve(self.ling_pre_net[0], self.sounding(encoded, mel2ph))
+        first, second = (cast("nn.Conv1d", one) for one in self.ling_pre_net)  # a Sequential does not say of what
+        halfway = convolve(first, self.sounding(encoded, mel2ph))
         if mask is not None:  # An item's last frame must not see what the bias makes of the padding.
             halfway = halfway * mask.repeat_interleave(LATENT_STRIDE // 2, dim=1)[..., None]
-        return convolve(self.ling_pre_net[1], halfway)
+        return convolve(second, halfway)
 
     def condition(self, context: Tensor, is_prompt: Tensor) -> Tensor:
         """Prompt latents (rows, frames, latent), zero where unknown, and which frames are the prompt's (rows, frames),

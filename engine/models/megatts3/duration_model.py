@@ -221,10 +221,12 @@ class DurationModel(nn.Module):
         self.code_emb = nn.Embedding(config.codes + 2, config.width)
         self.layers = Modules(DecoderLayer(config.width, config.bias) for _ in range(config.layers))
         self.layer_norm = nn.LayerNorm(config.width)
+        project_out: nn.Module
         if config.regression:
-            self.project_out_dim = nn.Sequential(nn.Linear(config.width, 1), nn.Softplus())
+            project_out = nn.Sequential(nn.Linear(config.width, 1), nn.Softplus())
         else:
-            self.project_out_dim = nn.Linear(config.width, config.codes + 1)
+            project_out = nn.Linear(config.width, config.codes + 1)
+        self.project_out_dim = project_out
 
     @property
     def start_code(self) -> int:

@@ -39,8 +39,10 @@ class _Key:
 
     @classmethod
     def of(cls, audio: Path, seed: int) -> _Key:
-        times = (path.stat().st_mtime_ns if path.is_file() else 0 for path in (audio, audio.with_suffix(LATENTS)))
-        return cls(audio, tuple(times), seed)
+        spoken, encoded = (
+            path.stat().st_mtime_ns if path.is_file() else 0 for path in (audio, audio.with_suffix(LATENTS))
+        )
+        return cls(audio, (spoken, encoded), seed)
 
 
 class OfficialFrontEnd:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from safetensors import SafetensorError
@@ -49,15 +49,16 @@ class GraphemeModel:
     """Reads text aloud in phones."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, where: str) -> None:
-        self._model = model
+        # Any: transformers' own types hide what models that generate have.
+        self._model = cast("Any", model)
         self._tokenizer = tokenizer
         unknown = [token for token in (BEGIN, END_OF_TEXT, FIRST_SPEECH_TOKEN) if token not in tokenizer.get_vocab()]
         if unknown:
             raise CheckpointError(
                 f"The tokenizer in {where} lacks {', '.join(unknown)}; it is not the one of MegaTTS 3. Fetch it again."
             )
-        self._offset = tokenizer.convert_tokens_to_ids(FIRST_SPEECH_TOKEN)
-        if self._offset + END >= model.get_input_embeddings().num_embeddings:
+        self._offset = cast("int", tokenizer.convert_tokens_to_ids(FIRST_SPEECH_TOKEN))  # a list only for a list
+        if self._offset + END >= self._model.get_input_embeddings().num_embeddings:
             raise CheckpointError(f"The model in {where} lacks the tokens of phones; it is not the one of MegaTTS 3.")
 
     @classmethod
@@ -82,12 +83,14 @@ class GraphemeModel:
         if not any(folder.glob("*.safetensors")):
             raise CheckpointError(f"{folder} holds no .safetensors file; fetch it from the official release again.")
         disable_progress_bar()
-        only_here = {"local_files_only": True, "trust_remote_code": False}
+        only_here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="right", **only_here)
-            model, found = AutoModelForCausalLM.from_pretrained(
+            # With output_loading_info it returns a pair, which its types do not say.
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
                 folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **only_here
             )
+            model, found = loaded
         # What can be wrong with such a folder shows as errors of many kinds, from three packages.
         except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

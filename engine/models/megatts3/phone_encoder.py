@@ -51,8 +51,8 @@ class PhonePrenet(nn.Module):
         self.norm_layers = Modules(ChannelNorm(width) for _ in range(self.depth))
         self.proj = nn.Conv1d(width, width, 1)
         # As in the official code: at first the prenet changes nothing.
-        nn.init.zeros_(self.proj.weight)
-        nn.init.zeros_(self.proj.bias)
+        for parameter in self.proj.parameters():
+            nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
         """``valid`` is (rows, phones, 1), one where there is a phone and zero in the padding."""

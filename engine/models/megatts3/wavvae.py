@@ -106,7 +106,7 @@ class Upsampling(nn.Module):
     def __init__(self, channels: int, ratio: int) -> None:
         super().__init__()
         self.ratio = ratio
-        self.half = max(ratio, 5)
+        self.half_kernel = max(ratio, 5)
         self.upsample = nn.Sequential(
             nn.Upsample(mode="nearest", scale_factor=ratio),
             nn.LeakyReLU(SLOPE),
@@ -116,7 +116,12 @@ class Upsampling(nn.Module):
         self.trans_upsample = nn.Sequential(
             nn.LeakyReLU(SLOPE),
             nn.ConvTranspose1d(
-                channels, channels // 2, 2 * self.half, ratio, self.half - ratio // 2, output_padding=ratio % 2
+                channels,
+                channels // 2,
+                2 * self.half_kernel,
+                ratio,
+                self.half_kernel - ratio // 2,
+                output_padding=ratio % 2,
             ),
         )
 
@@ -129,7 +134,7 @@ class Upsampling(nn.Module):
         """The earliest input that the output at ``sample`` and all after it depend on."""
         repeated = (sample - EDGE) // self.ratio
         # Input i reaches outputs from i · ratio - padding on, kernel - 1 further.
-        reach = 2 * self.half - 1 - (self.half - self.ratio // 2)
+        reach = 2 * self.half_kernel - 1 - (self.half_kernel - self.ratio // 2)
         return min(repeated, -((reach - sample) // self.ratio))
 
 

@@ -93,11 +93,11 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         """All layers' parts, in order."""
         return tuple(map(self.block, range(self.layers)))
 
-    def enter(self, x: Tensor, run: Conditioning) -> Tensor:
+    def enter(self, x: Tensor, run: Run) -> Tensor:
         """The state (batch, frames, bands) to the first layer's input (rows, frames, width)."""
         raise NotImplementedError
 
-    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Conditioning) -> Tensor:
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Run) -> Tensor:
         """The last layer's output to what the official calibration of DiTReducio compares, (rows, frames, …);
         ``entered`` is what :meth:`enter` gave."""
         raise NotImplementedError
@@ -125,7 +125,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         index: int,
         hidden: Tensor,
         evaluation: int,
-        run: Conditioning,
+        run: Run,
         plan: LayerPlan = COMPUTE,
         memory: LayerMemory | None = None,
         probe: Probe | None = None,
@@ -176,7 +176,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         self,
         x: Tensor,
         evaluation: int,
-        run: Conditioning,
+        run: Run,
         plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
@@ -188,7 +188,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         self,
         x: Tensor,
         evaluation: int,
-        run: Conditioning,
+        run: Run,
         plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
@@ -224,7 +224,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         attention_input = attention_input.to(query.weight.dtype)
         return query(attention_input), key(attention_input)
 
-    def attention_maps(self, index: int, attention_input: Tensor, run: Conditioning, largest: int) -> Tensor:
+    def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:
         """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
 
         Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time,

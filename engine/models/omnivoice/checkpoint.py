@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,8 @@ from engine.models.omnivoice.tokenizer import OmniVoiceTokenizer
 
 if TYPE_CHECKING:
     from transformers import HubertModel
+
+_Part = TypeVar("_Part", bound=nn.Module)
 
 CONFIG, CODEC = "config.json", "audio_tokenizer"
 TRAINING_ONLY = ("codebook.cluster_size", "codebook.embed_avg", "codebook.inited", "semantic_model.masked_spec_embed")
@@ -75,7 +77,7 @@ class OmniVoiceFolder:
             encoder = HiggsEncoder(config, hubert(config))
         return self._codec_part(encoder, device)
 
-    def _codec_part(self, module: nn.Module, device: torch.device | str) -> nn.Module:
+    def _codec_part(self, module: _Part, device: torch.device | str) -> _Part:
         """``module`` with its weights out of those of the codec, of which all must be known."""
         wanted = module.state_dict()
         shards = Shards.find(self.root / CODEC)

@@ -11,8 +11,9 @@ bear; DAC, Kumar et al., arXiv 2306.06546.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
@@ -194,13 +195,22 @@ class AcousticDecoder(nn.Module):
         return self.conv2(self.snake1(x))
 
 
+class Entries(nn.Module):
+    """What the codes of a codebook stand for, (codes, width)."""
+
+    embed: Tensor
+
+    def __init__(self, codes: int, width: int) -> None:
+        super().__init__()
+        self.register_buffer("embed", torch.zeros(codes, width))
+
+
 class Codebook(nn.Module):
     """Entries, and how they are projected into what is quantised."""
 
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__()
-        self.codebook = nn.Module()
-        self.codebook.register_buffer("embed", torch.zeros(config.codebook_size, config.codebook_width))
+        self.codebook = Entries(config.codebook_size, config.codebook_width)
         self.project_out = nn.Linear(config.codebook_width, config.width)
 
     def forward(self, codes: Tensor) -> Tensor:
@@ -210,21 +220,33 @@ class Codebook(nn.Module):
         return found.masked_fill((codes >= len(entries))[..., None], 0.0)
 
 
+Kind = TypeVar("Kind", bound=Codebook)
+
+
+class Quantizer(nn.Module, Generic[Kind]):
+    """All codebooks, in their order."""
+
+    def __init__(self, codebooks: Iterable[Kind]) -> None:
+        super().__init__()
+        self.quantizers = Modules(codebooks)
+
+
 class HiggsDecoder(nn.Module):
     """Codes (B, codebooks, frames) to speech (B, samples)."""
 
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__()
         self.config = config
-        self.quantizer = nn.Module()
-        self.quantizer.quantizers = Modules(Codebook(config) for _ in range(config.codebooks))
+        self.quantizer = Quantizer(Codebook(config) for _ in range(config.codebooks))
         self.fc2 = nn.Linear(config.width, config.latent)
         self.acoustic_decoder = AcousticDecoder(config)
 
     def summed(self, codes: Tensor) -> Tensor:
         """What the codes stand for together, (B, width, frames)."""
-        parts = (codebook(one) for codebook, one in zip(self.quantizer.quantizers, codes.unbind(1), strict=True))
-        return sum(parts).transpose(1, 2)
+        first, *others = (
+            codebook(one) for codebook, one in zip(self.quantizer.quantizers, codes.unbind(1), strict=True)
+        )
+        return sum(others, first).transpose(1, 2)
 
     def forward(self, codes: Tensor) -> Tensor:
         latent = self.fc2(self.summed(codes).transpose(1, 2)).transpose(1, 2)
@@ -256,23 +278,25 @@ class WindowedHiggs(GridDecoder):
 
     @torch.inference_mode()
     def push(self, codes: Tensor) -> np.ndarray:
-        self._codes = codes if self._codes is None else torch.cat([self._codes, codes], dim=1)
-        return self._up_to(self._codes.shape[1] - self._behind)
+        codes = codes if self._codes is None else torch.cat([self._codes, codes], dim=1)
+        return self._up_to(codes, codes.shape[1] - self._behind)
 
     @torch.inference_mode()
     def finish(self) -> np.ndarray:
-        return np.zeros(0, np.float32) if self._codes is None else self._up_to(self._codes.shape[1])
+        return np.zeros(0, np.float32) if self._codes is None else self._up_to(self._codes, self._codes.shape[1])
 
     @torch.inference_mode()
     def whole(self, codes: Tensor) -> Decoded:
         return Decoded(self._codec(codes[None])[0].cpu().numpy())
 
-    def _up_to(self, end: int) -> np.ndarray:
-        """The speech of the frames that were not heard yet, up to ``end``."""
+    def _up_to(self, codes: Tensor, end: int) -> np.ndarray:
+        """The speech of the frames of ``codes`` that were not heard yet, up to ``end``; keeps what further speech
+        depends on."""
+        self._codes = codes
         if end <= self._heard:
             return np.zeros(0, np.float32)
         hop = self._codec.config.hop
-        samples = self._codec(self._codes[None])[0, self._heard * hop : end * hop].cpu().numpy()
+        samples = self._codec(codes[None])[0, self._heard * hop : end * hop].cpu().numpy()
         gone = max(end - self._before, 0)
-        self._codes, self._heard = self._codes[:, gone:], end - gone
+        self._codes, self._heard = codes[:, gone:], end - gone
         return samples

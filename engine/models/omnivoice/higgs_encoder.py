@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from engine.audio.prompt_resampling import resample
 from engine.models.networks.modules import Modules
-from engine.models.omnivoice.higgs import DILATIONS, KERNEL, Codebook, HiggsConfig, ResidualUnit, Snake
+from engine.models.omnivoice.higgs import DILATIONS, KERNEL, Codebook, HiggsConfig, Quantizer, ResidualUnit, Snake
 
 if TYPE_CHECKING:
     from transformers import HubertModel
@@ -103,8 +103,8 @@ class SemanticEncoder(nn.Module):
         self.conv = nn.Conv1d(width, width, config.kernel, padding=config.kernel // 2, bias=False)
         widths = [width, *(int(width * ratio) for ratio in config.channel_ratios)]
         self.conv_blocks = Modules(
-            SemanticBlock(config, *sizes, stride)
-            for *sizes, stride in zip(widths[:-1], widths[1:], config.strides, strict=True)
+            SemanticBlock(config, inputs, outputs, stride)
+            for inputs, outputs, stride in zip(widths[:-1], widths[1:], config.strides, strict=True)
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -138,8 +138,7 @@ class HiggsEncoder(nn.Module):
         self.semantic_model = hubert
         self.encoder_semantic = SemanticEncoder(config)
         self.fc = nn.Linear(config.width, config.width)
-        self.quantizer = nn.Module()
-        self.quantizer.quantizers = Modules(EncodingCodebook(config) for _ in range(config.codebooks))
+        self.quantizer = Quantizer(EncodingCodebook(config) for _ in range(config.codebooks))
 
     def semantic(self, samples: Tensor) -> Tensor:
         """What HuBERT hears, (B, semantic, frames): the mean of all its hidden states, at the codec's frame rate."""
@@ -170,11 +169,7 @@ class HiggsEncoder(nn.Module):
         """How many frames the acoustic encoder makes of so many samples."""
         for module in self.acoustic_encoder.modules():
             if isinstance(module, nn.Conv1d):
-                (kernel,), (stride,), (padding,), (dilation,) = (
-                    module.kernel_size,
-                    module.stride,
-                    module.padding,
-                    module.dilation,
-                )
+                (kernel,), (stride,), (dilation,) = module.kernel_size, module.stride, module.dilation
+                padding = int(module.padding[0])
                 samples = (samples + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
         return samples

@@ -71,7 +71,8 @@ def _clauses(text: str) -> list[str]:
     """``text`` behind each of its punctuation marks, with the marks that follow; not behind abbreviations."""
     known = tables()
     marks = known.split_punctuation | known.closing_marks
-    found, current = [], ""
+    found: list[str] = []
+    current = ""
     for one in text:
         if not current and found and one in marks:
             found[-1] += one

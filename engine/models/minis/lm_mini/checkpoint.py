@@ -71,7 +71,8 @@ class LmMiniFolder(MiniFolder):
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
         """What a draft's file holds."""
-        layout, layers, head = self.layout(), {}, None
+        layout, head = self.layout(), None
+        layers: dict[int, dict[str, Tensor]] = {}
         for name, value in read_weights(Path(draft.path), self.check).items():
             number = layer_of(name)
             if name == HEAD:
