@@ -262,7 +262,7 @@ def _checked(kind: type, data: object) -> dict[str, Any]:
     """The fields of ``kind`` in ``data``, each of its type. Raises :class:`ValueError` otherwise."""
     if not isinstance(data, dict):
         raise ValueError("not an object")
-    values = {}
+    values: dict[str, Any] = {}
     for one in fields(kind):
         value, expected = data[one.name], str(one.type)  # annotations are text in this module
         if not is_of(value, _KINDS[expected]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtWidgets import (
@@ -92,7 +93,7 @@ class KnobControls(QWidget):
         return self._rows.resets[name]
 
     def set_knobs(
-        self, knobs: Sequence[Knob], values: Mapping[str, object], defaults: Mapping[str, object] | None = None
+        self, knobs: Sequence[Knob], values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
     ) -> None:
         """Show ``knobs`` at ``values``; ``defaults`` are what the reset buttons restore, in place of the knobs' own."""
         owners = {knob.name: knob.default for knob in knobs} | dict(defaults or {})

@@ -44,7 +44,7 @@ class DiTBlock(nn.Module):
         self.ff = F5FeedForward(config.dim, config.ff_mult)
 
 
-class DiT(DiffusionTransformer[Conditioning]):
+class DiT(DiffusionTransformer[DiTConditioning]):
     """The backbone of F5-TTS. ``state_dict`` has the official keys, without their ``transformer.`` prefix."""
 
     def __init__(self, config: BackboneConfig) -> None:

@@ -78,10 +78,10 @@ class QuantisedMel(nn.Module, Generic[Config]):
     mel_mean: Tensor
     mel_scale: Tensor
 
-    def __init__(self, config: Config, quantiser: Quantiser, numbers: int) -> None:
-        """``numbers`` are what the quantiser takes of each token."""
+    def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
+        quantiser, numbers = self.quantiser_of(config)
         width, inner, stride = config.width, config.inner_width, config.stride
 
         def blocks(count: int) -> nn.Sequential:
@@ -109,6 +109,11 @@ class QuantisedMel(nn.Module, Generic[Config]):
                 "leave": nn.Linear(width, config.bands),
             }
         )
+
+    @staticmethod
+    def quantiser_of(config: Config) -> tuple[Quantiser, int]:
+        """The quantiser, and how many numbers of each token it takes."""
+        raise NotImplementedError
 
     def latents(self, mel: Tensor) -> Tensor:
         """Log mel (B, frames, bands), frames a multiple of the stride, to numbers that are not rounded yet,

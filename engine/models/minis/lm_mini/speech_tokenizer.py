@@ -73,5 +73,6 @@ class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
 
     title, sizes = "speech tokenizer", SpeechTokenizerConfig
 
-    def __init__(self, config: SpeechTokenizerConfig) -> None:
-        super().__init__(config, ScalarQuantiser(config.levels), len(config.levels))
+    @staticmethod
+    def quantiser_of(config: SpeechTokenizerConfig) -> tuple[Quantiser, int]:
+        return ScalarQuantiser(config.levels), len(config.levels)

@@ -69,5 +69,6 @@ class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
 
     title, sizes = "residual codec", ResidualCodecConfig
 
-    def __init__(self, config: ResidualCodecConfig) -> None:
-        super().__init__(config, ResidualQuantiser(config), config.numbers)
+    @staticmethod
+    def quantiser_of(config: ResidualCodecConfig) -> tuple[Quantiser, int]:
+        return ResidualQuantiser(config), config.numbers
