@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.features.training.model import Found
-from app.plotting.palette import DASHES, MARKS, series_colour
-from app.shell.theme import Colours, style_plot
+from app.plotting.curves import CurveChart, Series, shape_of
+from app.plotting.palette import DASHES, series_colour
+from app.shell.theme import Colours
+from engine.figures.scales import Scale
+from engine.figures.scatter import Dimension
 from engine.session.messages import TrainingProgress
 
 DRAW_MILLISECONDS = 100
 _SMOOTHING = 25
 """Steps over which thick loss curves are means: single batches differ more than training changes."""
-_MOST_TERMS, _MOST_FOUND = 6, 3
+_STEPS_AT_LEAST = 10
+"""That the axis shows."""
 
 
 class TrainingCurves(QWidget):
@@ -34,53 +35,20 @@ class TrainingCurves(QWidget):
         self.found: dict[str, list[float]] = {}
         """Values of each figure of the validations."""
         self._figures: tuple[Found, ...] = ()
-        self._several = False
+        self._colours = colours
         self._redraw = QTimer(self, singleShot=True, interval=DRAW_MILLISECONDS)
         self._redraw.timeout.connect(self._draw)
-        self._loss_plot = self._plot("Loss of every step")
-        self._loss_plot.setLabel("left", "loss")
-        self._each = self._loss_plot.plot()
-        self._means = [self._loss_plot.plot(connect="finite") for _ in range(_MOST_TERMS)]
-        self._validation_plot = self._plot("Validation")
-        self._validation_plot.setLabel("left", "share")
-        self._validation_plot.setYRange(0, 1.05)
-        self._curves = [self._validation_plot.plot(symbol=mark, symbolSize=7) for mark in MARKS[:_MOST_FOUND]]
+        step = Dimension("step")
+        self.loss = CurveChart("Loss of every step", step, Dimension("loss"), colours)
+        self.validation = CurveChart("Validation", step, Dimension("share"), colours)
         self._losses, self._legend = QLabel(wordWrap=True), QLabel(wordWrap=True)
         for label in (self._losses, self._legend):
             label.setTextFormat(Qt.TextFormat.RichText)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        for one, stretch in (
-            (self._losses, 0),
-            (self._loss_plot, 1),
-            (self._legend, 0),
-            (self._validation_plot, 1),
-        ):
+        for one, stretch in ((self._losses, 0), (self.loss, 1), (self._legend, 0), (self.validation, 1)):
             column.addWidget(one, stretch)
-        self.set_colours(colours)
-
-    @staticmethod
-    def _plot(name: str) -> pg.PlotWidget:
-        plot = pg.PlotWidget(enableMenu=False)
-        plot.setAccessibleName(name)
-        plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        plot.setLogMode(x=True, y=False)
-        plot.setLabel("bottom", "step")
-        plot.setMouseEnabled(x=False, y=False)
-        plot.hideButtons()
-        # So that the topmost number is not cut off.
-        plot.getPlotItem().setContentsMargins(0, plot.fontMetrics().height() / 2, 0, 0)
-        for side in ("bottom", "left"):
-            plot.getAxis(side).enableAutoSIPrefix(False)
-        # The axis holds logarithms; the second level is labelled where there is room.
-        levels = ((1,), (2, 5))
-        plot.getAxis("bottom").setTicks(
-            [
-                [(math.log10(one) + decade, f"{one * 10**decade}") for decade in range(7) for one in ones]
-                for ones in levels
-            ]
-        )
-        return plot
+        self._draw()
 
     def show_figures(self, figures: tuple[Found, ...]) -> None:
         """Draw these figures of validations from now on; an earlier training is forgotten where they are others."""
@@ -106,36 +74,34 @@ class TrainingCurves(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
-        for plot in (self._loss_plot, self._validation_plot):
-            plot.setBackground(QColor(colours.base))
-            style_plot(plot.getPlotItem(), colours)
-        self._each.setPen(pg.mkPen(colours.disabled, width=1))
-        for index, curve in enumerate(self._means):
-            curve.setPen(pg.mkPen(series_colour(colours, index), width=2, style=DASHES[index // 5]))
-        for index, curve in enumerate(self._curves):
-            colour = series_colour(colours, index)
-            curve.setPen(pg.mkPen(colour, width=2))
-            curve.setSymbolPen(None)
-            curve.setSymbolBrush(colour)
         self._colours = colours
-        self._say()
+        for chart in (self.loss, self.validation):
+            chart.set_colours(colours)
+        self._draw()
 
     def _draw(self) -> None:
-        if self._several != (len(self.terms) > 1):
-            # Terms of a loss differ by orders of magnitude.
-            self._several = len(self.terms) > 1
-            self._loss_plot.setLogMode(x=True, y=self._several)
-        terms = list(self.terms.values())
-        self._each.setData(*((self.steps, terms[0]) if len(terms) == 1 else ([], [])))
-        for index, curve in enumerate(self._means):
-            some = index < len(terms)
-            curve.setData(*((self.steps, _running_mean(terms[index])) if some else ([], [])))
-        drawn = [self._drawn(one) for one in self._figures]
-        for curve, values in zip(self._curves, [*drawn, *[[]] * _MOST_FOUND], strict=False):
-            curve.setData(self.validated if values else [], values)
-        every = [value for values in drawn for value in values]
-        self._validation_plot.setYRange(min([0.0, *every]), 1.05 * max([1.0, *every]), padding=0)
         self._say()
+        colours, steps, validated = self._colours, np.array(self.steps, float), np.array(self.validated, float)
+        inks = [series_colour(colours, index) for index in range(max(len(self.terms), len(self._figures)))]
+        across = Scale.of(np.array([1.0, max([_STEPS_AT_LEAST, *self.steps[-1:], *self.validated[-1:]])]), True)
+        means = [
+            Series(name, steps, np.array(_running_mean(values)), ink, style=DASHES[index // 5])
+            for index, (ink, (name, values)) in enumerate(zip(inks, self.terms.items(), strict=False))
+        ]
+        # Several terms of a loss differ by orders of magnitude, and those of every step would hide each other.
+        each = [Series("each step", steps, np.array(values), colours.disabled, 1.0) for values in self.terms.values()]
+        each = each if len(each) == 1 else []
+        drawn = np.concatenate([np.empty(0), *(one.y for one in (*each, *means))])
+        up = Scale.of(drawn, logarithmic=len(self.terms) > 1)
+        self.loss.show_series([*each, *means], across, up, summary=self._losses.text())
+        found = [
+            Series(one.title, validated, values, ink, mark=shape_of(index))
+            for index, (ink, one) in enumerate(zip(inks, self._figures, strict=False))
+            if len(values := np.array(self._drawn(one)))
+        ]
+        every = [value for one in found for value in one.y.tolist()]
+        up = Scale(min([0.0, *every]), 1.05 * max([1.0, *every]))
+        self.validation.show_series(found, across, up, summary=self._legend.text())
 
     def _drawn(self, one: Found) -> list[float]:
         """The values of a figure; those that are no shares as shares of the first one."""
@@ -158,8 +124,6 @@ class TrainingCurves(QWidget):
             title = one.title if one.share else f"{one.title} (drawn as a share of the first)"
             legend.append(f"{_mark('●', series_colour(colours, index))}&nbsp;{title}: {value}")
         self._legend.setText(" &nbsp; ".join(legend))
-        self._validation_plot.setAccessibleDescription(self._legend.text())
-        self._loss_plot.setAccessibleDescription(self._losses.text())
 
 
 def _append(steps: list[int], series: dict[str, list[float]], step: int, values: Mapping[str, float]) -> None:

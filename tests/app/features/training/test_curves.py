@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.features.training.curves import TrainingCurves, _running_mean
@@ -34,13 +36,13 @@ def test_points_over_the_logarithm_of_the_step(curves: TrainingCurves, qtbot: Qt
     for number in (1, 10, 100):
         curves.add(step(number, 1 / number))
     curves.add(validation(100, 0.75))
-    qtbot.waitUntil(lambda: curves._each.getData()[0] is not None)
-    x, y = curves._each.getData()
+    qtbot.waitUntil(lambda: len(curves.loss.series) == 2)
+    x, y = curves.loss.curves[0].getData()
     assert list(x) == pytest.approx([0, 1, 2])
     assert list(y) == pytest.approx([1, 0.1, 0.01])
-    assert list(curves._means[0].getData()[1]) == pytest.approx([1, 0.55, 0.37])
-    assert list(curves._curves[0].getData()[0]) == pytest.approx([0, math.log10(100)])
-    assert list(curves._curves[1].getData()[1]) == pytest.approx([1, 0.25])
+    assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([1, 0.55, 0.37])
+    assert list(curves.validation.curves[0].getData()[0]) == pytest.approx([0, math.log10(100)])
+    assert list(curves.validation.curves[1].getData()[1]) == pytest.approx([1, 0.25])
     assert "75%" in curves._legend.text()
 
 
@@ -60,10 +62,10 @@ def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
     for number in (1, 2):
         curves.add(TrainingProgress(1, number, 0.1, 1.0, None, {"latent": 10.0 * number, "attention": 0.001}, {}))
         curves.add(TrainingProgress(1, number, 0.1, 1.0, None, {}, {"divergence": 4.0 / number, "correct": 0.3}))
-    qtbot.waitUntil(lambda: curves._means[1].getData()[0] is not None)
-    assert list(curves._means[0].getData()[1]) == pytest.approx([1.0, math.log10(15)])
-    assert list(curves._means[1].getData()[1]) == pytest.approx([-3, -3])
-    assert list(curves._curves[0].getData()[1]) == pytest.approx([1.0, 0.5])
+    qtbot.waitUntil(lambda: len(curves.loss.series) == 2)
+    assert list(curves.loss.curves[0].getData()[1]) == pytest.approx([1.0, math.log10(15)])
+    assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([-3, -3])
+    assert list(curves.validation.curves[0].getData()[1]) == pytest.approx([1.0, 0.5])
     assert "nats" in curves._legend.text()
     assert "attention" in curves._losses.text()
 
@@ -82,5 +84,28 @@ def test_a_term_that_is_taken_now_and_then_has_a_mean_of_its_own(curves: Trainin
 
 def test_the_theme_reaches_the_plots(curves: TrainingCurves) -> None:
     curves.set_colours(DARK)
-    for plot in (curves._loss_plot, curves._validation_plot):
-        assert plot.backgroundBrush().color().name() == DARK.base
+    for plot in (curves.loss, curves.validation):
+        assert plot.grab().toImage().pixelColor(2, 2).name() == DARK.base
+
+
+def test_curves_are_read_by_keys_and_copied_as_a_table(curves: TrainingCurves, qtbot: QtBot) -> None:
+    for number in (1, 2, 3):
+        curves.add(step(number, 1 / number))
+    qtbot.waitUntil(lambda: len(curves.loss.series) == 2)
+    assert curves.loss.accessibleDescription().startswith("Loss: ")
+    for key, words in (
+        (Qt.Key.Key_Home, "step 1: each step 1, loss 1"),
+        (Qt.Key.Key_Right, "step 2: each step 0.5, loss 0.75"),
+        (Qt.Key.Key_End, "step 3: each step 0.333, loss 0.611"),
+        (Qt.Key.Key_PageDown, "step 2: each step 0.5, loss 0.75"),
+    ):
+        qtbot.keyClick(curves.loss, key)
+        assert curves.loss.accessibleDescription() == words
+    qtbot.keyClick(curves.loss, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0] == "step\teach step\tloss" and lines[2] == "2\t0.5\t0.75"
+    curves.add(step(4, 0.25))
+    qtbot.waitUntil(lambda: len(curves.loss.series[0].x) == 4)
+    assert curves.loss.accessibleDescription().startswith("step 2:"), "the cursor stays while the training goes on"
+    curves.clear()
+    assert curves.loss.accessibleDescription().startswith("Loss: ")

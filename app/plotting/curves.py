@@ -1,0 +1,179 @@
+"""Curves over one axis as a widget, with a cursor that mouse and arrow keys move along them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QGraphicsLineItem, QWidget
+
+from app.plotting.chart import Chart
+from app.plotting.frame import pen
+from app.plotting.layers import Points, Shape, Shapes
+from app.shell.theme import Colours
+from engine.figures.glyphs import SHAPES, Glyph
+from engine.figures.scales import Scale
+from engine.figures.scatter import Dimension
+
+_MOVES = {
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_PageDown: -10,
+    Qt.Key.Key_PageUp: 10,
+}
+"""By how many hundredths of all places, but at least as many places as the sign says."""
+_ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
+_SMOOTH = 2000
+"""With more points than this, curves are drawn without smooth edges: thick ones take long."""
+_MARK = 0.22
+"""Radius of a mark, in heights of the font."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A curve; where ``y`` is not finite, it has a gap."""
+
+    name: str
+    x: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    colour: str
+    width: float = 2.0
+    style: Qt.PenStyle = Qt.PenStyle.SolidLine
+    mark: str = ""
+    """The shape of its points, if they are marked."""
+    read: bool = True
+    """Whether the cursor reads it, and it stands in the table."""
+
+
+class CurveChart(Chart):
+    """Left and right go from place to place, Page Up and Page Down far, Home and End to the ends."""
+
+    own_keys = (*_MOVES, *_ENDS)
+
+    def __init__(self, name: str, x: Dimension, y: Dimension, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(name, colours, parent)
+        self._x, self._y = x, y
+        self.frame.bottom.entitle(x)
+        self.frame.left.entitle(y)
+        self.series: tuple[Series, ...] = ()
+        self.curves: list[pg.PlotCurveItem] = []
+        """What is drawn of each series, in what the scales are even in."""
+        self._level, self._marks = Shapes(self.frame, 1), Points(self.frame, 2)
+        self._line = QGraphicsLineItem(self.frame)
+        self._line.setZValue(3)
+        self._line.hide()
+        self._places = np.empty(0)
+        self._at: float | None = None
+        """Where the cursor is along x."""
+        self.summary = ""
+        """What is said while nothing is read."""
+        self.frame.changed.connect(self._place_line)
+
+    def show_series(
+        self, series: Sequence[Series], across: Scale, up: Scale, level: Shape | None = None, summary: str = ""
+    ) -> None:
+        """Draw these, and a straight line as ``level``."""
+        self.series, self.summary = tuple(series), summary
+        while len(self.curves) < len(series):
+            self.curves.append(pg.PlotCurveItem(connect="finite"))
+            self.frame.view.addItem(self.curves[-1], ignoreBounds=True)
+        for number, item in enumerate(self.curves):
+            item.setVisible(number < len(series))
+        for one, item in zip(series, self.curves, strict=False):
+            x, y = (_drawn(scale, values) for scale, values in ((across, one.x), (up, one.y)))
+            item.setPen(pg.mkPen(one.colour, width=one.width, style=one.style))
+            item.setData(x, y, antialias=len(x) < _SMOOTH, connect="finite")
+        marked = [one for one in series if one.mark]
+        self._marks.x, self._marks.y = (
+            np.concatenate([np.empty(0), *(getattr(one, along) for one in marked)]) for along in "xy"
+        )
+        self._marks.glyphs = [glyph for one in marked for glyph in [Glyph((one.colour,), one.mark)] * len(one.x)]
+        self._marks.order, self._marks.radius = np.arange(len(self._marks.x)), _MARK * self.em
+        self._level.shapes = [] if level is None else [level]
+        self._places = np.unique(np.concatenate([np.empty(0), *(one.x for one in series if one.read)]))
+        if not len(self._places):
+            self._at = None
+        self.frame.set_scales(across, up)
+        self.refresh()
+
+    # --- Reading -----------------------------------------------------------------------------------------------------
+    def cursor_text(self) -> str:
+        return self.summary if self._at is None else self._words(self._at)
+
+    def _words(self, place: float) -> str:
+        """All curves at a place."""
+        found = []
+        for one in self.series:
+            index = np.flatnonzero(one.x == place) if one.read else []
+            if len(index) and np.isfinite(one.y[index[0]]):
+                found.append(f"{one.name} {one.y[index[0]]:.3g}")
+        return f"{self._x.short or self._x.title} {place:.6g}: {', '.join(found) or 'nothing'}"
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        nearest = self._nearest(place)
+        return None if nearest is None else (self._words(nearest), QRectF(self.rect()))
+
+    def _nearest(self, place: QPointF) -> float | None:
+        if not len(self._places) or not self.frame.area.contains(place):
+            return None
+        return float(self._places[np.argmin(np.abs(self.frame.to_x(self._places) - place.x()))])
+
+    def as_text(self) -> str:
+        read = [one for one in self.series if one.read]
+        lines = ["\t".join([self._x.title, *(one.name for one in read)])]
+        columns = [dict(zip(one.x.tolist(), one.y.tolist(), strict=True)) for one in read]
+        for place in self._places.tolist():
+            cells = [f"{one[place]:.6g}" if np.isfinite(one.get(place, np.nan)) else "" for one in columns]
+            lines.append("\t".join([f"{place:.6g}", *cells]))
+        return "\n".join(lines)
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._place_line()
+
+    def _place_line(self) -> None:
+        self._line.setVisible(self._at is not None)
+        if self._at is not None:
+            x, area = float(self.frame.to_x(self._at)), self.frame.area
+            self._line.setPen(pen(self.colours.danger, 2 if self.hasFocus() else 1))
+            self._line.setLine(x, area.top(), x, area.bottom())
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._place_line()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._at = self._nearest(event.position())
+        self.refresh()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if key not in self.own_keys or event.modifiers() & ~self.own_modifiers or not len(self._places):
+            super().keyPressEvent(event)
+            return
+        last = len(self._places) - 1
+        if key in _ENDS:
+            at = last if key == Qt.Key.Key_End else 0
+        elif self._at is None:
+            at = last
+        else:
+            by = _MOVES[key]
+            far = by * len(self._places) // 100 if abs(by) > 1 else by
+            at = int(np.searchsorted(self._places, self._at)) + (far or (1 if by > 0 else -1))
+        self._at = float(self._places[min(max(at, 0), last)])
+        self.refresh()
+
+
+def _drawn(scale: Scale, values: np.ndarray) -> np.ndarray:
+    """In what a scale is even in; a logarithmic one has gaps where there is no logarithm."""
+    values = np.asarray(values, float)
+    return np.where(values > 0, scale.even(values), np.nan) if scale.logarithmic else values
+
+
+def shape_of(index: int) -> str:
+    """A mark for a series."""
+    return SHAPES[index % len(SHAPES)]
