@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = "--json" in arguments
     try:
         if arguments[:1] == ["bench"]:
-            # Benches declare options of their own, which are known only once the bench is.
+            # Benches declare their own options, which are known only once the bench is.
             from engine import bench
 
             return bench.main(arguments[1:])
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)
     except BrokenPipeError:
-        # Whoever read the output has stopped; Python would complain once more when it closes the stream.
+        # The reader of the output has stopped; Python would complain once more when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

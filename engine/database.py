@@ -1,8 +1,8 @@
-"""A database with files beside it: how it is opened, checked, brought up to date, written and set aside. Torch-free.
+"""A database with files next to it: how it is opened, checked, brought up to date, written and set aside. Torch-free.
 
 It is an SQLite file that has a schema version, from one to the next of which migrations lead, and says in its header
 whose it is. One that is damaged but can be read is opened for reading only; one that cannot be read at all can be set
-aside with its files. What goes wrong is told in a sentence, as the database's own kind of error.
+aside with its files. Failures are reported in a sentence, as the database's own kind of error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.errors import PlainError, SettingError
 from engine.setting.setting import Setting
 
 AUDIO = "audio"
-"""Folder of the recordings beside a database."""
+"""Folder of a database's recordings."""
 _PATIENCE_SECONDS = 5.0
 AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
 
@@ -150,7 +150,7 @@ class Database:
 
     @classmethod
     def set_aside(cls, folder: str | Path) -> Path:
-        """Move a damaged database, audio included, into a folder of its own beside it; its path. The next one opened in
+        """Move a damaged database, audio included, into a separate folder next to it; its path. The next one opened in
         ``folder`` is empty. None may be open there."""
         folder = Path(folder)
         backup = folder / f"damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"

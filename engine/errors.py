@@ -58,13 +58,13 @@ class LibraryError(PlainError):
 
 
 class TrainingError(PlainError):
-    """Training that cannot begin or go on: its data, its folder or its losses."""
+    """Training that cannot start or continue: its data, its folder or its losses."""
 
     exit_code = 9
 
 
 class StudyError(PlainError):
-    """A study that cannot be read, begun or gone on with."""
+    """A study that cannot be read, started or resumed."""
 
     exit_code = 10
 

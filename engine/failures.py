@@ -29,11 +29,11 @@ _LOST = (
     "status_execution_failed",
     "command buffer",
 )
-"""What they say when a graphics card has stopped working in the middle, and everything on it is lost."""
+"""What they say when a GPU has stopped working in the middle, and everything on it is lost."""
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """Whether ``error`` says that a graphics card has failed, so that nothing on it can be used any more."""
+    """Whether ``error`` says that a GPU has failed, so that nothing on it can be used any more."""
     if not isinstance(error, RuntimeError) or is_out_of_memory(error):
         return False
     return any(words in str(error).lower() for words in _LOST)
@@ -48,7 +48,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def enough_memory(device: str, what: str) -> Iterator[None]:
-    """Raises :class:`DeviceError` where memory on ``device`` turns out to be short for ``what``, such as ``a passage of
+    """Raises :class:`DeviceError` if memory on ``device`` turns out to be short for ``what``, such as ``a passage of
     about 900 speech tokens``."""
     try:
         yield
@@ -64,7 +64,7 @@ def enough_memory(device: str, what: str) -> Iterator[None]:
 def sentence(error: BaseException, activity: str, device: str = "cpu", afterwards: str = "") -> str:
     """What went wrong while ``activity`` (such as ``calibrating``) on ``device``, and what to do.
 
-    ``afterwards`` says how things go on after an error that nobody foresaw.
+    ``afterwards`` says what happens after an unforeseen error.
     """
     if isinstance(error, PlainError):
         return str(error)

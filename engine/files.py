@@ -19,7 +19,7 @@ TEMPORARY = ".part-"
 def write_atomically(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``, whole or not at all.
 
-    Whoever reads meanwhile, or after a crash, finds the old file or the new one. Raises :class:`OSError`; then nothing
+    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError`; then nothing
     has changed and nothing is left behind.
     """
     # In the same folder, because a file can be renamed only within its file system.
@@ -39,7 +39,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def kept_array(path: Path, kind: type[np.generic], dimensions: int) -> np.ndarray | None:
-    """An array that :func:`keep_array` wrote; ``None`` where there is none that can be read and is of this kind."""
+    """An array that :func:`keep_array` wrote; ``None`` if there is none that can be read and is of this kind."""
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -48,7 +48,7 @@ def kept_array(path: Path, kind: type[np.generic], dimensions: int) -> np.ndarra
 
 
 def keep_array(path: Path, array: np.ndarray) -> None:
-    """Keep what can be computed again: where it cannot be written, it will be."""
+    """Keep what can be computed again: if it cannot be written, it will be."""
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
     with contextlib.suppress(OSError):

@@ -19,10 +19,10 @@ class TakenError(Exception):
 
 @contextmanager
 def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-    """Hold ``path``, a file that is made where there is none, for as long as the block runs.
+    """Hold ``path``, a file that is made if there is none, for as long as the block runs.
 
     Where another process holds it, this waits for it and calls ``waiting`` twice a second, which may raise; without
-    ``waiting`` it raises :class:`TakenError` at once. Raises :class:`OSError` where ``path`` cannot be made.
+    ``waiting`` it raises :class:`TakenError` at once. Raises :class:`OSError` if ``path`` cannot be made.
     """
     lock = None
     try:

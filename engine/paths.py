@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def resource(*parts: str) -> Path:
-    """A file or folder of ``resources/``, which lies beside the ``engine`` package."""
+    """A file or folder of ``resources/``, which lies next to the ``engine`` package."""
     return Path(__file__).resolve().parent.parent.joinpath("resources", *parts)
 
 

@@ -1,6 +1,6 @@
 """What is found out about takes before they are compared: spectrograms, and gains that make them equally loud.
 
-It takes longer than the window may stand still, so it is done in a thread of its own.
+It takes longer than the window may stand still, so it is done in a separate thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is there sound? Asked in a process of its own, because asking can kill the process that asks.
+"""Is there sound? Asked in a separate process, because asking can kill the process that asks.
 
 A broken ALSA configuration makes PortAudio abort (SIGABRT) while it is being initialised, which ``import sounddevice``
 does. So the question is put to a short-lived child; only after a good answer is ``sounddevice`` imported here. This

@@ -1,7 +1,7 @@
 """How one sound gives way to another.
 
 Whenever what is heard jumps (another take, a seek, the end of a loop, pause and resume, another gain), the
-old sound goes on for 10 ms under the new one. The weights follow the great circle between the two signals (spherical
+old sound continues for 10 ms under the new one. The weights follow the great circle between the two signals (spherical
 interpolation): ``sin(phi * x) / sin(phi)`` for the new one and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where
 ``cos(phi)`` is the correlation of the two 10 ms that are about to be mixed. That keeps the power constant for *any*
 correlation: it is the equal-power fade (sine and cosine) for unrelated sounds and the equal-gain fade (straight lines)
@@ -9,7 +9,7 @@ for identical ones, where an equal-power fade would swell by 3 dB and betray the
 none, so nothing is ever amplified beyond equal power.
 
 MUSHRA wants another fade (BS.1534-3): the old sound fades out in 5 ms, then the new one fades in, both along a raised
-cosine, so that the two are never heard at once. The clock goes on meanwhile.
+cosine, so that the two are never heard at once. The clock keeps running.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Programme(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """A discontinuity of what is heard, in the order of occurrence; enough to compute the output anew."""
+    """A discontinuity of what is heard, in the order of occurrence; enough to compute the output again."""
 
     frame: int
     """Clock of the first frame concerned."""

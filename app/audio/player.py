@@ -164,7 +164,7 @@ class Player:
     ) -> None:
         """Take over these takes: (samples (n,), rate) each, with linear gains, paused.
 
-        ``aligned`` says whether their models keep the timing; see :func:`comparison`. ``keep_place`` goes on playing
+        ``aligned`` says whether their models keep the timing; see :func:`comparison`. ``keep_place`` continues playing
         at the same position, for a take that replaces the stream or the version of it that is being heard.
         """
         self._incoming = None
@@ -346,7 +346,7 @@ class Player:
     def _recording(self, samples: np.ndarray, rate: int) -> Recording:
         key = (id(samples), rate, self.rate)
         if key not in self._converted:
-            # The samples are kept beside their conversion so that no other array can get the same id.
+            # The samples are kept next to their conversion so that no other array can get the same id.
             self._converted[key] = (samples, Recording(resample(samples, rate, self.rate)))
         return self._converted[key][1]
 

@@ -1,4 +1,4 @@
-"""What a switch from take to take does to the place: kept where takes have the same timing, begun anew where not."""
+"""What a switch from take to take does to the place: kept where takes have the same timing, begun again where not."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ A, B, X = range(3)
 
 
 class AbxSession(Session):
-    """``trials`` trials over the items in turn. X is drawn anew for each of them, by the operating system."""
+    """``trials`` trials over the items in turn. X is drawn independently for each, by the operating system."""
 
     method = ABX
 

@@ -126,7 +126,7 @@ class Plan:
         return 2 * 0.5 ** len(self.used) * (len(self.conditions) - 1)
 
     def session(self, prepared: Sequence[PreparedItem]) -> Session:
-        """The session on the items that were made ready. Raises :class:`PlainError` where it cannot be."""
+        """The session on the items that were made ready. Raises :class:`PlainError` if it cannot be."""
         listener = self.listener or new_name()
         if self.method == ABX:
             return AbxSession(prepared, listener, self.length, practice=self.practice)

@@ -36,7 +36,7 @@ class ListeningScore:
     n: int
     """Answers that went into it."""
     candidate: str = ""
-    """:attr:`engine.studies.study.Candidate.key` of the setting; ``""`` where the record does not tell."""
+    """:attr:`engine.studies.study.Candidate.key` of the setting; ``""`` if the record does not tell."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class PreferenceResult:
 
 @dataclass(frozen=True)
 class MushraResult:
-    """Ratings of all conditions that were held against one reference."""
+    """Ratings of all conditions that were compared with one reference."""
 
     reference: str
     """Title of the reference."""
@@ -234,7 +234,7 @@ def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
     """The score of every condition in every method, from the trials in ``folder`` (the user's own if not given).
 
     Of pairs, those with unaccelerated output on exactly one side; it is the accelerated side that has the score. Raises
-    :class:`PlainError` where the folder cannot be read.
+    :class:`PlainError` if the folder cannot be read.
     """
     found: list[ListeningScore] = []
     for comparison in comparisons(trials.read(folder).trials):

@@ -18,7 +18,7 @@ from app.listening.trials import Circumstances, RecordError, TrialRecord, new_na
 
 @dataclass(frozen=True)
 class Planned:
-    """One trial to come: which item, and which of its stimuli is behind each button."""
+    """One trial to come: which item, and which of its stimuli each button plays."""
 
     item: int
     order: tuple[int, ...]
@@ -129,7 +129,7 @@ class Session(ABC):
         return ""
 
     def _answered(self, answer: Mapping[str, Any], around: Circumstances) -> TrialRecord | None:
-        """Take down an answer, unless it was practice, and go on to the next trial."""
+        """Take down an answer, unless it was practice, and continue with the next trial."""
         problem = self.why_not_answer()
         if problem:
             raise RecordError(problem)

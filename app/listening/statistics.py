@@ -1,4 +1,4 @@
-"""The statistics of listening tests: exact where they can be, bootstrapped over listeners and sentences where not.
+"""The statistics of listening tests: exact if they can be, bootstrapped over listeners and sentences where not.
 
 Free of Qt and of torch; ``math.comb`` and numpy are all it takes. Rates and levels are between 0 and 1, intervals are
 95 % unless said otherwise.
@@ -51,7 +51,7 @@ def at_least(hits: int, trials: int, rate: float = 0.5) -> float:
 
 @lru_cache(maxsize=1024)
 def needed(trials: int, level: float = LEVEL) -> int | None:
-    """The fewest hits in ``trials`` that guessing explains with a probability of at most ``level``; ``None`` where not
+    """The fewest hits in ``trials`` that guessing explains with a probability of at most ``level``; ``None`` if not
     even all of them suffice."""
     return next((hits for hits in range(trials + 1) if at_least(hits, trials) <= level), None)
 
@@ -63,7 +63,7 @@ def power(trials: int, rate: float, level: float = LEVEL) -> float:
 
 
 def smallest_detectable(trials: int, level: float = LEVEL, wanted: float = POWER) -> float | None:
-    """The smallest true rate at which a listener passes with probability ``wanted``; ``None`` where nobody can pass.
+    """The smallest true rate at which a listener passes with probability ``wanted``; ``None`` if nobody can pass.
 
     What a null result does not exclude: listeners below this rate often fail although they hear something.
     """
@@ -155,9 +155,9 @@ def clustered(
 ) -> Interval:
     """The mean of ``values`` with an interval that holds for other listeners *and* other sentences.
 
-    Both are drawn anew, with repetition and independently of each other; an answer counts as often as its listener was
+    Both are resampled, with replacement and independently of each other; an answer counts as often as its listener was
     drawn times as often as its sentence was (the pigeonhole bootstrap: Owen 2007, "The pigeonhole bootstrap"). Answers
-    of one listener, or to one sentence, are alike: to draw answers one by one would make the interval too narrow. Where
+    of one listener, or to one sentence, are alike: to draw answers one by one would make the interval too narrow. If
     there is but one listener and one sentence, the answers themselves are drawn, and the interval says nothing about
     others.
     """
@@ -309,7 +309,7 @@ def summaries(ratings: Sequence[Rating]) -> tuple[ConditionSummary, ...]:
 
 
 def paired(ratings: Sequence[Rating], condition: str, than: str) -> PairedDifference | None:
-    """How much higher ``condition`` was rated than ``than``; ``None`` where nobody rated both on one sentence."""
+    """How much higher ``condition`` was rated than ``than``; ``None`` if nobody rated both on one sentence."""
     one, other = _by_place(ratings, condition), _by_place(ratings, than)
     places = [place for place in one if place in other]
     if not places:

@@ -74,7 +74,7 @@ class Circumstances:
     latency: float = 0.0
     """Seconds from the callback to the loudspeaker, as the system states them."""
     mode: str = "sync"
-    """What a switch did to the place: ``sync`` kept it, ``restart`` began anew."""
+    """What a switch did to the place: ``sync`` kept it, ``restart`` began again."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class TrialRecord:
     item: ItemRecord
     conditions: tuple[ConditionRecord, ...]
     order: tuple[int, ...]
-    """What was behind each button, as indices into ``conditions``: A, B, X of ABX; first, second; the labelled
+    """Which sound each button played, as indices into ``conditions``: A, B, X of ABX; first, second; the labelled
     reference and then the sliders of MUSHRA."""
     answer: Mapping[str, Any]
     switches: int
@@ -154,7 +154,7 @@ def _append(path: Path, line: bytes) -> None:
     try:
         length = os.fstat(handle).st_size
         if length:
-            # What a crash cut off stays on a line of its own.
+            # What a crash cut off stays on a separate line.
             os.lseek(handle, -1, os.SEEK_END)
             line = line if os.read(handle, 1) == b"\n" else b"\n" + line
         try:
@@ -170,7 +170,7 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def read(folder: Path | None = None) -> Records:
-    """All trials in ``folder``. Raises :class:`RecordError` where the folder itself cannot be read."""
+    """All trials in ``folder``. Raises :class:`RecordError` if the folder itself cannot be read."""
     folder = listening_folder() if folder is None else folder
     try:
         paths = sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.name)
@@ -227,7 +227,7 @@ def from_json(data: object) -> TrialRecord:
 
 
 def _check_answer(trial: TrialRecord) -> None:
-    """Raises :class:`ValueError` where the answer is none of the trial's method."""
+    """Raises :class:`ValueError` if the answer is none of the trial's method."""
     answer, size = trial.answer, len(trial.conditions)
     if trial.method == ABX:
         sound = size == 2 and len(trial.order) == 3 and answer.get("said") in (0, 1)
@@ -273,7 +273,7 @@ def _checked(kind: type, data: object) -> dict[str, Any]:
 
 def complete_sessions(trials: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
     """The valid trials of every session that was carried through. Sessions that were broken off are left out whole:
-    whoever stops when the score looks good would otherwise pass too often."""
+    stopping when the score looks good would otherwise let listeners pass too often."""
     sessions: dict[str, list[TrialRecord]] = {}
     for one in trials:
         if not one.void:

@@ -1,4 +1,4 @@
-"""A row of widgets that goes on in the next line where the window is too narrow, as words do.
+"""A row of widgets that wraps to the next line where the window is too narrow, as words do.
 
 No :class:`QLayout`: items of a layout written in Python leave wrappers behind when Qt deletes them, and these end
 other objects of the window.

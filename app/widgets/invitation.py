@@ -12,7 +12,7 @@ class Invited(QStackedWidget):
     def __init__(self, content: QWidget, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.invitation = QLabel(wordWrap=True)
-        # Tab reaches it, so that it is read out to whoever does not see it.
+        # Tab reaches it, so that it is read out to screen readers.
         self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.invitation.setProperty("look", "muted")
@@ -26,5 +26,5 @@ class Invited(QStackedWidget):
         self.invitation.setAccessibleName(text)
 
     def show_content(self, there: bool) -> None:
-        """Show the content where it is ``there``, else the invitation."""
+        """Show the content if it is ``there``, else the invitation."""
         self.setCurrentIndex(int(there))

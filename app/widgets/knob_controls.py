@@ -34,9 +34,9 @@ def decimals(step: float) -> int:
 
 
 _LONG = 26
-"""Letters of a label from which on it goes on in the next line, rather than widen the panel and the window."""
+"""Letters of a label from which on it wraps to the next line, rather than widen the panel and the window."""
 _ROOM = 36
-"""Letters of the longest label and of the longest title of a choice that fit beside each other; longer choices go below
+"""Letters of the longest label and of the longest choice that fit on one line; longer choices go below
 their labels."""
 
 
@@ -61,7 +61,7 @@ class KnobControls(QWidget):
 
     changed = Signal(str, object)
     rebuilt = Signal()
-    """There are other controls: where Tab finds them is for whoever has them among others to say."""
+    """There are other controls: where Tab finds them is decided by the widget that contains them."""
 
     def __init__(self, owner: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -194,7 +194,7 @@ class KnobControls(QWidget):
         elif isinstance(editor, QComboBox):
             editor.setCurrentIndex(editor.findData(value))
         elif isinstance(editor, QLineEdit) and not (editor.hasFocus() and editor.isModified()):
-            # What is being typed stays to be gone on with.
+            # What is being typed stays for further typing.
             editor.setText(str(value))
         elif isinstance(editor, QSpinBox):
             editor.setValue(int(value))

@@ -23,7 +23,7 @@ class Caution(QWidget):
         row.addWidget(self._text, 1)
 
     def say(self, sentence: str) -> None:
-        """Show ``sentence``, or nothing where it is empty."""
+        """Show ``sentence``, or nothing if it is empty."""
         self._text.setText(sentence)
         self.setVisible(bool(sentence))
 
@@ -88,7 +88,7 @@ class Facts(QWidget):
         row.addWidget(self._underruns)
 
     def show_mode(self, title: str, reason: str) -> None:
-        """Show what a switch does and why; nothing where ``reason`` is empty."""
+        """Show what a switch does and why; nothing if ``reason`` is empty."""
         self._mode.setText(f"{title}: {reason}" if reason else "")
         self._mode.setToolTip(reason)
 

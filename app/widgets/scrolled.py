@@ -1,4 +1,4 @@
-"""A column of controls that scrolls up and down where it does not fit."""
+"""A column of controls that scrolls up and down if it does not fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Scrolled(QScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Qt does not lay out anew what came to need more room while it was hidden: it would be squeezed.
+        # Qt does not lay out again what came to need more room while it was hidden: it would be squeezed.
         content = self.widget()
         layout = None if content is None else content.layout()
         if layout is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 Fade = Callable[[int], tuple[np.ndarray, np.ndarray]]
-"""Gains over so many samples of what ends and of what begins."""
+"""Gains over a number of samples of what ends and of what begins."""
 
 
 def linear_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +29,7 @@ class CrossFader:
 
     @classmethod
     def of_seconds(cls, seconds: float = 0.15, sample_rate: int = 24000) -> CrossFader:
-        """A fade of so many seconds; the official default is 0.15."""
+        """A fade of a number of seconds; the official default is 0.15."""
         return cls(int(seconds * sample_rate))
 
     def push(self, samples: np.ndarray) -> np.ndarray:

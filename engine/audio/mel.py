@@ -46,7 +46,7 @@ class MelFrontEnd:
             raise AudioError(f"There is no mel front end {self.style!r}; known: {', '.join(STYLES)}.")
 
     def frames(self, samples: int) -> int:
-        """How many frames so many samples give."""
+        """Number of frames for a number of samples."""
         return samples // self.hop + (self.style == VOCOS)
 
     def filterbank(self, device: torch.device | str = "cpu") -> Tensor:

@@ -40,7 +40,7 @@ def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def drawn_or_heard(drawn: np.ndarray | None, samples: np.ndarray, rate: int) -> np.ndarray:
-    """The spectrogram by which a take is held against its baseline: the one that the model drew, or that of the sound
+    """The spectrogram by which a take is compared with its baseline: the one that the model drew, or that of the sound
     where the model draws none."""
     return log_mel(samples, rate) if drawn is None else drawn
 

@@ -29,7 +29,7 @@ ALIGNER_FRAMES_PER_SECOND = 100
 QUIET = 10 ** (-35 / 20)
 """Speech begins and ends where the level of 10 ms is this share of the loudest."""
 SLOWEST, FASTEST = 3.5, 0.3
-"""A recording so many times longer or shorter than the table expects does not say what the transcript says."""
+"""A recording longer or shorter by this factor than the table expects does not say what the transcript says."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def speech_span(samples: np.ndarray, rate: int) -> tuple[float, float]:
 
 
 def _forced_alignment(samples: np.ndarray, rate: int, transcript: PhoneText) -> list[TimedPhone]:
-    """Phones as pocketsphinx finds them; empty where it is missing or does not find them."""
+    """Phones as pocketsphinx finds them; empty if it is missing or does not find them."""
     try:
         import pocketsphinx
     except ImportError:

@@ -20,7 +20,7 @@ from engine.front_end.phones import PAUSE, VOWELS, PhoneVocabulary
 TAIL_SECONDS = 0.05
 """Silence after the last phone."""
 FINAL_REACH = 3
-"""A phone is phrase-final when a pause or the end is at most so many positions away."""
+"""A phone is phrase-final when a pause or the end is at most this many positions away."""
 
 TimedPhone = tuple[str, float, float]
 """A phone with its start and end in seconds."""
@@ -104,7 +104,7 @@ def labels(
 def frames(
     phones: Sequence[str], seconds: np.ndarray, vocabulary: PhoneVocabulary, rate: int = 24000, hop: int = 256
 ) -> np.ndarray:
-    """(n,) int64 indices, one phone per mel frame, for ``phones`` of so many ``seconds`` each and the tail after
+    """(n,) int64 indices, one phone per mel frame, for ``phones`` of ``seconds`` each and the tail after
     them."""
     laid_out = timed(phones, seconds)
     return labels(laid_out, round(laid_out[-1][2] * rate / hop), vocabulary, rate, hop)

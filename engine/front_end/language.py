@@ -37,7 +37,7 @@ _FOREIGN = {
         "kan geen dit deze uit ook",
     }.items()
 }
-"""Frequent words, by which languages in Latin letters are told apart, without those that English uses often as well:
+"""Frequent words, by which languages in Latin letters are distinguished, without those that English uses often as well:
 "no", "come", "do"."""
 _FEWEST = 3
 """Fewer different ones of another language say nothing."""

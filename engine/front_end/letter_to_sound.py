@@ -90,7 +90,7 @@ class LetterToSound:
         return total - 20.0
 
     def pronounce(self, word: str) -> Phones:
-        """The likeliest phones of ``word`` (letters a to z); empty when no unit spells one of its letters."""
+        """The most likely phones of ``word`` (letters a to z); empty when no unit spells one of its letters."""
         hypotheses: dict[int, tuple[float, Phones]] = {BOUNDARY: (0.0, ())}
         for letter in word:
             extended: dict[int, tuple[float, Phones]] = {}

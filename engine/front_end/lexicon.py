@@ -1,4 +1,4 @@
-"""Pronunciations from the CMU Pronouncing Dictionary (``resources/lexicon/cmudict.dict``, BSD licence beside it).
+"""Pronunciations from the CMU Pronouncing Dictionary (``resources/lexicon/cmudict.dict``, BSD licence next to it).
 
 ``additions.dict`` in the same folder and format adds words that the dictionary lacks and settles words whose first
 entry there is the rarer reading; it wins over the dictionary. Reading both takes about 0.1 s, and is done at the first

@@ -106,7 +106,7 @@ class Phonemiser:
         return read
 
     def read(self, text: str) -> PhoneText:
-        """The phones of a part of a text, none where nothing in it can be spoken."""
+        """The phones of a part of a text, none if nothing in it can be spoken."""
         normalised = normalise(text, self.lexicon)
         tokens = re.findall(r"[A-Za-z']+|[.,?!]", normalised.text)
         phones: list[str] = []

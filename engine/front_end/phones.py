@@ -31,7 +31,7 @@ def fold_arpabet(symbol: str) -> str:
 
 
 def to_arpabet(phones: Iterable[str]) -> str:
-    """Phones without stress in pocketsphinx's notation, which has no schwa of its own."""
+    """Phones without stress in pocketsphinx's notation, which has no schwa."""
     return " ".join("AH" if phone == "ax" else phone.upper() for phone in phones)
 
 

@@ -1,4 +1,4 @@
-"""Whether what a model put out can be played. Torch-free."""
+"""Whether a model's output can be played. Torch-free."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from engine.setting.setting import Setting
 
 
 def audible(samples: np.ndarray, what: str, setting: Setting, info: ModelInfo) -> np.ndarray:
-    """``samples`` as contiguous float32. Raises :class:`PlainError` that names ``what`` where they are no numbers."""
+    """``samples`` as contiguous float32. Raises :class:`PlainError` that names ``what`` if they are no numbers."""
     require_finite(samples, what, setting, info)
     return np.ascontiguousarray(samples, dtype=np.float32)
 
 
 def require_finite(values: np.ndarray, what: str, setting: Setting, info: ModelInfo) -> None:
-    """Raise :class:`PlainError` where ``values``, which are ``what``, are not all numbers."""
+    """Raise :class:`PlainError` if ``values``, which are ``what``, are not all numbers."""
     if np.isfinite(values).all():
         return
     steps = setting.options.get("steps")
@@ -27,6 +27,6 @@ def require_finite(values: np.ndarray, what: str, setting: Setting, info: ModelI
         remedies.append("full precision (float32)")
     at = f" at {steps} steps" if steps is not None else ""
     raise PlainError(
-        f"The model put out invalid numbers (NaN) for {what}{at} in {info.precision}; "
+        f"The model produced invalid numbers (NaN) for {what}{at} in {info.precision}; "
         f"try {' or '.join(remedies)}, or fetch the checkpoint again."
     )

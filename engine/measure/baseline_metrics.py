@@ -1,4 +1,4 @@
-"""What a take is measured to be beside its baseline. Torch-free."""
+"""Measurements of a take against its baseline. Torch-free."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sounded = tuple[np.ndarray | None, Sound]
 def with_baseline_metrics(baseline: Take, take: Take) -> Take:
     """``take`` with its figures to ``baseline``, which speaks the same words in the same time from the same noise.
 
-    Raises :class:`SettingError` where the two cannot be held against each other.
+    Raises :class:`SettingError` if the two cannot be compared with each other.
     """
     if (baseline.text, baseline.voice) != (take.text, take.voice) or baseline.setting != take.setting.baseline:
         raise SettingError(
@@ -39,7 +39,7 @@ def _sounded(take: Take) -> Sounded:
 
 def held_against(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
     """The log-mel distance of the second of two takes to the first, and ``metrics`` of the second with what else it is
-    beside the first. Raises :class:`SettingError` where they differ in length.
+    beside the first. Raises :class:`SettingError` if they differ in length.
 
     Where either comes without a spectrogram, those of both sounds are compared.
     """
@@ -51,8 +51,8 @@ def held_against(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[flo
 
 
 def _compared(metrics: Metrics, mels: tuple[np.ndarray, np.ndarray], sounds: tuple[Sound, Sound]) -> Metrics:
-    """``metrics`` of the second of two takes with what it is beside the first: spectrograms (frames, bands) and
-    recordings. Raises :class:`SettingError` where they differ in length."""
+    """``metrics`` of the second of two takes with those that compare it with the first: spectrograms (frames, bands)
+    and recordings. Raises :class:`SettingError` if they differ in length."""
     (one, rate), (other, _) = sounds
     metrics = replace(
         metrics, mel_cepstral_distortion=mel_cepstral_distortion(*mels), timbre_distance=timbre_distance(*mels)

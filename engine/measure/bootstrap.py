@@ -1,4 +1,4 @@
-"""The percentile bootstrap: 95 % intervals by drawing anew, with repetition, from what was seen. Torch-free.
+"""The percentile bootstrap: 95 % intervals by resampling with replacement. Torch-free.
 
 Draws are seeded, so equal figures have equal intervals. Source: B. Efron and R. Tibshirani, "An Introduction to the
 Bootstrap", 1993, chapter 13.

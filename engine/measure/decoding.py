@@ -26,7 +26,7 @@ class SpokenToken:
     """One of the fates in :mod:`engine.setting.take`."""
     cycle: int
     rejected: tuple[int, ...] = ()
-    """Drafts that were discarded at this place: the first was refused, the others stood behind it."""
+    """Drafts that were discarded at this place: the first was refused, the others stood after it."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PositionAcceptance:
 
     @property
     def share(self) -> float:
-        """Accepted of those that were judged; NaN where none was."""
+        """Accepted of those that were judged; NaN if none was."""
         return self.accepted / self.judged if self.judged else float("nan")
 
     @property
@@ -99,14 +99,14 @@ class Drafting:
         return predicted_speed_up(self.tokens_per_pass, self.draft_length, self.cost_ratio)
 
     def pass_cost_over(self, other: Drafting) -> float | None:
-        """v, the time of one pass of the target over that of one of ``other``, which checks no drafts; ``None`` where
+        """v, the time of one pass of the target over that of one of ``other``, which checks no drafts; ``None`` if
         one of the two has no times. What is predicted, divided by it, is what is measured."""
         if not (self.target_seconds and other.target_seconds and self.passes and other.passes):
             return None
         return (self.target_seconds / self.passes) / (other.target_seconds / other.passes)
 
     def speed_up_over(self, other: Drafting) -> float | None:
-        """How many times as fast as ``other`` tokens came; ``None`` where one of the two has no times."""
+        """How many times as fast as ``other`` tokens came; ``None`` if one of the two has no times."""
         mine, theirs = self.seconds_per_token, other.seconds_per_token
         return theirs / mine if mine and theirs else None
 

@@ -33,6 +33,6 @@ def mel_cepstral_distortion(first: np.ndarray, second: np.ndarray) -> float:
 
 @functools.lru_cache(maxsize=4)
 def cosines(bands: int) -> np.ndarray:
-    """(bands, ORDER): a log-mel spectrum times this is its c_1 to c_13; fewer where there are fewer bands."""
+    """(bands, ORDER): a log-mel spectrum times this is its c_1 to c_13; fewer if there are fewer bands."""
     degrees = np.arange(1, min(ORDER, bands - 1) + 1)
     return np.cos(np.pi * np.outer(np.arange(bands) + 0.5, degrees) / bands) * 2.0 / bands

@@ -22,7 +22,7 @@ Statistic = Literal["mean", "median", "rate"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % interval; ``low`` and ``high`` are the value itself where there is one cluster only."""
+    """A figure with its 95 % interval; ``low`` and ``high`` are the value itself if there is one cluster only."""
 
     value: float
     low: float
@@ -94,7 +94,7 @@ def _picks(clusters: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _middles(clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """(DRAWS,) each: the ranks in the middle of each draw; one and the same where there is an odd number."""
+    """(DRAWS,) each: the ranks in the middle of each draw; one and the same if there is an odd number."""
     ranks = np.sort(_picks(clusters), axis=1)
     return ranks[:, (clusters - 1) // 2], ranks[:, clusters // 2]
 

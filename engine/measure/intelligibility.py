@@ -2,8 +2,8 @@
 
 The judge is pocketsphinx with the acoustic model of its wheel. Its language model is a bigram of the test sentences
 themselves, so that neither a large vocabulary nor general English helps or hurts. Recordings are brought to 16 kHz, put
-between 0.2 s of silence, set to one level and given a trace of noise that is always the same. Numbers mean something
-only beside the same judge's figure for the original speech.
+between 0.2 s of silence, set to one level and given a trace of noise that is always the same. Numbers mean
+something only compared with the same judge's figure for the original speech.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class WordErrors:
 
 
 class Judge:
-    """A recogniser closed over ``sentences``. Raises :class:`PlainError` where pocketsphinx or jiwer is not
+    """A recogniser closed over ``sentences``. Raises :class:`PlainError` if pocketsphinx or jiwer is not
     installed."""
 
     def __init__(self, sentences: Sequence[str]) -> None:

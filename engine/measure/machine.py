@@ -1,4 +1,4 @@
-"""What a measurement was made on: processor, memory, graphics cards, versions, load."""
+"""What a measurement was made on: processor, memory, GPUs, versions, load."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Machine:
     torch: str
     paretone: str
     load: float | None
-    """Mean number of busy processes over the minute before it was described; ``None`` where nobody counts them."""
+    """Mean number of busy processes over the minute before it was described; ``None`` if nobody counts them."""
 
     @property
     def line(self) -> str:
@@ -60,7 +60,7 @@ def describe() -> Machine:
 
 
 def graphics() -> tuple[str, ...]:
-    """Names of the graphics cards that torch can use; empty before torch has been imported."""
+    """Names of the GPUs that torch can use; empty before torch has been imported."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return ()
@@ -96,7 +96,7 @@ def usable_cores() -> int:
 
 @cache
 def memory_bytes() -> int:
-    """Bytes of main memory, or 0 where the system does not say."""
+    """Bytes of main memory, or 0 if the system does not say."""
     if sys.platform == "win32":
         return _windows_memory()
     if sys.platform == "darwin":

@@ -90,7 +90,7 @@ def _resident_bytes() -> int:
 
 
 def _status_bytes(name: str) -> int:
-    """A size of ``/proc/self/status``, or 0 where it does not stand."""
+    """A size of ``/proc/self/status``, or 0 if it does not stand."""
     try:
         lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

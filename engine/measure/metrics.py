@@ -33,7 +33,7 @@ class Metric:
     """Its value for a single take, from measurements, metrics and log-mel distance; ``None`` for figures that only a
     study has."""
     relative: bool = False
-    """Whether it is measured beside the baseline, which has none itself."""
+    """Whether it is measured against the baseline, which has none itself."""
 
     @property
     def label(self) -> str:
@@ -187,7 +187,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "word_error_rate",
         "Word error rate",
-        "Words that the judge got wrong (substituted, left out, put in) over words spoken; means something only beside "
+        "Words that the judge got wrong (substituted, deleted, inserted) over words spoken; compare it only with "
         "the same judge's rate on the reference speech.",
         LOWER,
         statistic="rate",

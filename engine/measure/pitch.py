@@ -31,7 +31,7 @@ class PitchError:
     """How far two melodies are apart."""
 
     semitones: float | None
-    """Root mean square difference over the frames that are voiced in both; ``None`` where there are none."""
+    """Root mean square difference over the frames that are voiced in both; ``None`` if there are none."""
     voicing: float
     """Share of all frames of which exactly one of the two is voiced."""
     frames: int
@@ -58,7 +58,7 @@ def pitch_error(first: np.ndarray, second: np.ndarray, rate: int) -> PitchError:
 
 
 def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
-    """Hz of every frame of mono ``samples`` (n,), 10 ms apart; 0 where it is unvoiced.
+    """Hz of every frame of mono ``samples`` (n,), 10 ms apart; 0 if it is unvoiced.
 
     A frame compares a window of two longest periods with itself, moved by up to one longest period. Raises
     :class:`SettingError` for fewer samples than a frame takes.
@@ -84,7 +84,7 @@ def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
 def _periods(
     samples: np.ndarray, starts: np.ndarray, window: int, longest: int, shortest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of the frames at ``starts``: periods in samples, 0 where there is none, and powers."""
+    """Of the frames at ``starts``: periods in samples, 0 if there is none, and powers."""
     frames = samples[starts[:, None] + np.arange(window + longest)]
     normalised = _normalised(_differences(frames, window, longest))
     lags = _first_dips(normalised, shortest)
@@ -113,7 +113,7 @@ def _normalised(differences: np.ndarray) -> np.ndarray:
 
 
 def _first_dips(normalised: np.ndarray, shortest: int) -> np.ndarray:
-    """Per frame, the bottom of the first dip below the threshold (YIN's step 4); 0 where there is none."""
+    """Per frame, the bottom of the first dip below the threshold (YIN's step 4); 0 if there is none."""
     below = normalised < THRESHOLD
     below[:, :shortest] = False
     # The bottom is the first lag below the threshold after which it rises again.

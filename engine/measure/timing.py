@@ -117,7 +117,7 @@ def paired_ratio(
 ) -> Comparison:
     """Compare ``variants`` with the first of them, interleaved.
 
-    Every variant runs ``warm_up`` times first, unmeasured. ``on_round`` is told how many rounds are done and may raise
+    Every variant runs ``warm_up`` times first, unmeasured. ``on_round`` gets how many rounds are done and may raise
     to stop. Raises :class:`ValueError` for fewer than two variants or one round.
     """
     if len(variants) < 2 or rounds < 1:

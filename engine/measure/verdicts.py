@@ -59,11 +59,11 @@ def verdicts(
     say: Callable[[str], None] = lambda line: None,
     tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
 ) -> Iterator[Verdict]:
-    """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, where there is
-    one, then ``model`` in all its ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` is told what
-    comes next.
+    """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, if there is
+    one, then ``model`` in all its ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` reports
+    what comes next.
 
-    Raises :class:`engine.errors.PlainError` where flite, pocketsphinx or jiwer is missing.
+    Raises :class:`engine.errors.PlainError` if flite, pocketsphinx or jiwer is missing.
     """
     judge = Judge(sentences)
 

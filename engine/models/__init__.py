@@ -19,7 +19,7 @@ def load_model(
 ) -> SpeechModel:
     """Load a model of the catalogue, from ``folder`` if given, onto ``device`` (``auto``, ``cpu``, ``cuda``, ``mps``).
 
-    ``status`` is told what is being done; ``check`` is called between its parts and may raise to cancel. Raises
+    ``status`` reports what is being done; ``check`` is called between its parts and may raise to cancel. Raises
     :class:`engine.errors.PlainError` that says what is missing or wrong.
     """
     from engine.models.loading import load  # Imports torch: only those who load a model need it.

@@ -69,7 +69,7 @@ class WeightSet:
 
 @dataclass(frozen=True)
 class DraftWeights:
-    """What a draft for speculative decoding has of its own; the rest is its target's."""
+    """The draft's own part of speculative decoding; the rest is its target's."""
 
     path: str
     fingerprint: str
@@ -92,7 +92,7 @@ class StudentWeights:
     retained: tuple[int, ...]
     """The layers that it kept, by their numbers in the whole model."""
     stage: str
-    """``recovered``, or ``minutes:5`` after so many minutes of distillation."""
+    """``recovered``, or ``minutes:5`` after a number of minutes of distillation."""
     minutes: float
     """How long it has learnt so far."""
 
@@ -141,9 +141,9 @@ class ModelInfo:
     students: tuple[StudentWeights, ...] = ()
     """Of language models: shallower versions of it."""
     foreign: tuple[str, ...] = ()
-    """Files beside these that were made from another checkpoint and cannot be used."""
+    """Files next to these that were made from another checkpoint and cannot be used."""
     layer_order: tuple[int, ...] = ()
-    """Its layers from the most to the least important, where that was measured."""
+    """Its layers from the most to the least important, if that was measured."""
     token_rate: float | None = None
     """Speech tokens a second, of language models."""
     lacking: tuple[tuple[str, str], ...] = ()
@@ -183,7 +183,7 @@ class StepReport:
     audio_seconds: float = 0.0
     """How long the running chunk will be heard."""
     before: int | None = None
-    """Steps of the chunks before this one, and of all chunks; ``None`` where every chunk has as many."""
+    """Steps of the chunks before this one, and of all chunks; ``None`` if every chunk has as many."""
     total: int | None = None
     tokens: int | None = None
     """Tokens committed so far in all chunks; ``None`` for models without tokens."""
@@ -232,7 +232,7 @@ class Synthesis:
 
 
 def run_to_completion(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
-    """What a synthesis (:meth:`SpeechModel.synthesise`) comes to, for whoever does not play its pieces."""
+    """What a synthesis (:meth:`SpeechModel.synthesise`) returns, for callers that do not play its pieces."""
     while True:
         try:
             next(speech)
@@ -284,8 +284,8 @@ class SpeechModel(Protocol):
         the new ``info``."""
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        """Read, warm up and measure what ``setting`` needs beside the model itself, such as other weights; some of it
-        depends on the ``voice`` that is to speak. :meth:`synthesise` does so too, but then the time counts as the
+        """Read, warm up and measure what ``setting`` needs in addition to the model itself, such as other weights; some
+        of it depends on the ``voice`` that is to speak. :meth:`synthesise` does so too, but then the time counts as the
         synthesis's."""
 
     def synthesise(
@@ -311,7 +311,7 @@ class FlowModel(SpeechModel, Protocol):
 
     def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
         """What DiTReducio is calibrated on, and the part of ``text`` that it speaks: the first passage. See
-        :mod:`engine.techniques.ditreducio.preparation`. Raises :class:`SettingError` where the model cannot skip."""
+        :mod:`engine.techniques.ditreducio.preparation`. Raises :class:`SettingError` if the model cannot skip."""
 
     def capture_attention(
         self,
@@ -328,7 +328,7 @@ class FlowModel(SpeechModel, Protocol):
 
 def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
     """``model``, known to be of the flow family, which ``purpose`` (such as ``Calibrating``) needs. Raises
-    :class:`SettingError` where it is of another family."""
+    :class:`SettingError` if it is of another family."""
     if model.info.family != FLOW:
         raise SettingError(
             f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "

@@ -33,13 +33,13 @@ class CatalogueEntry:
     family: str
     licence: str
     variant: str
-    """Name of the architecture, or ``""`` where a sidecar in the folder describes it."""
+    """Name of the architecture, or ``""`` if a sidecar in the folder describes it."""
     options: tuple[Knob, ...]
     default_options: Values = NO_VALUES
     """Values that differ from the knobs' own defaults."""
     bundled: bool = False
     vocoder: str = "vocos-mel-24khz"
-    """Folder of the vocoder, beside the model's."""
+    """Folder of the vocoder, next to the model's."""
     loader: str = "f5"
     """Who reads its files; see :mod:`engine.models.loading`."""
     weights: str = ""
@@ -257,7 +257,7 @@ def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
         raise SettingError(
             f"{entry(model).title} has no voice{f' named {name!r}' if name else ''} ({listed}): its public release can "
             f"only speak in released voices. Put a recording and its latents (name.wav and name.npy) into {place}, or "
-            "choose the recording itself, with the latents beside it."
+            "choose the recording itself, with its latents in the same folder."
         )
     raise SettingError(
         f"There is no voice named {name!r}; known voices: {', '.join(one.id for one in known)}. "

@@ -27,12 +27,12 @@ class LoadRequest:
     """What the caller says about the architecture, or ``""``."""
     device: torch.device
     status: Callable[[str], None]
-    """Is told what is being done."""
+    """Status callback."""
     check: Callable[[], None]
     """Is called between the parts, and may raise to cancel."""
 
     def require_folder(self, reason: str) -> None:
-        """Raise :class:`CheckpointError` where :attr:`place` is a file; ``reason`` says why that will not do, and what
+        """Raise :class:`CheckpointError` if :attr:`place` is a file; ``reason`` says why that will not do, and what
         will."""
         if not self.place.is_dir():
             raise CheckpointError(f"{self.place} is a file, but {reason}")
@@ -53,7 +53,7 @@ class LoadRequest:
 
     @property
     def vocoder_folder(self) -> Path:
-        """The model's vocoder: beside the model where it was put there, else where the catalogue's lies."""
+        """The model's vocoder: next to the model where it was put there, else where the catalogue's lies."""
         beside = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
         return beside if beside.is_dir() else self.entry.vocoder_folder
 

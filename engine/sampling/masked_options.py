@@ -9,7 +9,7 @@ from engine.setting.knobs import Number, Switch
 
 MASKED_STEPS = replace(
     STEPS,
-    meaning="Number of steps in which a canvas is filled in; the network runs once a step.",
+    meaning="Number of steps in which a canvas is filled in; the network runs once per step.",
     trajectory=False,
 )
 
@@ -27,7 +27,7 @@ GUIDANCE = Number(
 SHIFT = Number(
     "shift",
     "Schedule",
-    "Below 1 few codes are committed at first and many at the end; at 1 every step commits as many.",
+    "Below 1, few codes are committed at first and many at the end; at 1, equally many per step.",
     default=0.1,
     symbol="τ",
     minimum=0.01,
@@ -38,7 +38,7 @@ SHIFT = Number(
 LAYER_PENALTY = Number(
     "layer_penalty",
     "Codebook penalty",
-    "How much later each further codebook is filled in; at 0 all are at once.",
+    "How much later each further codebook is filled in; 0: all together.",
     default=5.0,
     minimum=0.0,
     maximum=20.0,
@@ -48,7 +48,7 @@ LAYER_PENALTY = Number(
 POSITION_TEMPERATURE = Number(
     "position_temperature",
     "Order temperature",
-    "How much chance decides what is filled in next; 0: always what the model is surest of.",
+    "Randomness of the fill order; 0: always the most confident cells first.",
     default=5.0,
     symbol="T",
     minimum=0.0,
@@ -59,7 +59,7 @@ POSITION_TEMPERATURE = Number(
 CLASS_TEMPERATURE = Number(
     "class_temperature",
     "Code temperature",
-    "How evenly codes are drawn among the likeliest tenth; 0 always takes the likeliest.",
+    "Sampling temperature among the most likely tenth of codes; 0 always takes the most likely.",
     default=0.0,
     minimum=0.0,
     maximum=2.0,
@@ -69,8 +69,7 @@ CLASS_TEMPERATURE = Number(
 BY_SENTENCE = Switch(
     "by_sentence",
     "Sentence by sentence",
-    "Speaks every sentence for itself, so that the first is heard sooner; off fills in as much as the model can at "
-    "once.",
+    "Speak every sentence separately, so that the first plays sooner. Off: fill in as much as the model can at once.",
     default=False,
 )
 

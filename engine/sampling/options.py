@@ -8,7 +8,7 @@ from engine.setting.knobs import Choice, Number, Switch
 STEPS = Number(
     "steps",
     "Steps",
-    "Number of steps from noise to speech; the backbone runs once a step.",
+    "Number of steps from noise to speech; the backbone runs once per step.",
     default=32,
     trajectory=True,
     minimum=1,
@@ -19,8 +19,7 @@ STEPS = Number(
 SPACING = Choice(
     "spacing",
     "Step grid",
-    "EPSS spends pruned steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); "
-    "uniform spaces them evenly.",
+    "EPSS places the steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); uniform spaces them evenly.",
     default="epss",
     trajectory=True,
     values=SPACINGS,
@@ -30,7 +29,7 @@ SPACING = Choice(
 SWAY = Number(
     "sway",
     "Sway",
-    "Bends the grid: negative values spend more steps near the noise.",
+    "Curvature of the grid: negative values place more steps near the noise.",
     default=-1.0,
     trajectory=True,
     symbol="s",
@@ -42,7 +41,7 @@ SWAY = Number(
 SPEED = Number(
     "speed",
     "Speed",
-    "How fast to speak: 2 halves the duration.",
+    "Speaking rate: 2 halves the duration.",
     default=1.0,
     unit="×",
     minimum=0.3,
@@ -53,7 +52,7 @@ SPEED = Number(
 CROSS_FADE = Number(
     "cross_fade",
     "Cross-fade",
-    "Overlap between the chunks of a long text.",
+    "Overlap of the chunks of a long text.",
     default=0.15,
     unit="s",
     minimum=0.0,
@@ -64,14 +63,14 @@ CROSS_FADE = Number(
 QUICK_START = Switch(
     "quick_start",
     "Quick start",
-    "Makes the first chunk of a long text short, so that it is heard sooner; off cuts as the official code does.",
+    "Shorten the first chunk of a long text for earlier audio. Off: cut as the official code.",
     default=True,
 )
 
 TEMPERATURE = Number(
     "temperature",
     "Temperature",
-    "How evenly the model draws among its candidates; 0 always takes the likeliest.",
+    "Sampling temperature; 0 always takes the most likely token.",
     default=0.8,
     symbol="T",
     minimum=0.0,
@@ -81,8 +80,8 @@ TEMPERATURE = Number(
 
 TOP_K = Number(
     "top_k",
-    "Candidates",
-    "Draws among so many of the likeliest tokens.",
+    "Top-k",
+    "Sample from the k most likely tokens.",
     default=25,
     symbol="k",
     minimum=1,
@@ -92,8 +91,8 @@ TOP_K = Number(
 
 TOP_P = Number(
     "top_p",
-    "Nucleus",
-    "Draws among the likeliest tokens that together have this probability.",
+    "Top-p",
+    "Sample from the most likely tokens that together have this probability.",
     default=1.0,
     symbol="p",
     minimum=0.05,
@@ -104,7 +103,7 @@ TOP_P = Number(
 REPETITION_PENALTY = Number(
     "repetition_penalty",
     "Repetition penalty",
-    "Makes tokens that came before less likely; 1 leaves them alone.",
+    "Make repeated tokens less likely; 1 changes nothing.",
     default=1.0,
     minimum=1.0,
     maximum=2.0,

@@ -145,7 +145,7 @@ class Performer:
         with stopwatch(self._device) as watch:
             synthesis = run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
         if not np.isfinite(synthesis.samples).all():
-            return Failed(task, "The model put out invalid numbers (NaN).", time.perf_counter() - started)
+            return Failed(task, "The model produced invalid numbers (NaN).", time.perf_counter() - started)
         first = task.cell.round == 0
         take = make_take(
             synthesis,

@@ -33,7 +33,7 @@ def renamed(name: str) -> str:
     """The name that transformers has for the weight that others call ``name``. Raises :class:`KeyError`."""
     if found := re.fullmatch(r"feature_extractor\.conv_layers\.(\d+)\.0\.(weight|bias)", name):
         return f"feature_extractor.conv_layers.{found[1]}.conv.{found[2]}"
-    # The norm is the third of four modules where it goes over groups, and in a module of its own over channels.
+    # The norm is the third of four modules where it goes over groups, and in a separate module over channels.
     if found := re.fullmatch(r"feature_extractor\.conv_layers\.(\d+)\.2\.(?:1\.)?(weight|bias)", name):
         return f"feature_extractor.conv_layers.{found[1]}.layer_norm.{found[2]}"
     if found := re.fullmatch(r"(encoder\.layers\.\d+)\.(.+)", name):

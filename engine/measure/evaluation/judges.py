@@ -57,7 +57,7 @@ class JudgeKind:
     """Where its ``load`` is, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
     device."""
     needs_reference: bool = False
-    """Whether its figures mean something only beside those of the reference speech."""
+    """Whether its figures mean something only compared with those of the reference speech."""
 
     @property
     def folder(self) -> Path:
@@ -78,7 +78,7 @@ class JudgeKind:
         return ""
 
     def ready(self, texts: Sequence[str], device: str = "cpu") -> Judge:
-        """The loaded judge. Raises :class:`PlainError` where it cannot be used."""
+        """The loaded judge. Raises :class:`PlainError` if it cannot be used."""
         problem = self.problem()
         if problem:
             raise PlainError(problem)

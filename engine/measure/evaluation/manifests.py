@@ -2,9 +2,9 @@
 
 * LibriSpeech-PC test-clean, cross-sentence: ``librispeech_pc_test_clean_cross_sentence.lst`` of the F5-TTS repository,
   1127 lines of six fields between tabs: id, seconds and text of the prompt; id, seconds and text of what is to be said.
-  The recordings are LibriSpeech's, ``speaker/chapter/id.flac`` in a folder of their own.
+  The recordings are LibriSpeech's, ``speaker/chapter/id.flac`` in a separate folder.
 * Seed-TTS test-en: ``meta.lst`` of four or five fields between bars: id, text and recording of the prompt, what is to
-  be said, and maybe a recording of that, which else is ``wavs/id.wav`` beside the list.
+  be said, and maybe a recording of that, which else is ``wavs/id.wav`` next to the list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class EvaluationRow:
     voice: Voice
     """The prompt."""
     recording: str
-    """Of a person saying the sentence, or ``""`` where there is none."""
+    """Of a person saying the sentence, or ``""`` if there is none."""
 
 
 def read(path: Path, audio: Path | None = None) -> tuple[EvaluationRow, ...]:

@@ -12,10 +12,10 @@ from engine.training.corpora import VOICES, speak
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
-    """Mono samples and their rate of someone saying ``text``: the ``recording`` of it where there is one, else the
+    """Mono samples and their rate of someone saying ``text``: the ``recording`` of it if there is one, else the
     synthesiser that the shipped voices are of.
 
-    Raises :class:`PlainError` where there is neither.
+    Raises :class:`PlainError` if there is neither.
     """
     if recording:
         try:

@@ -141,8 +141,8 @@ class SpeakerNetwork(nn.Module):
         """(B, n) at 16 kHz to (B, size)."""
         samples = functional.layer_norm(samples, samples.shape[-1:])
         found = self.wavlm(samples, output_hidden_states=True)
-        # What goes into each layer, then what comes out behind the last norm, as s3prl collects them. Versions of
-        # transformers differ in whether the last of their hidden states is taken before or behind that norm.
+        # What goes into each layer, then what comes out after the last norm, as s3prl collects them. Versions of
+        # transformers differ in whether the last of their hidden states is taken before or after that norm.
         states = torch.stack([*found.hidden_states[:-1], found.last_hidden_state])
         weights = torch.softmax(self.feature_weight, 0)[:, None, None, None]
         x = functional.instance_norm((weights * states).sum(0).transpose(1, 2) + 1e-6)

@@ -13,7 +13,7 @@ from engine.models.base import Voice
 
 
 def load(texts: Sequence[str], folder: Path, device: str) -> WordJudge:
-    """The judge of ``texts``; it has no files of its own and runs on the processor."""
+    """The judge of ``texts``; it has no files and runs on the processor."""
     return WordJudge(texts)
 
 

@@ -20,7 +20,7 @@ class EncoderConfig:
     upsampled_layers: int = 4
     """Layers at the rate of the mel spectrogram."""
     look_ahead: int = 3
-    """Later tokens that a token's frames depend on besides those of its own chunk."""
+    """Later tokens that a token's frames depend on, after those of its own chunk."""
     chunk: int = 25
     """Tokens of a chunk: attention sees its own chunk and all before it."""
 
@@ -73,7 +73,7 @@ class HiftConfig:
     """Samples of a frame of the inverse short-time Fourier transform."""
     hop: int = 4
     harmonics: int = 8
-    """Overtones of the source, besides the fundamental."""
+    """Overtones of the source above the fundamental."""
     sample_rate: int = 24000
     float32_phases: bool = False
     """Whether the phases of the source are rounded as upstream, for comparisons with it."""

@@ -62,7 +62,7 @@ class OfficialFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """The weight file by which the model is told from others."""
+        """The weight file by which the model is identified."""
         return self.root / LANGUAGE_MODEL
 
     def tokenizer(self) -> TextTokenizer:
@@ -86,7 +86,7 @@ class OfficialFolder:
         return model.to(torch.device(self.device))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """What a draft has of its own, under the names of ``llm.pt``."""
+        """Parts that only the draft has, under the names of ``llm.pt``."""
         layers: dict[int, dict[str, Tensor]] = {}
         head = None
         for name, value in read_weights(Path(draft.path), self.check).items():

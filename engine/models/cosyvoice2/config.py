@@ -9,7 +9,7 @@ from engine.setting.knobs import Choice, Switch, Text
 
 INSTALL = "install it with: pip install paretone[cosyvoice]"
 LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
-"""Speech tokens for each token of text, at least and at most: speech cannot end before, and is cut off behind."""
+"""Speech tokens for each token of text, at least and at most: speech cannot end before, and is cut off after."""
 USUAL_TOKENS = 7.5
 """Speech tokens for each token of text where no transcript says otherwise: ten tokens of text in three seconds."""
 FASTEST_TRANSCRIPT, SLOWEST_TRANSCRIPT = 2.5, 25.0
@@ -21,7 +21,7 @@ MODE = Choice(
     "mode",
     "Mode",
     "Zero-shot continues the recording and needs its transcript; cross-lingual takes only the voice from it, for texts "
-    "in another language; with an instruction, it also takes the voice only, and speaks as it is told.",
+    "in another language; with an instruction, it takes only the voice and follows the instruction.",
     default=ZERO_SHOT,
     values=(ZERO_SHOT, CROSS_LINGUAL, INSTRUCT),
     titles=("Zero-shot", "Cross-lingual", "With an instruction"),
@@ -30,15 +30,15 @@ MODE = Choice(
 INSTRUCTION = Text(
     "instruction",
     "Instruction",
-    "How to speak, in the mode “With an instruction”: “Speak softly and slowly.”",
+    "Instruction for the mode “With an instruction”, such as “Speak softly and slowly.”",
     default="",
 )
 
 REPEATS = Choice(
     "repeats",
     "Repeated tokens",
-    "A token that came among the last ten is drawn anew from all; since 2026 the release lets another one come then. "
-    "The papers on SSD and SPADE used the rule from before.",
+    "A token among the last ten is resampled from all; since 2026 the release excludes the repeated one. "
+    "The papers on SSD and SPADE used the older rule.",
     default="2026",
     values=("2026", "2025"),
     titles=("Another one (2026)", "Any one (2025)"),
@@ -46,9 +46,9 @@ REPEATS = Choice(
 
 STREAM = Switch(
     "stream",
-    "Heard while it is spoken",
-    "Makes audio of every second of speech tokens as they come. Off makes it of all of them at the end, just the same: "
-    "that takes less time and memory. Streaming remembers 230 MB for each of the first ten seconds of recording and "
+    "Streaming",
+    "Decode audio for every second of speech tokens as they arrive. Off: decode the same audio at the end, "
+    "with less time and memory. Streaming keeps 230 MB for each of the first ten seconds of recording and "
     "speech, and 57 MB for each later one.",
     default=True,
 )
@@ -59,6 +59,6 @@ OPTIONS = (
     replace(TOP_P, default=0.8),
     TOP_K,
     REPEATS,
-    replace(SPEED, meaning=f"{SPEED.meaning} At another speed than 1 nothing is heard before all is spoken."),
+    replace(SPEED, meaning=f"{SPEED.meaning} At a speed other than 1, audio starts only at the end."),
     STREAM,
 )

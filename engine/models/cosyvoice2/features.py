@@ -42,7 +42,7 @@ def whisper_mel(samples: Tensor) -> Tensor:
     """(n,) at 16 kHz to (128, frames), 100 frames a second, not filled up to 30 s as Whisper itself would."""
     window = torch.hann_window(WHISPER_WINDOW, device=samples.device)
     spectrum = torch.stft(samples, WHISPER_WINDOW, WHISPER_HOP, window=window, return_complex=True)
-    # The last frame lies behind the end.
+    # The last frame lies after the end.
     power = spectrum[:, :-1].abs().square()
     filters = slaney_filterbank(HEARING_RATE, WHISPER_WINDOW, WHISPER_BANDS, str(samples.device))
     levels = (filters.T @ power).clamp(min=1e-10).log10()

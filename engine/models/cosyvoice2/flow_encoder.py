@@ -99,7 +99,7 @@ class EncoderFeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Attention and a feed-forward, each behind a norm and added to its input."""
+    """Attention and a feed-forward, each after a norm, added to the input."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()

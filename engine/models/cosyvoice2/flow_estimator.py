@@ -100,7 +100,7 @@ class EstimatorFeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and a feed-forward, each behind a norm and added to its input."""
+    """Attention and a feed-forward, each after a norm, added to the input."""
 
     def __init__(self, config: EstimatorConfig) -> None:
         super().__init__()

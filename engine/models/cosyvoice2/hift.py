@@ -5,8 +5,8 @@ inverse short-time Fourier transform at the end. Official names: ``cosyvoice/hif
 ``f0_predictor.py``; weight normalisation is multiplied out.
 
 Upstream vocodes every chunk with eight frames of the one before and fades the two results into each other. Here every
-layer goes on where it stopped, the phase of the source included, so that parts are what the whole would be: audio lags
-by the frames that the layers look ahead, and nothing is computed twice.
+layer continues where it stopped, the phase of the source included, so that parts are what the whole would be: audio
+lags by the frames that the layers look ahead, and nothing is computed twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The excitation of the HiFT vocoder: harmonics of the pitch where there is voice, noise where there is none.
+"""The excitation of the HiFT vocoder: harmonics of the pitch if there is voice, noise if there is none.
 
 Official: ``SourceModuleHnNSF`` and ``SineGen2`` of ``cosyvoice/hifigan/generator.py``, after neural source-filter
 models (Wang et al., arXiv 1904.12088). Upstream adds a random start phase to a sample that its interpolation never

@@ -1,8 +1,8 @@
 """CosyVoice 2's language model: how text and prompt are laid out in front of the speech tokens.
 
 ``[sos] text [task] speech``: the transcript of the prompt and the text share one place, the prompt's speech tokens
-stand where the new ones follow. The transformer is Qwen2; text, the two marks and speech have tables of their own. Of
-speech, the rows behind the codes are the end, one that is not used and, between parts of a text that is still being
+stand where the new ones follow. The transformer is Qwen2; text, the two marks and speech have separate tables. Of
+speech, the rows after the codes are the end, one that is not used and, between parts of a text that is still being
 typed, the call for more (``llm/llm.py``, ``Qwen2LM``).
 """
 
@@ -33,7 +33,7 @@ LAYERS = f"{TRANSFORMER}layers."
 TEXT, MARKS, SPEECH = f"{TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
 HEAD, BIAS = "llm_decoder.weight", "llm_decoder.bias"
 TEXT_HEAD = "llm.model.lm_head.weight"
-"""Tied to the text's table in the release, and never needed: speech has a head of its own."""
+"""Tied to the text's table in the release, and never needed: speech has a separate head."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Ratios:
 
 
 class LanguageModel:
-    """The tables of text and marks, and the model of speech tokens that goes on from them."""
+    """The tables of text and marks, and the model of speech tokens that follows them."""
 
     def __init__(self, text: Tensor, marks: Tensor, tokens: TokenModel) -> None:
         """``text`` is (ids, hidden), ``marks`` (2, hidden)."""
@@ -131,7 +131,7 @@ class LanguageModel:
 
 
 def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of all tensors in ``llm.pt``, with so many rows of ``text`` and ``speech``, stops included."""
+    """Names and shapes of all tensors in ``llm.pt``, for ``text`` and ``speech`` rows, stops included."""
     with without_weights():
         layers = CausalTransformer(config).state_dict()
     return {f"{TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 GROWTH = 1.125
 """Factor by which full memory grows, so that a frame is moved only a few times and little of it lies idle."""
 PROJECTED = 500
-"""Of so many frames, ten seconds, keys and values are remembered; see :meth:`Memory.projected`."""
+"""Keys and values are kept for this many frames, ten seconds; see :meth:`Memory.projected`."""
 
 
 class Growing:
@@ -107,7 +107,7 @@ class CausalConv(nn.Conv1d):
 def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) -> Tensor | None:
     """Which positions up to the last one the positions from ``first`` on may attend to: (count, first + count) bool.
 
-    A position sees its own chunk and all before it; with ``chunk`` ``None`` it sees everything. ``None`` where all is
+    A position sees its own chunk and all before it; with ``chunk`` ``None`` it sees everything. ``None`` if all is
     visible, as when a single chunk is added.
     """
     if chunk is None or first // chunk == (first + count - 1) // chunk:

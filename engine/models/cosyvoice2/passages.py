@@ -1,4 +1,4 @@
-"""What CosyVoice 2 speaks at once: a voice and an instruction or transcript in front, one piece of text behind.
+"""What CosyVoice 2 speaks at once: a voice and an instruction or transcript in front, one piece of text after.
 
 Modes of ``cli/cosyvoice.py``: in *zero-shot* the language model reads the transcript and continues the recording; in
 *cross-lingual* it is given neither, in *instruct* it reads an instruction instead. The flow hears the recording always.
@@ -69,7 +69,7 @@ class CosyPassages:
 def prepare(
     text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer
 ) -> tuple[CosyPrompt, CosyPassages]:
-    """``text`` behind the ``voice`` that was ``heard``; ``instruction`` says how to speak where ``mode`` asks for that.
+    """``text`` after the ``voice`` that was ``heard``; ``instruction`` says how to speak where ``mode`` asks for that.
 
     Raises :class:`TextError` for an instruction that is missing or stands in the text, and :class:`AudioError` for a
     recording whose transcript is needed but missing.
@@ -90,7 +90,7 @@ def prepare(
 
 
 def _instructed(text: str, mode: str, instruction: str) -> str:
-    """What the language model reads in place of a transcript: the instruction with the mark behind it, or nothing."""
+    """What the language model reads in place of a transcript: the instruction with the mark after it, or nothing."""
     instruction = instruction.strip()
     if END_OF_PROMPT in text or END_OF_PROMPT in instruction:
         raise TextError(

@@ -115,7 +115,7 @@ class VoicePrompts:
         return heard
 
     def _require_fit(self, tokens: np.ndarray, speaker: np.ndarray) -> None:
-        """Raise :class:`CheckpointError` where the other models cannot take what was heard."""
+        """Raise :class:`CheckpointError` if the other models cannot take what was heard."""
         apart = "they do not belong together. Fetch the official release again."
         if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self._codes:
             raise CheckpointError(
@@ -142,7 +142,7 @@ class VoicePrompts:
 
 
 def _read(path: Path) -> Heard | None:
-    """What was kept at ``path``, or ``None`` where there is nothing of use."""
+    """What was kept at ``path``, or ``None`` if there is nothing of use."""
     try:
         found = load(path.read_bytes())
         heard = Heard(found["tokens"], found["speaker"])

@@ -1,6 +1,6 @@
 """The two models that hear a recording and are published as ONNX only: speech tokens, and the speaker's embedding.
 
-Run by the package ``onnxruntime`` (optional extra ``cosyvoice``), always on the processor: on graphics cards they are
+Run by the package ``onnxruntime`` (optional extra ``cosyvoice``), always on the processor: on GPUs they are
 no faster, and the embedding comes out differently. They are read when a recording is first heard, for the tokenizer
 alone is half a gigabyte.
 """
@@ -31,7 +31,7 @@ class Hearing:
     """Both models of one release folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises :class:`CheckpointError` where a file or the package is missing; reads nothing yet."""
+        """Raises :class:`CheckpointError` if a file or the package is missing; reads nothing yet."""
         require_onnxruntime()
         self._tokenizer, self._speaker = OnnxModel(folder / TOKENIZER), OnnxModel(folder / SPEAKER)
 
@@ -64,13 +64,13 @@ class OnnxModel:
     """One file, read when it is first run."""
 
     def __init__(self, path: Path) -> None:
-        """Raises :class:`CheckpointError` where the file is missing."""
+        """Raises :class:`CheckpointError` if the file is missing."""
         if not path.is_file():
             raise CheckpointError(f"{path} is missing; fetch the official release again.")
         self.path = path
 
     def __call__(self, *given: np.ndarray) -> np.ndarray:
-        """The first output. Raises :class:`CheckpointError` where the file is damaged or another model's."""
+        """The first output. Raises :class:`CheckpointError` if the file is damaged or another model's."""
         try:
             names = (one.name for one in self._session.get_inputs())
             return self._session.run(None, dict(zip(names, given, strict=True)))[0]

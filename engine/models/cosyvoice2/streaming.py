@@ -31,7 +31,7 @@ def hurried(mel: Tensor, speed: float) -> Tensor:
 class CosyDecoder(TokenDecoder):
     """Flow and vocoder for one passage.
 
-    All audio comes at the end where it is wanted ``at_once``, which takes less memory and time, and at another
+    All audio comes at the end if it is wanted ``at_once``, which takes less memory and time, and at another
     ``speed`` than 1, because frames then depend on the length of the whole.
     """
 

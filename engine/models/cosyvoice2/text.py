@@ -1,6 +1,6 @@
 """A text in the pieces that CosyVoice 2 is given one by one: numbers written out, cut where the official code cuts.
 
-Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. Upstream normalises with ``wetext`` where it is
+Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. Upstream normalises with ``wetext`` if it is
 installed; so do we, and interjections stay, which some of its versions drop. Without it upstream spells runs of digits,
 so that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle. The *improved* way, which
 is the default, reads all but short whole numbers by Paretone's own rules and keeps decimals together; with
@@ -114,7 +114,7 @@ def split(text: str, marks: str, length: Callable[[str], int], end: str) -> list
 
 
 def _sentences(text: str, marks: str) -> list[str]:
-    """Sentences with the mark that ends them and a quotation mark behind it. Of several marks in a row the first
+    """Sentences with the mark that ends them and a quotation mark after it. Of several marks in a row the first
     remains."""
     found: list[str] = []
     group = re.escape(marks)
@@ -189,7 +189,7 @@ def _only_punctuation(text: str) -> bool:
 
 @functools.lru_cache(maxsize=2)
 def _official_normaliser(language: str) -> Callable[[str], str] | None:
-    """``wetext`` with the official options where it is installed; interjections stay in all of its versions."""
+    """``wetext`` with the official options if it is installed; interjections stay in all of its versions."""
     try:
         from wetext import Normalizer
     except ImportError:

@@ -74,7 +74,7 @@ class TokenToMel(nn.Module):
 
     @property
     def estimator(self) -> Estimator:
-        """The network behind the flow."""
+        """The network after the flow."""
         return self.decoder.estimator
 
     def embed(self, tokens: Sequence[int]) -> Tensor:

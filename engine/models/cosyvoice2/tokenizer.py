@@ -41,7 +41,7 @@ ADDED = (
     "[lipsmack]",
     "[mn]",
 )
-"""Tokens behind the vocabulary; the first three are Qwen2's own."""
+"""Tokens after the vocabulary; the first three are Qwen2's own."""
 WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -91,7 +91,7 @@ class TextTokenizer:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        """The ids of ``text``; nothing is added in front or behind."""
+        """The ids of ``text``; nothing is added before or after."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def count(self, text: str) -> int:
@@ -99,7 +99,7 @@ class TextTokenizer:
         return len(self.encode(text))
 
     def require_rows(self, rows: int, table: str) -> None:
-        """Raise :class:`CheckpointError` unless a table of so many ``rows`` has one for every id."""
+        """Raise :class:`CheckpointError` unless a table of ``rows`` has one for every id."""
         if self.size > rows:
             raise CheckpointError(
                 f"The tokenizer in {self.where} has {self.size} tokens, but {table} only {rows} rows: they do not "

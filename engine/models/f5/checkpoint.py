@@ -1,7 +1,7 @@
 """Official F5-TTS and E2-TTS checkpoints: their layout, and which architecture one is of.
 
 v0 and v1 of a size have equal tensors, and the wrong one of the two loads without complaint and speaks noise. So the
-architecture comes from the caller, from a ``model.yaml`` beside the weights, or from the folder's released name; where
+architecture comes from the caller, from a ``model.yaml`` next to the weights, or from the folder's released name; where
 none of them says it, :class:`VariantUnknown` asks. It is never guessed from the weights, only checked against them.
 """
 
@@ -73,7 +73,7 @@ class F5Checkpoint:
     """``characters``, or ``phones`` with one token a frame (bundled models)."""
 
     def with_weights(self, path: Path) -> F5Checkpoint:
-        """The same model with the weights in ``path``. Raises :class:`CheckpointError` where they do not fit."""
+        """The same model with the weights in ``path``. Raises :class:`CheckpointError` if they do not fit."""
         return replace(self, path=path, weights=backbone_weights(read_checkpoint(path), str(path)))
 
     def build(self) -> DiT | UNetT:
@@ -130,7 +130,7 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
         if not candidates:
             raise CheckpointError(
                 f"The weights of {path} fit none of {', '.join(VARIANTS)}; "
-                f"put a {SIDECAR} that describes the architecture beside it."
+                f"put a {SIDECAR} that describes the architecture next to it."
             )
         raise VariantUnknown(path, candidates)
     check_shapes(expected_shapes(description.config), shapes, f"{path} as {description.variant}")
@@ -148,7 +148,7 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
 def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Tensor]:
     """The backbone's weights out of an official checkpoint's content, by names without their prefixes.
 
-    The moving average is taken where there is one; its counters and the keys of an old mel front end are left out.
+    The moving average is taken if there is one; its counters and the keys of an old mel front end are left out.
     Raises :class:`CheckpointError` for anything else that is not the backbone's.
     """
     for name in ("ema_model_state_dict", "model_state_dict"):

@@ -25,7 +25,7 @@ def split(text: str, maximum: int = DEFAULT_MAXIMUM, break_long: bool = False) -
     """Cut ``text`` after punctuation and join what fits into pieces of at most ``maximum`` bytes, stripped.
 
     A clause that alone is longer stays whole, as in the official code, unless ``break_long`` is set: then it is cut
-    between words, or between characters where there are no spaces.
+    between words, or between characters if there are no spaces.
     """
     clauses = _SENTENCE_ENDS.split(text)
     if break_long and maximum > 0:

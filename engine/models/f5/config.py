@@ -117,7 +117,7 @@ OPTIONS = (
     Choice(
         "solver",
         "Solver",
-        "Euler evaluates the backbone once a step, midpoint twice.",
+        "Euler evaluates the backbone once per step, midpoint twice.",
         default="euler",
         trajectory=True,
         values=("euler", "midpoint"),

@@ -16,11 +16,12 @@ LONGEST_FRAMES = 65536
 """The sampler's own limit, prompt included."""
 SHORT_TEXT_BYTES = 10
 SHORT_TEXT_SPEED = 0.3
-"""Texts below so many bytes are spoken at this speed, whatever was asked for."""
+"""Texts below this many bytes are spoken at this speed, whatever was asked for."""
 
 
 def prompt_frames(samples: int) -> int:
-    """Frames of a prompt of so many 24 kHz samples, as the duration rule counts them (the spectrogram has one more)."""
+    """Frames of a prompt of a number of 24 kHz samples, as the duration rule counts them (the spectrogram has one
+    more)."""
     return samples // HOP
 
 

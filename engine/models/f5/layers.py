@@ -118,7 +118,7 @@ class TextEmbedding(nn.Module):
 
 
 def _upsample(rows: Tensor, valid: Tensor, frames: int) -> Tensor:
-    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more where it does not come out
+    """Stretch the valid rows evenly over ``frames``; the last ones take one frame more if it does not come out
     even."""
     kept = rows[:frames][valid[:frames]]
     if not len(kept):
@@ -171,7 +171,7 @@ def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tenso
     """A convolution over the middle axis of (rows, frames, width).
 
     Seen as an image of height one, the tensor already lies in memory as the channels-last kernels want it, which are
-    a third faster on a CPU than transposing for the one-dimensional ones. They take half as long again where they have
+    a third faster on a CPU than transposing for the one-dimensional ones. They take half as long again if they have
     to see to the padding themselves.
     """
     padding = int(convolution.padding[0])
@@ -275,7 +275,7 @@ class F5Attention(SelfAttention):
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """The tanh-approximated GELU, (…, width) to the same. ``x`` is overwritten where it needs no gradient.
+    """The tanh-approximated GELU, (…, width) to the same. ``x`` is overwritten if it needs no gradient.
 
     x/2 · (1 + tanh u) is x · sigmoid(2u). Torch's kernels for that, a piece at a time that stays in the processor's
     cache, take less than half as long as its own GELU.

@@ -96,7 +96,7 @@ def _words_without_chinese(text: str) -> Iterable[str]:
 
 
 def _syllables(word: str) -> Sequence[str]:
-    """One token a character: its pinyin with the tone as a digit, or the character itself where it has none."""
+    """One token a character: its pinyin with the tone as a digit, or the character itself if it has none."""
     if not _CHINESE.search(word):
         return word
     try:
@@ -152,7 +152,7 @@ class Vocabulary:
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise CheckpointError(f"The vocabulary {path} is missing; it belongs beside the checkpoint.") from None
+            raise CheckpointError(f"The vocabulary {path} is missing; it belongs next to the checkpoint.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise CheckpointError(f"The vocabulary {path} cannot be read as UTF-8 text: {error}.") from None
         lines = text.removesuffix("\n").split("\n")

@@ -1,4 +1,4 @@
-"""E2-TTS's flat UNet transformer: the time is a token of its own, and late layers also see what early ones were given.
+"""E2-TTS's flat UNet transformer: the time is a separate token, and late layers also see what early ones were given.
 
 Offers what the sampler needs of :class:`engine.models.f5.dit.DiT`: begin, velocity, fuse, operations. Source: the
 official ``f5_tts/model/backbones/unett.py`` (1.1.20).

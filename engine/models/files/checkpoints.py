@@ -49,7 +49,7 @@ def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> 
 
 
 def read_description(path: Path) -> Any:
-    """What the JSON file beside a bundled model's weights says. Raises :class:`CheckpointError`."""
+    """What the JSON file next to a bundled model's weights says. Raises :class:`CheckpointError`."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -175,7 +175,7 @@ def check_shapes(
 
 
 def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
-    """Raise :class:`CheckpointError` where ``transformers`` would continue with random weights, or leave some out;
+    """Raise :class:`CheckpointError` if ``transformers`` would continue with random weights, or leave some out;
     ``found`` is what it tells of the loading."""
     for kind, what in (
         ("missing_keys", "missing"),

@@ -26,7 +26,7 @@ class ConfigFile:
 
     @classmethod
     def read(cls, path: Path) -> ConfigFile:
-        """Read a file in YAML, or in JSON where it is called so."""
+        """Read a file in YAML, or in JSON if it is called so."""
         try:
             text = path.read_text(encoding="utf-8")
             data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
@@ -39,7 +39,7 @@ class ConfigFile:
         return cls(data, str(path))
 
     def part(self, name: str) -> ConfigFile:
-        """The mapping under ``name``; empty where there is none."""
+        """The mapping under ``name``; empty if there is none."""
         entries = self.entries.get(name, {})
         if not isinstance(entries, Mapping):
             raise CheckpointError(f"{self.where}: {name} should be a list of names and values, not {entries!r}.")

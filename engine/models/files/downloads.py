@@ -84,7 +84,7 @@ def download(
     check: Callable[[], None],
     endpoint: str | None = None,
 ) -> tuple[Path, ...]:
-    """Fetch ``model`` into ``folder`` (and its vocoder beside it), what is there already excepted; all of its files.
+    """Fetch ``model`` into ``folder`` (and its vocoder next to it), what is there already excepted; all of its files.
 
     ``licence`` is the one that the user has accepted. ``progress`` is called with bytes done, bytes in all and a text;
     ``check`` may raise to cancel, and what has come by then is resumed next time. ``endpoint`` is another server than

@@ -16,7 +16,7 @@ from engine.paths import data_folder
 from engine.techniques.spade.record import read_record
 
 DRAFTS, STUDENTS = "drafts", "students"
-"""Folders of them, beside the model (bundled) and in the user's own place for it."""
+"""Folders of them, next to the model (bundled) and in the user's own place for it."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LanguageWeights:
     foreign: tuple[str, ...] = ()
     """Files that were made from another checkpoint."""
     layer_order: tuple[int, ...] = ()
-    """Layers from the most to the least important, where that was measured."""
+    """Layers from the most to the least important, if that was measured."""
 
     def on(self, info: ModelInfo) -> ModelInfo:
         """``info`` with what was found."""
@@ -48,7 +48,7 @@ def find_language_weights(
 ) -> LanguageWeights:
     """Drafts and students in ``drafts`` and ``students`` of ``folders``, the last of these first, that were made from
     the checkpoint with the fingerprint ``base``. ``check`` may raise to cancel. Raises
-    :class:`CheckpointError` where the measurement of layers is damaged."""
+    :class:`CheckpointError` if the measurement of layers is damaged."""
     found: dict[str, list] = {DRAFTS: [], STUDENTS: []}
     foreign = []
     for kind, (name, read) in {DRAFTS: ("draft", _draft), STUDENTS: ("student", _student)}.items():
@@ -68,7 +68,7 @@ def find_language_weights(
 
 
 def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> DraftWeights:
-    """What the file ``path`` says of the draft in it. Raises :class:`CheckpointError` where it is none that was made
+    """What the file ``path`` says of the draft in it. Raises :class:`CheckpointError` if it is none that was made
     from the checkpoint with the fingerprint ``base``."""
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")
@@ -118,7 +118,7 @@ def _student(path: Path, metadata: Mapping[str, str], check: Callable[[], None])
 
 
 def _layers(text: str) -> tuple[int, ...] | None:
-    """Ascending layer numbers from JSON, or ``None`` where it is something else."""
+    """Ascending layer numbers from JSON, or ``None`` if it is something else."""
     try:
         layers = json.loads(text)
     except ValueError:

@@ -14,7 +14,7 @@ from engine.models.files.shard_index import INDEX
 class RemoteFile:
     """One file of a repository, and where it is put: ``saved_as`` is relative to the model's folder.
 
-    An ``index`` lists further files of its repository, which belong beside it: the shards of the weights.
+    An ``index`` lists further files of its repository, which belong next to it: the shards of the weights.
     """
 
     repository: str

@@ -12,10 +12,10 @@ def shard_of_each(content: bytes) -> dict[str, str]:
     """The file of each weight, from what stands in an :data:`INDEX`. Raises :class:`ValueError` for anything else."""
     try:
         listed = dict(json.loads(content)["weight_map"])
-        # A shard lies beside its index: a name with a folder in it would lead elsewhere.
+        # A shard lies next to its index: a name with a folder in it would lead elsewhere.
         sound = bool(listed) and all(Path(name).name == name for name in listed.values())
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from None
     if not sound:
-        raise ValueError("it names no files beside it")
+        raise ValueError("it names no files next to it")
     return listed

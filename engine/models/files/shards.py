@@ -25,7 +25,7 @@ class Shards:
     paths: tuple[Path, ...]
     """One file, or the shards in the order of their names."""
     listed: Mapping[str, str]
-    """The shard of each weight, as the index says; empty where there is one file."""
+    """The shard of each weight, as the index says; empty if there is one file."""
 
     @classmethod
     def find(cls, folder: Path) -> Shards:

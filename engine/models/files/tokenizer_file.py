@@ -16,7 +16,7 @@ FILE = "tokenizer.json"
 
 def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str]) -> Tokenizer:
     """The tokenizer in ``folder`` of the model called ``title``, which must have the tokens ``marks``; ``install`` says
-    how to get the package. Raises :class:`CheckpointError` where package, file or tokens are missing."""
+    how to get the package. Raises :class:`CheckpointError` if package, file or tokens are missing."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -25,7 +25,7 @@ def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str])
         ) from None
     path = folder / FILE
     if not path.is_file():
-        raise CheckpointError(f"{path} is missing; it belongs beside the weights of {title}.")
+        raise CheckpointError(f"{path} is missing; it belongs in the folder of {title}'s weights.")
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # The package raises nothing more special.

@@ -13,11 +13,11 @@ from engine.models.files.checkpoints import fingerprint
 from engine.paths import data_folder
 
 FOLDER = "cfg_free"
-"""Where they lie: in a folder of this name beside the model's checkpoint (bundled), or in the user's own."""
+"""Where they lie: in a folder of this name next to the model's checkpoint (bundled), or in the user's own."""
 
 
 def cfg_free_weight(path: Path) -> float | None:
-    """The weight w that the checkpoint ``path`` was trained with, or ``None`` where it is not CFG-free."""
+    """The weight w that the checkpoint ``path`` was trained with, or ``None`` if it is not CFG-free."""
     metadata = _metadata(path)
     if metadata.get("cfg_free") != "true":
         return None

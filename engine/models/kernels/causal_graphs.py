@@ -105,7 +105,7 @@ class GraphedTransformer(nn.Module):
 
 
 class _Step:
-    """The recording of a pass over a few tokens, with all of the cache's first ``seen`` places in view and those behind
+    """The recording of a pass over a few tokens, with all of the cache's first ``seen`` places in view and those after
     the tokens masked."""
 
     def __init__(
@@ -150,7 +150,7 @@ class _Step:
         self._replay, self._output = record(run)
 
     def hidden(self, embedded: Tensor, length: int, positions: Tensor) -> Tensor:
-        """The hidden states of ``embedded`` behind ``length`` others."""
+        """The hidden states of ``embedded`` after ``length`` others."""
         self._embedded.copy_(embedded)
         torch.add(self._offsets, length, out=self._places)
         self._positions.copy_(positions)

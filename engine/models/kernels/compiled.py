@@ -54,7 +54,7 @@ class Compiled:
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            # Whatever a compiler trips over, speech goes on.
+            # If a compiler fails, speech continues.
             _log.warning("torch.compile failed.", exc_info=error)
             self._failed = True
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -159,13 +159,13 @@ def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
 
 
 def notes_of(backbone: object) -> tuple[str, ...]:
-    """What is to be said about compiling ``backbone`` since this was last asked; nothing where it is not compiled."""
+    """What is to be said about compiling ``backbone`` since this was last asked; nothing if it is not compiled."""
     function = getattr(backbone, "compiled_function", None)
     return () if function is None else function.notes()
 
 
 def warmed(backbone: object) -> None:
-    """What compiling ``backbone`` took until now belongs to no take; without effect where it is not compiled."""
+    """What compiling ``backbone`` took until now belongs to no take; without effect if it is not compiled."""
     function = getattr(backbone, "compiled_function", None)
     if function is not None:
         function.warmed()

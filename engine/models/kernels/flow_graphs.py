@@ -27,7 +27,7 @@ class GraphedEvaluator:
 
     def __init__(self, backbone: DiffusionTransformer | UNetT, cache: GraphCache[_Evaluation], bucket: int) -> None:
         self._backbone, self._cache = backbone, cache
-        # The convolutions of E2-TTS would see what is padded: each of its lengths has a graph of its own.
+        # The convolutions of E2-TTS would see what is padded: each of its lengths has its own graph.
         self._bucket = bucket if isinstance(backbone, DiffusionTransformer) else 1
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
@@ -129,7 +129,7 @@ def _each(value: Tensor | tuple[Tensor, ...], change: Callable[[Tensor], Tensor]
 
 
 def _lengthened(value: Tensor, axis: int, more: int) -> Tensor:
-    """A copy with so many ``more`` zeros behind it."""
+    """A copy with ``more`` zeros after it."""
     shape = list(value.shape)
     shape[axis] = more
     return torch.cat([value, value.new_zeros(shape)], dim=axis)

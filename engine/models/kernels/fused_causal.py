@@ -123,7 +123,7 @@ class FusedTransformer(nn.Module):
         *,
         filling: bool = False,
     ) -> Tensor:
-        """What comes out of all layers, (batch · tokens, hidden); of no use where they are only ``filling`` the
+        """What comes out of all layers, (batch · tokens, hidden); of no use if they are only ``filling`` the
         cache."""
         config = self.config
         batch, tokens, hidden_width = embedded.shape
@@ -166,7 +166,7 @@ class FusedTransformer(nn.Module):
 
     @property
     def final_norm(self) -> QuickNorm:
-        """The norm behind the last layer."""
+        """The norm after the last layer."""
         return self._norm
 
     @property

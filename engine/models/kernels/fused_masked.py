@@ -12,7 +12,7 @@ both. Of that, nothing is approximated here, but left out:
 * **the last layer**: only the frames that are being filled in are needed of it, so only they pass its feed-forward;
 * **the head**: it is linear, so it is applied once, to (1 + g) · conditional − g · unconditional hidden states of the
   frames that are being filled in. Scores so differ from log-probabilities by a constant in every cell, which cancels
-  where they are normalised;
+  if they are normalised;
 * **operators**: queries, keys and values come from one product, gate and up from another; rotations are tabulated.
 
 Results are equal to rounding. In another precision than float32, products and attention compute in fewer bits; the
@@ -211,8 +211,8 @@ class FusedMasked:
         memory: Memory | None = None,
         span: LayerSpan | None = None,
     ) -> Tensor:
-        """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states behind the final
-        norm of the ``wanted`` rows of each branch, one behind the other. ``memory`` may put more before what the first
+        """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states after the final
+        norm of the ``wanted`` rows of each branch, in order. ``memory`` may put more before what the first
         branch attends to; the layers of ``span`` may be passed by what they added before."""
         last = len(self._layers) - 1
         reused = range(0) if span is None else span.layers
@@ -259,7 +259,7 @@ class FusedMasked:
                 key, value = extend(key, value)
             grouped, mask = config.heads != config.key_value_heads, rows.seen[number] if rows.seen else None
             if grouped and mask is not None:
-                # On graphics cards no quick kernel takes both groups and a mask.
+                # On GPUs no quick kernel takes both groups and a mask.
                 times = config.heads // config.key_value_heads
                 key, value = key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
                 grouped = False

@@ -39,7 +39,7 @@ class Memory(Protocol):
 
 
 def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
-    """``run`` as a CUDA graph with memory of its own."""
+    """``run`` as a CUDA graph with its own memory."""
     if not torch.cuda.is_available():
         raise RuntimeError("there is no CUDA device")
     stream = torch.cuda.Stream()
@@ -55,7 +55,7 @@ def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
 
 
 class CudaMemory:
-    """What recordings are measured by: what torch holds of a graphics card, with what it keeps for later given back."""
+    """What recordings are measured by: what torch holds of a GPU, with what it keeps for later given back."""
 
     def held(self) -> int:
         """Bytes, those in the pools of CUDA graphs included."""
@@ -86,7 +86,7 @@ class GraphCache(Generic[Entry]):
         self.room: int | None = None
         """How many bytes they may hold together; ``None``: any number."""
         self.status: Callable[[str], None] = lambda text: None
-        """Told what is being recorded, since that takes long."""
+        """Status callback for recording, which takes long."""
         self._memory = CudaMemory() if memory is None else memory
         self._kept: OrderedDict[Hashable, _Kept[Entry]] = OrderedDict()
         self._failed: set[Hashable] = set()
@@ -111,7 +111,7 @@ class GraphCache(Generic[Entry]):
         self._make_room(0)
 
     def find(self, key: Hashable, make: Callable[[], Entry], what: str) -> Entry | None:
-        """The recording under ``key``, made where there is none; ``None`` where it cannot be made. ``what`` says for
+        """The recording under ``key``, made if there is none; ``None`` if it cannot be made. ``what`` says for
         people what it is of."""
         if key in self._failed:
             return None

@@ -20,11 +20,11 @@ class LayerSpan:
         return 0 if self._added is None else len(self._added)
 
     def passed(self, hidden: Tensor) -> Tensor:
-        """Rows (n, hidden) before the span to those behind it, by what was added to the first n when it ran."""
+        """Rows (n, hidden) before the span to those after it, by what was added to the first n when it ran."""
         if self._added is None:
             raise ValueError("The layers of the span have not run yet.")
         return hidden + self._added[: len(hidden)]
 
     def ran(self, before: Tensor, behind: Tensor) -> None:
-        """Keep what the layers added: rows (n, hidden) before the span, and behind it."""
+        """Keep what the layers added: rows (n, hidden) before the span, and after it."""
         self._added = behind - before

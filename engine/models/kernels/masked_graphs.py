@@ -133,7 +133,7 @@ class _DemaskingStep:
         self._replay, self._output = record(lambda: self._static.scores(self._codes, 0, sizes.scored, guide))
 
     def scores(self, run: GraphedRun, codes: Tensor, first: int, last: int) -> tuple[Tensor, Tensor | None]:
-        """Scores, and what guidance found where it was computed."""
+        """Scores, and what guidance found if it was computed."""
         if run is not self._owner:
             self._take_over(run)
         frames = min(codes.shape[1], self._codes.shape[1])

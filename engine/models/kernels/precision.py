@@ -34,7 +34,7 @@ def offered(device: torch.device) -> tuple[str, ...]:
         return ("float32", "bfloat16", "float16") if torch.cuda.is_bf16_supported() else ("float32", "float16")
     if device.type == "mps":
         return "float32", "float16"
-    # Without instructions of their own, fewer bits are emulated, which takes longer than float32.
+    # Without native instructions, fewer bits are emulated, which takes longer than float32.
     has_bfloat16 = torch.ops.mkldnn._is_mkldnn_bf16_supported() and _has("amx_tile", "avx512_bf16")
     has_int8 = Int8Linear.available() and _has("vnni", "amx_tile")
     return ("float32", *["bfloat16"] * has_bfloat16, *["int8"] * has_int8)

@@ -57,14 +57,14 @@ def blocks(rows: int, most: int | None = None) -> Iterator[slice]:
 
 
 def tiles(items: int, length: int, most: int) -> Iterator[tuple[slice, slice]]:
-    """Items and rows of tiles of at most ``most`` rows that cover ``items`` of ``length`` rows each: whole items where
-    they are short, else blocks of one."""
+    """Items and rows of tiles of at most ``most`` rows that cover ``items`` of ``length`` rows each: whole items
+    if they are short, else blocks of one."""
     together = max(1, most // length)
     return itertools.product(blocks(items, together), blocks(length, most))
 
 
 class PackedProduct:
-    """A weight (outputs, inputs) and its bias, where there is one, packed: maps (rows, inputs) to (rows, outputs),
+    """A weight (outputs, inputs) and its bias, if there is one, packed: maps (rows, inputs) to (rows, outputs),
     float32 on the CPU. With ``many_rows`` it is packed for hundreds of rows, and slower for few.
 
     Immutable, so copies of a model share it.
@@ -123,7 +123,7 @@ class PackableLinear(nn.Linear):
     _product: PackedProduct | None = None
 
     def pack(self) -> None:
-        """Pack the weights as they are now, where that is possible."""
+        """Pack the weights as they are now, if that is possible."""
         self._product = PackedProduct(self.weight, self.bias, many_rows=True) if can_pack(self.weight) else None
 
     def unpack(self) -> None:

@@ -21,7 +21,7 @@ A row's result depends on that row only, bit for bit, whatever rows are computed
 that. Rows of zeros give the bias; rows with an infinite entry, or one that is no number, give results that are not
 finite either. Rows whose largest entry is below 1e-30 count as if it were 1e-30.
 
-Where there is no AMX, whole numbers are no faster, and nothing of this is used; the environment variable
+If there is no AMX, whole numbers are no faster, and nothing of this is used; the environment variable
 ``PARETONE_SPLIT_PRODUCTS=0`` does without it everywhere. It takes three bytes a weight besides the weights, one less
 than packed float32.
 """
@@ -61,7 +61,7 @@ _switched_off = False
 
 
 def in_use() -> bool:
-    """Whether products are split where that is possible and pays."""
+    """Whether products are split if that is possible and pays."""
     return not _switched_off and os.environ.get(VARIABLE, "") != "0" and _has_amx() and exact()
 
 
@@ -137,7 +137,7 @@ def split(rows: Tensor) -> Digits:
 
 
 class SplitProduct:
-    """A weight (outputs, inputs) and its bias, where there is one, split: maps (rows, inputs) to (rows, outputs),
+    """A weight (outputs, inputs) and its bias, if there is one, split: maps (rows, inputs) to (rows, outputs),
     float32 on the CPU. Immutable."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
@@ -165,7 +165,7 @@ class SplitProduct:
 
 
 def _add(sums: Tensor | None, digits: Tensor, weights: Tensor, scale: float, scales: Tensor, zeros: Tensor) -> Tensor:
-    """``scale`` · ``digits`` (rows, inputs) · ``weights``, laid out, added to ``sums`` (rows, outputs), where there are
+    """``scale`` · ``digits`` (rows, inputs) · ``weights``, laid out, added to ``sums`` (rows, outputs), if there are
     any; ``scales`` are those of the outputs, ``zeros`` as many."""
     multiply, more = torch.ops.onednn.qlinear_pointwise, (torch.float32, 1.0, 0)
     if sums is None:

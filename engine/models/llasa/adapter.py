@@ -1,7 +1,7 @@
 """A LLaSA that speaks: what :class:`engine.models.families.language.LanguageSpeech` leaves to a model.
 
 A text is cut into passages, because prompt and speech together may not be longer than in training. Each passage
-continues the reference anew.
+continues the reference again.
 """
 
 from __future__ import annotations

@@ -64,12 +64,12 @@ class LlasaFolder:
         return self._network(weights, self.config, self.tied, self.shards.where, check)
 
     def student(self, student: StudentWeights) -> LanguageNetwork:
-        """The network of a student, optimised. It has a head of its own."""
+        """The network of a student, optimised. It has a separate head."""
         config = replace(self.config, layers=student.depth)
         return optimised(self._network(read_weights(Path(student.path)), config, False, student.path))
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """What a draft has of its own."""
+        """Parts that only the draft has."""
         layers: dict[int, dict[str, Tensor]] = {}
         head = None
         for name, value in read_weights(Path(draft.path)).items():

@@ -82,7 +82,7 @@ def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tenso
 
     The conversion has put the rows of queries and keys into another order within each head, the same for both. As the
     products of queries with keys are sums over these rows, nothing need be put back.
-    Raises :class:`CheckpointError` where one of queries, keys and values is missing.
+    Raises :class:`CheckpointError` if one of queries, keys and values is missing.
     """
     renamed: dict[str, Tensor] = {}
     parts: dict[str, dict[str, Tensor]] = {}
@@ -97,7 +97,7 @@ def original_names(weights: Mapping[str, Tensor], where: str) -> dict[str, Tenso
     for name, found in parts.items():
         if len(found) < 3:
             missing = ", ".join(f"{one}_proj" for one in "qkv" if one not in found)
-            raise CheckpointError(f"{where} lacks {missing} beside {name}; fetch it again.")
+            raise CheckpointError(f"{where} lacks {missing}, which belongs next to {name}; download it again.")
         renamed[name] = torch.cat([found[one] for one in "qkv"])
     return renamed
 

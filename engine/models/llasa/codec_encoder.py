@@ -48,7 +48,7 @@ class VoiceEncoder:
     ) -> tuple[int, ...]:
         """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence.
 
-        ``check`` may raise to cancel. Raises :class:`CheckpointError` where the encoder, or the package that runs it,
+        ``check`` may raise to cancel. Raises :class:`CheckpointError` if the encoder, or the package that runs it,
         is missing or does not fit.
         """
         shards = Shards.find(self._folder)
@@ -76,7 +76,7 @@ class VoiceEncoder:
 def load_encoder(shards: Shards) -> Xcodec2Model:
     """All of the converted release, with the decoder, which comes along.
 
-    Raises :class:`CheckpointError` where ``transformers`` is missing or the release is not the converted one.
+    Raises :class:`CheckpointError` if ``transformers`` is missing or the release is not the converted one.
     """
     try:
         from transformers import Xcodec2Model

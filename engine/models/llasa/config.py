@@ -24,16 +24,16 @@ FIRST_CODES = 25
 
 CLONE = Switch(
     "clone",
-    "Speak in the voice",
-    "Continues the chosen recording; off lets LLaSA speak in a voice of its own, another one for every seed.",
+    "Clone the voice",
+    "Continue the chosen recording. Off: LLaSA invents a voice, a different one for every seed.",
     default=True,
 )
 
 SPEAKER = Text(
     "speaker",
     "Speaker",
-    "For checkpoints that were fine-tuned on several speakers: the name of one, which is put in front of the speech as "
-    "“Speaker kore”. The released ones know no names: leave it empty.",
+    "For checkpoints fine-tuned on several speakers: the name of one, written before the speech as "
+    "“Speaker kore”. Leave empty for the released ones, which know no names.",
     default="",
     longest=40,
 )
@@ -41,7 +41,7 @@ SPEAKER = Text(
 STREAM_CODES = Number(
     "stream_codes",
     "Streaming window",
-    "Codes (20 ms each) that are decoded to audio at a time while the model goes on; the first time 25 at most.",
+    "Codes (20 ms each) decoded to audio at a time while the model continues; at most 25 the first time.",
     default=50,
     minimum=10,
     maximum=500,
@@ -52,7 +52,7 @@ STREAM_CODES = Number(
 STREAM_CONTEXT = Number(
     "stream_context",
     "Streaming context",
-    "Codes before a window that are decoded with it: more sound more like the whole decoded at once, and take longer.",
+    "Codes of context decoded before a window: more are closer to decoding at once, and slower.",
     default=100,
     minimum=0,
     maximum=1000,
@@ -67,18 +67,16 @@ OPTIONS = (
     replace(
         TOP_K,
         default=50,
-        meaning="Draws among so many of the likeliest codes. 50 is what the release runs with, although its card does "
-        "not say so.",
+        meaning="Sample from the k most likely codes. The release uses 50, although its card does not say so.",
     ),
     replace(
         TOP_P,
-        meaning="Draws among the likeliest codes that together have this probability; the release's later advice is "
+        meaning="Sample from the most likely codes that together have this probability; the release's later advice is "
         "0.95.",
     ),
     replace(
         REPETITION_PENALTY,
-        meaning="Makes codes that came before less likely; 1 leaves them alone. Users report 1.05 to 1.2 against "
-        "humming.",
+        meaning="Make repeated codes less likely; 1 changes nothing. Users report 1.05 to 1.2 against humming.",
     ),
     STREAM_CODES,
     STREAM_CONTEXT,

@@ -1,4 +1,4 @@
-"""From a folder to a LLaSA that speaks, with XCodec2 beside it."""
+"""From a folder to a LLaSA that speaks, with XCodec2 next to it."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ _OPENING, _CLOSING = "<|", "|>"
 
 def rendered(text: str, transcript: str = "", date: str = DATE, speaker: str = "") -> str:
     """The prompt for ``text``. With the ``transcript`` of a reference, its codes are to follow the prompt, and the
-    model goes on where the reference ends. ``speaker`` is one of those that a checkpoint was fine-tuned on.
+    model continues where the reference ends. ``speaker`` is one of those that a checkpoint was fine-tuned on.
 
-    Raises :class:`TextError` where a text holds what the model would read as one of its control tokens.
+    Raises :class:`TextError` if a text holds what the model would read as one of its control tokens.
     """
     for one in (transcript, text, speaker):
         start = one.find(_OPENING)

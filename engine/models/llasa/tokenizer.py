@@ -29,7 +29,7 @@ class LlasaTokenizer:
 
     @classmethod
     def read(cls, folder: Path) -> LlasaTokenizer:
-        """Read ``tokenizer.json``. Raises :class:`engine.errors.CheckpointError` where package, file or tokens are
+        """Read ``tokenizer.json``. Raises :class:`engine.errors.CheckpointError` if package, file or tokens are
         missing."""
         marks = (TEXT_START, TEXT_END, SPEECH_START, SPEECH_END, code_token(0))
         tokenizer = read_tokenizer(folder, "LLaSA", INSTALL, marks)

@@ -78,7 +78,7 @@ class VoiceReader:
         if recording.seconds > LONGEST_REFERENCE:
             raise AudioError(
                 f"The recording {voice.audio} lasts {recording.seconds:.0f} s, but LLaSA has room for "
-                f"{LONGEST_REFERENCE:.0f} s beside what it is to say; cut it, and its transcript, best to 5 to 12 s."
+                f"{LONGEST_REFERENCE:.0f} s besides the new speech; cut it, and its transcript, best to 5 to 12 s."
             )
         samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
         codes = self._encoder(samples.numpy(), status, check)

@@ -2,7 +2,7 @@
 
 Its decoder looks at the whole clip, so that nothing it says is final before the last code has come. What is streamed is
 an approximation: a window of new codes is decoded together with codes before it (those of the reference recording, at
-the beginning) and with as many behind it as the convolutions reach, and fades in over the end of the window before.
+the beginning) and with as many after it as the convolutions reach, and fades in over the end of the window before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.models.llasa.config import FIRST_CODES
 from engine.models.llasa.xcodec2 import REACH, XCodec2Decoder
 
 FADE_CODES = 2
-"""Codes over which a window fades in, 40 ms; less than what lies behind a window."""
+"""Codes over which a window fades in, 40 ms; less than what lies after a window."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Window:
     first: int = FIRST_CODES
     """The first window is no larger than this, so that it is heard sooner."""
     ahead: int = REACH
-    """Codes that must have come behind a window."""
+    """Codes that must have come after a window."""
 
 
 class WindowedDecoder(TokenDecoder):

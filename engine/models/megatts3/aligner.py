@@ -207,7 +207,7 @@ class Aligner(nn.Module):
 
     @torch.inference_mode()
     def tokens(self, mel: Tensor, longest: int = LONGEST, check: Callable[[], None] = lambda: None) -> list[int]:
-        """The likeliest next token again and again, for ``mel`` (1, bands, frames): :data:`START` first, :data:`END`
+        """The most likely next token again and again, for ``mel`` (1, bands, frames): :data:`START` first, :data:`END`
         last unless ``longest`` tokens came without it. ``check`` is called for each and may raise to cancel.
 
         Raises :class:`AudioError` when the recording is too long.

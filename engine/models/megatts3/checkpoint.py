@@ -66,7 +66,7 @@ class OfficialFolder:
 
     @property
     def backbone_path(self) -> Path:
-        """The weight file by which the model is told from others."""
+        """The weight file by which the model is identified."""
         return self.root / TRANSFORMER / WEIGHTS
 
     def window(self) -> int:

@@ -1,7 +1,7 @@
 """Sizes of MegaTTS 3's diffusion transformer, and the options of its sampler. Torch-free.
 
 The released checkpoint has no complete configuration file: all sizes but the width of a head follow from the shapes of
-its weights. Names are those of ByteDance's ``tts/modules/llm_dit`` where it has any.
+its weights. Names are those of ByteDance's ``tts/modules/llm_dit`` if it has any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HEAD_WIDTH = 64
 LATENT_STRIDE = 4
 """Duration frames (mel frames) of one latent."""
 LATENTS = ".npy"
-"""How the file of a released voice's latents ends; but for that, it is called as the recording beside it."""
+"""How the file of a released voice's latents ends; but for that, it is called as the recording next to it."""
 ENCODER = "wavvae/model_only_last.ckpt"
 """Where an encoder would lie in the official folder. It was withheld from the release."""
 
@@ -96,7 +96,7 @@ def no_latents(audio: Path) -> str:
     return (
         f"The public release of MegaTTS 3 has no encoder for new recordings, and {audio.name} has no latents: the "
         f"file {audio.with_suffix(LATENTS)} is missing. Put the latents that were released with this recording there, "
-        f"choose one of the released voices, or put an encoder file of your own at {ENCODER} in the model's folder."
+        f"choose one of the released voices, or put your own encoder file at {ENCODER} in the model's folder."
     )
 
 
@@ -107,7 +107,7 @@ _SAMPLER = (
     Number(
         "intelligibility",
         "Intelligibility",
-        "How strongly the text guides: 1 does not amplify it. With both at 1 one branch runs instead of three.",
+        "Guidance strength of the text; 1 is none. With both at 1, one branch runs instead of three.",
         default=1.6,
         trajectory=True,
         symbol="p",
@@ -118,7 +118,7 @@ _SAMPLER = (
     Number(
         "similarity",
         "Similarity",
-        "How strongly the voice of the prompt guides: 1 does not amplify it.",
+        "Guidance strength of the prompt's voice; 1 is none.",
         default=2.5,
         trajectory=True,
         symbol="t",
@@ -129,7 +129,7 @@ _SAMPLER = (
     Number(
         "overshoot",
         "Overshoot",
-        "How far every step goes past its end before fresh noise takes it back, in steps; 0 adds no noise.",
+        "How far every step overshoots before fresh noise takes it back, in steps; 0 adds no noise.",
         default=3.0,
         trajectory=True,
         symbol="c",
@@ -145,9 +145,9 @@ OPTIONS = (
     *_SAMPLER,
     Number(
         "disturbance",
-        "Disturbance",
-        "Makes every phone longer or shorter by up to this share, drawn at random but alike for all takes of a text. "
-        "The official code draws anew each time, at 10 %; 0 leaves durations as they are predicted.",
+        "Duration noise",
+        "Random change of every phone's duration, up to this share, equal for all takes of a text. "
+        "The official code uses 10 %, random each time; 0 keeps the predicted durations.",
         default=0.0,
         unit="%",
         minimum=0.0,

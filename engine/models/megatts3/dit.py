@@ -46,7 +46,7 @@ class MegaConditioning(Conditioning):
     constant: Tensor
     """(rows, frames, width) the share of the layers' input that does not depend on the state."""
     to_sample: Tensor
-    """(batch, frames, 1) one where speech is to be drawn, zero where it is the prompt's."""
+    """(batch, frames, 1) one where speech is to be drawn, zero if it is the prompt's."""
 
 
 class MegaAttention(SelfAttention):
@@ -198,7 +198,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         times: Tensor,
         mask: Tensor | None = None,
     ) -> Tensor:
-        """The velocities (items, frames, latent) as in training: every item has a time of its own, and gradients flow.
+        """The velocities (items, frames, latent) as in training: every item has its own time, and gradients flow.
 
         ``noised`` and ``context`` are (items, frames, latent), ``context`` zero outside the prompt and where it is to
         be unknown; ``is_prompt`` (items, frames) bool; ``phones`` and ``tones`` (items, phones), 0 in the padding (for

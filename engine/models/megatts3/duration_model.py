@@ -140,7 +140,7 @@ class RotaryAttention(nn.Module):
         self.out_proj = nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
-        """(1, n, width) to the same shape; n is one where there is a past."""
+        """(1, n, width) to the same shape; n is one if there is a past."""
         start = past.keys.shape[2] if past else 0
         query, key, value = (
             part.unflatten(-1, (HEADS, -1)).transpose(1, 2)
@@ -267,7 +267,7 @@ class DurationModel(nn.Module):
     def predict(
         self, prompt: DurationPrompt, phones: Tensor, tones: Tensor, check: Callable[[], None] = lambda: None
     ) -> list[int]:
-        """The codes of a text's phones, (1, n) each; the likeliest, one after another. ``check`` is called for each
+        """The codes of a text's phones, (1, n) each; the most likely, one after another. ``check`` is called for each
         phone and may raise to cancel."""
         text = self.read_text(phones, tones)
         past, codes = prompt.past, [prompt.last]

@@ -1,7 +1,7 @@
 """From codes of the duration model to the durations that are spoken: the official rules, in their order.
 
 ``dur_pred`` of ``tts/frontend_function.py``. Its random disturbance is off by default here, and drawn alike for equal
-requests, so that takes of a text are equally long; upstream has it at 0.1 and draws anew every time.
+requests, so that takes of a text are equally long; upstream has it at 0.1 and draws again every time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The grapheme model: text to phones and tones, by the small language model of the official folder ``g2p``.
 
 A causal model of the Qwen 2.5 kind, run by ``transformers`` (optional extra ``megatts3``). Prompt and rules of ``g2p``
-in ``tts/frontend_function.py``. Upstream asks for sampling from the single likeliest token; that is greedy decoding.
+in ``tts/frontend_function.py``. Upstream asks for sampling from the single most likely token; that is greedy decoding.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class GraphemeModel:
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> GraphemeModel:
-        """Load an official folder: its weights only from ``.safetensors``, and no code of its own.
+        """Load an official folder: its weights only from ``.safetensors``, and no code.
 
         Raises :class:`CheckpointError` that says what is missing.
         """
@@ -99,7 +99,7 @@ class GraphemeModel:
         return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
 
     def prompt(self, text: str) -> list[int]:
-        """The tokens that the model is given to go on with."""
+        """The tokens that the model continues."""
         return [*self._tokenizer(f"{BEGIN}{text}{END_OF_TEXT}")["input_ids"], self._offset + SILENCE]
 
     @torch.inference_mode()

@@ -55,7 +55,7 @@ class MegaPrompt:
 
 @dataclass(frozen=True)
 class MegaPassage:
-    """One segment of a text behind its prompt, as the backbone is given it."""
+    """One segment of a text after its prompt, as the backbone is given it."""
 
     text: str
     frames: int
@@ -69,7 +69,7 @@ class MegaPassage:
 
     @classmethod
     def of(cls, text: str, prompt: Timed, spoken: Timed) -> MegaPassage:
-        """``spoken`` behind ``prompt``; a last latent that is not full is left out, as upstream does."""
+        """``spoken`` after ``prompt``; a last latent that is not full is left out, as upstream does."""
         whole = prompt + spoken
         frames = whole.frames // LATENT_STRIDE
         return cls(

@@ -39,7 +39,7 @@ def convolve(convolution: nn.Conv1d, x: Tensor) -> Tensor:
 
 
 class PhonePrenet(nn.Module):
-    """Three convolutions, each normed and rectified, beside a path past them; (rows, phones, width) to the same."""
+    """Three convolutions, each normed and rectified, with a residual connection; (rows, phones, width) to the same."""
 
     kernel, depth = 5, 3
 
@@ -55,7 +55,7 @@ class PhonePrenet(nn.Module):
             nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """``valid`` is (rows, phones, 1), one where there is a phone and zero in the padding."""
+        """``valid`` is (rows, phones, 1), one if there is a phone and zero in the padding."""
         inner = x
         for convolution, norm in zip(self.conv_layers, self.norm_layers, strict=True):
             inner = norm(convolve(convolution, inner * valid)).relu()

@@ -10,7 +10,7 @@ from engine.measure.loudness import integrated_loudness
 
 FADE_SECONDS = 0.16
 PEAK = 0.95
-"""Where the highest sample comes to lie when it would be at full scale or above."""
+"""Where the highest sample ends up when it would be at full scale or above."""
 
 
 def level_matched(samples: np.ndarray, lufs: float, rate: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 Rules of ``tts/infer_cli.py`` and ``tts/utils/text_utils/split_text.py``. Upstream takes whatever is not English for
 Chinese; here another language is an error. Upstream normalises with WeTextProcessing, which needs a build of OpenFst:
-it is used where it is installed, otherwise our own rules are, for English. Torch-free.
+it is used if it is installed, otherwise our own rules are, for English. Torch-free.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _normalised(text: str, language: str) -> tuple[str, tuple[str, ...]]:
 
 @functools.lru_cache(maxsize=2)
 def _official_normaliser(language: str) -> Callable[[str], str] | None:
-    """WeTextProcessing with the official options, where it is installed."""
+    """WeTextProcessing with the official options, if it is installed."""
     try:
         if language == ENGLISH:
             from tn.english.normalizer import Normalizer

@@ -1,6 +1,6 @@
 """Voices of MegaTTS 3: a recording, and the latents of it that the release's own encoder made.
 
-The encoder was withheld from the release, so a voice is a pair of files: ``name.wav``, and ``name.npy`` beside it with
+The encoder was withheld from the release, so a voice is a pair of files: ``name.wav``, and ``name.npy`` next to it with
 float32 of (1, T, 32), 25 of T to the second. Where a user has the encoder's weights, the recording is enough.
 """
 
@@ -88,7 +88,7 @@ class PreparedVoice:
 
 
 def prepare_voice(audio: Path, window: int, wavvae: WavVAE, generator: torch.Generator | None = None) -> PreparedVoice:
-    """Read a recording and the latents beside it, or encode it where ``wavvae`` can, drawing with ``generator``.
+    """Read a recording and the latents next to it, or encode it where ``wavvae`` can, drawing with ``generator``.
 
     Raises :class:`AudioError`, also when there are neither latents nor an encoder.
     """

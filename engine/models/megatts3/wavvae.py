@@ -62,7 +62,7 @@ class WavVAEConfig:
         """Read ``wavvae/config.yaml``, and the widths from ``weights``.
 
         Raises :class:`CheckpointError` when an entry is missing, or when the numbers contradict each other. Upstream
-        falls back to a ``hop_size`` of 4 where there is none, which cuts 16 samples for each latent of the prompt
+        falls back to a ``hop_size`` of 4 if there is none, which cuts 16 samples for each latent of the prompt
         instead of 960; that is an error here.
         """
         file = ConfigFile.read(path)
@@ -96,7 +96,7 @@ class WavVAEConfig:
 
 def _shape(weights: Mapping[str, Tensor], name: str, path: Path) -> tuple[int, ...]:
     if name not in weights:
-        raise CheckpointError(f"The weights beside {path} lack {name}; they hold no WavVAE decoder.")
+        raise CheckpointError(f"The weights next to {path} lack {name}; they contain no WavVAE decoder.")
     return tuple(weights[name].shape)
 
 
@@ -201,7 +201,7 @@ class Generator(nn.Module):
 
 
 class WavVAE(nn.Module):
-    """The decoder, and the encoder where there is one. Always float32, as upstream."""
+    """The decoder, and the encoder if there is one. Always float32, as upstream."""
 
     def __init__(self, config: WavVAEConfig, encoder: Encoder | None = None) -> None:
         super().__init__()

@@ -45,7 +45,7 @@ class PaddedConv1d(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions over half the channels, beside a convolution over single samples."""
+    """Two convolutions over half the channels, added to a convolution over single samples."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Encoder(nn.Module):
 
     @classmethod
     def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> Encoder | None:
-        """An encoder of the size that official tensors have, or ``None`` where there are none of an encoder.
+        """An encoder of the size that official tensors have, or ``None`` if there are none of an encoder.
 
         Raises :class:`CheckpointError` when those by which its size is known are missing.
         """

@@ -1,1 +1,1 @@
-"""The bundled models that have no official class of their own."""
+"""The bundled models that have no official class."""

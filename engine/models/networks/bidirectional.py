@@ -82,7 +82,7 @@ class BidirectionalTransformer(nn.Module):
         mask: Tensor | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """Embeddings (batch, tokens, hidden) to hidden states of that shape, behind the final norm.
+        """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
         ``positions`` is (tokens,) or (batch, tokens); ``None``: 0 and on. ``mask`` is true where a token is seen:
         (batch, keys), or (batch, 1, queries, keys) where that differs from token to token; ``None``: everywhere.

@@ -27,7 +27,7 @@ from engine.sampling.cache import KeyValueCache
 
 Probe = Callable[[int, str, Tensor], None]
 """Called with layer, name and value of an intermediate result: ``output``, before the final norm; and ``attention``,
-(batch, heads, queries, keys), where it is asked for."""
+(batch, heads, queries, keys), if it is asked for."""
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -134,7 +134,7 @@ def rotations(config: CausalConfig, positions: Tensor, like: Tensor) -> tuple[Te
     (batch, 1, tokens, head_width) for (batch, tokens)."""
     angles = positions[..., None].float() * rotary_frequencies(config).to(like.device)
     angles = torch.cat([angles, angles], dim=-1)
-    # One table for all heads, and for all items unless they have positions of their own.
+    # One table for all heads, and for all items unless they have their own positions.
     angles = angles[:, None] if angles.dim() == 3 else angles
     return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
 
@@ -261,7 +261,7 @@ class CausalTransformer(nn.Module):
         *,
         attention: bool = False,
     ) -> Tensor:
-        """Embeddings (batch, tokens, hidden) to hidden states of that shape, behind the final norm.
+        """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
         Tokens see what ``cache`` holds, themselves and what stands before them; the cache then holds them too.
         ``positions`` is (tokens,) or (batch, tokens); ``None``: they count on from the cache's length. Layers in
@@ -308,7 +308,7 @@ class CausalTransformer(nn.Module):
         return smaller
 
     def operations(self, tokens: int, context: int = 0) -> float:
-        """Operations of a pass over ``tokens`` tokens behind ``context`` others; see :func:`operations`."""
+        """Operations of a pass over ``tokens`` tokens after ``context`` others; see :func:`operations`."""
         return operations(self.config, tokens, context)
 
 
@@ -327,7 +327,7 @@ def check_retained(retained: Sequence[int], layers: int) -> None:
 
 
 def operations(config: CausalConfig, tokens: int, context: int = 0) -> float:
-    """Operations of a pass over ``tokens`` tokens behind ``context`` others (1 multiply-add = 2 operations), embeddings
+    """Operations of a pass over ``tokens`` tokens after ``context`` others (1 multiply-add = 2 operations), embeddings
     and head left out."""
     width, key_width = config.heads * config.head_width, config.key_value_heads * config.head_width
     products = config.hidden * (2 * width + 2 * key_width + 3 * config.feed_forward)

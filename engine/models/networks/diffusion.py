@@ -117,7 +117,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self._tabulated[1]
 
     def forget_tables(self) -> None:
-        """Let the next run tabulate anew, as the first one on its schedule does."""
+        """Let the next run tabulate again, as the first one on its schedule does."""
         self._tabulated = None
 
     def layer(
@@ -157,7 +157,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         def at_once(
             module: SelfAttention | FeedForward, add_to: Callable[[Tensor, Tensor], None]
         ) -> Callable[[Tensor, Tensor], None] | None:
-            """``add_to``, by which ``module`` adds its output by itself, where it can and may."""
+            """``add_to``, by which ``module`` adds its output by itself, if it can and may."""
             return add_to if unseen and module.is_packed(hidden) else None
 
         attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
@@ -204,7 +204,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self.leave(hidden, entered, evaluation, run)
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """All layers as in training: every item has a time of its own, (items,), and gradients flow.
+        """All layers as in training: every item has its own time, (items,), and gradients flow.
 
         ``entered`` is (items, frames, width); the result is the last layer's output before the final norm, and the
         final norm's scale and shift, (items, 2, 1, width).

@@ -1,7 +1,7 @@
 """Mel frames to codes and back: what the small codecs of bundled models with tokens have in common.
 
 Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the mel and some at that of the tokens. Between
-them stands a quantiser, which is a codec's own. The decoder is told who speaks by a mean mel of the voice.
+them stands a quantiser, which is a codec's own. The decoder gets the speaker by a mean mel of the voice.
 """
 
 from __future__ import annotations

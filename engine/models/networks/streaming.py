@@ -1,7 +1,7 @@
 """Convolutional decoders in pieces, exactly: what they give of all pieces together is what they give of the whole.
 
 A convolution that looks ahead gives its output so much later; what it still needs of earlier pieces is kept. At both
-ends stand the same zeros as in one run over everything, in front of every convolution anew. Nothing is computed twice.
+ends stand the same zeros as in one run over everything, in front of every convolution again. Nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class StreamedVocos:
         self._blocks = StreamedBlocks(vocos.backbone.convnext)
         self._audio = StreamedOverlapAdd(vocos.head.istft.window, vocos.head.istft.hop)
         self.reach = self._embed.reach + self._blocks.reach
-        """Frames that a spectrum lies behind the last mel frame."""
+        """Frames that a spectrum lies after the last mel frame."""
 
     def push(self, mel: Tensor) -> Tensor:
         """(1, bands, n) natural-log mel to the samples (m,) that are final now."""

@@ -1,7 +1,7 @@
 """Vocos: log-mel frames to audio by a ConvNeXt stack and an inverse short-time Fourier transform.
 
 Siuzdak, "Vocos: Closing the gap between time-domain and Fourier-based neural vocoders" (arXiv 2306.00814). Loads
-``charactr/vocos-mel-24khz`` by its own names: ``config.yaml`` beside ``pytorch_model.bin`` or ``model.safetensors``.
+``charactr/vocos-mel-24khz`` by its own names: ``config.yaml`` next to ``pytorch_model.bin`` or ``model.safetensors``.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def read_network(
 
 
 def hubert(config: HiggsConfig) -> HubertModel:
-    """What the codec hears with, without its weights. Raises :class:`CheckpointError` where ``transformers`` is
+    """What the codec hears with, without its weights. Raises :class:`CheckpointError` if ``transformers`` is
     missing."""
     try:
         from transformers import HubertConfig, HubertModel

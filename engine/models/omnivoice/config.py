@@ -14,38 +14,38 @@ LONGEST_CANVAS, CHUNK = 30.0, 15.0
 LONGEST_TOLD = 600.0
 """Seconds that the user may ask for."""
 LONGEST_REFERENCE = 20.0
-"""Seconds behind which upstream warns of a reference."""
+"""Seconds after which upstream warns of a reference."""
 SLOWEST, FASTEST = 4.0, 40.0
 """Latin letters a second (see :mod:`engine.models.omnivoice.duration`) between which a transcript fits a recording."""
 
 CLONE = Switch(
     "clone",
-    "Speak in the voice",
-    "Continues the chosen recording; off lets OmniVoice speak in a voice of its own, or as described below.",
+    "Clone the voice",
+    "Continue the chosen recording. Off: OmniVoice invents a voice, or follows the description below.",
     default=True,
 )
 
 LANGUAGE = Text(
     "language",
     "Language",
-    "What the text is in: an id such as en, zh or ja, or an English name, of 646 languages; empty: OmniVoice is not "
-    "told. It speaks slightly better when it is.",
+    "Language of the text: an id such as en, zh or ja, or an English name, of 646 languages. Leave empty if unknown; "
+    "OmniVoice speaks slightly better with it.",
     default="",
 )
 
 INSTRUCT = Text(
     "instruct",
-    "Description of the voice",
-    "Such as “female, low pitch” or “male, british accent”: gender, age, pitch, whisper, accent of English, or dialect "
-    "of Chinese; empty: none.",
+    "Voice description",
+    "For example “female, low pitch” or “male, british accent”: gender, age, pitch, whisper, English accent or dialect "
+    "of Chinese. Leave empty for none.",
     default="",
 )
 
 DURATION = Number(
     "duration",
     "Duration",
-    "How long the speech is to last, in seconds; 0 estimates it from the text at the pace of the recording. Decides "
-    "over the speed.",
+    "Duration of the speech in seconds; 0: estimate it from the text at the pace of the recording. Overrides "
+    "the speed.",
     default=0.0,
     unit="s",
     minimum=0.0,
@@ -55,22 +55,22 @@ DURATION = Number(
 
 DENOISE = Switch(
     "denoise",
-    "Ask for clean sound",
-    "Tells OmniVoice to leave noise and echo of the recording out.",
+    "Clean sound",
+    "Ask OmniVoice to leave out noise and echo of the recording.",
     default=True,
 )
 
 PREPARE = Switch(
     "prepare",
-    "Prepare the recording",
-    "Cuts long pauses and silence at its ends, as upstream does.",
+    "Trim the recording",
+    "Cut long pauses and silence at its ends, as upstream.",
     default=True,
 )
 
 POST_PROCESS = Switch(
     "post_process",
-    "Cut silence",
-    "Cuts long pauses and silence at the ends of the speech, as upstream does. Not while it is streamed in blocks.",
+    "Trim silence",
+    "Cut long pauses and silence at the ends of the speech, as upstream. Not in blockwise streaming.",
     default=True,
 )
 

@@ -12,7 +12,7 @@ import unicodedata
 from engine.models.omnivoice.tables import tables
 
 USUAL_TEXT, USUAL_FRAMES = "Nice to meet you.", 25
-"""What the pace is taken from where there is no reference."""
+"""What the pace is taken from if there is no reference."""
 SHORT_FRAMES = 50
 """Estimates below this are made longer: short texts are spoken more slowly."""
 
@@ -27,7 +27,7 @@ def weight(text: str) -> float:
 
 def frames(text: str, reference: str = "", reference_frames: int = 0, speed: float = 1.0) -> int:
     """Frames that ``text`` takes at the pace of a ``reference`` that says so much in ``reference_frames``; at the usual
-    pace where there is none. At least 1."""
+    pace if there is none. At least 1."""
     if not reference or not reference_frames or not weight(reference):
         reference, reference_frames = USUAL_TEXT, USUAL_FRAMES
     estimate = weight(text) / (weight(reference) / reference_frames)

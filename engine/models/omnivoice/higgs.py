@@ -254,7 +254,7 @@ class HiggsDecoder(nn.Module):
 
 
 def reach(ratios: Sequence[int]) -> tuple[int, int]:
-    """How many frames before and behind its own a frame's samples depend on."""
+    """How many frames before and after its own a frame's samples depend on."""
     first, last = 0, math.prod(ratios) - 1
     first, last = first - KERNEL // 2, last + KERNEL // 2
     for ratio in reversed(ratios):

@@ -64,7 +64,7 @@ class AcousticEncoder(nn.Module):
 
 
 class SemanticUnit(nn.Module):
-    """A dilated convolution and a plain one behind exponential linear units, added to their input."""
+    """A dilated convolution and a plain one, each after an exponential linear unit, added to their input."""
 
     def __init__(self, channels: int, kernel: int, dilation: int) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class HiggsEncoder(nn.Module):
         return torch.stack(codes, dim=1)
 
     def _acoustic_frames(self, samples: int) -> int:
-        """How many frames the acoustic encoder makes of so many samples."""
+        """How many frames the acoustic encoder makes of a number of samples."""
         for module in self.acoustic_encoder.modules():
             if isinstance(module, nn.Conv1d):
                 (kernel,), (stride,), (dilation,) = module.kernel_size, module.stride, module.dilation

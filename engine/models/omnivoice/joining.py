@@ -3,7 +3,7 @@ them. Torch-free.
 
 A single passage on a whole canvas comes out as upstream's does. Of several, upstream processes all at once when the
 last is there; here each is heard when it is done, and without a reference all have the level of the first. In blocks,
-nothing can be cut or levelled by what is still to come: there are fades, the level of the reference where there is one,
+nothing can be cut or levelled by what is still to come: there are fades, the level of the reference if there is one,
 and no silence in front, so that speech begins with the first sample.
 """
 

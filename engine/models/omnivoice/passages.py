@@ -41,7 +41,7 @@ class OmniVoicePassages:
 
 
 def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePassages:
-    """``text`` behind ``prompt``.
+    """``text`` after ``prompt``.
 
     Raises :class:`TextError` for a text with nothing to speak, and :class:`SettingError` for a description or duration
     that cannot be.
@@ -67,7 +67,7 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePas
 
 
 def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, float]:
-    """Frames of the whole text, and the speed that this comes to."""
+    """Frames of the whole text, and the speed that results."""
     wanted = float(options["duration"])
     if not wanted:
         speed = float(options["speed"])

@@ -21,7 +21,7 @@ class Tables:
     duration_ranges: tuple[tuple[int, str], ...]
     """The last code point of each range of characters, and their kind."""
     split_punctuation: frozenset[str]
-    """What a text may be cut behind."""
+    """What a text may be cut after."""
     closing_marks: frozenset[str]
     end_punctuation: frozenset[str]
     abbreviations: frozenset[str]

@@ -1,4 +1,4 @@
-"""The language and the manner of speech that OmniVoice is told in front of a text. Torch-free.
+"""The language and the style tags that OmniVoice reads before a text. Torch-free.
 
 Source: ``_resolve_language`` and ``_resolve_instruct`` of k2-fsa/OmniVoice; what those warn of or raise is said here in
 sentences, in the same cases.

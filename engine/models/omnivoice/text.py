@@ -17,7 +17,7 @@ _BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s+|\s+(?=[\u4e00-\u9fff])")
 
 
 def combined(text: str, reference: str = "") -> str:
-    """``text`` behind what the ``reference`` says, on one line, with plain parentheses and no idle blanks."""
+    """``text`` after what the ``reference`` says, on one line, with plain parentheses and no idle blanks."""
     whole = f"{reference.strip()} {text.strip()}" if reference else text.strip()
     whole = re.sub(r"[\r\n]+", "", whole).replace("（", "(").replace("）", ")")
     return _BESIDE_CHINESE.sub("", re.sub(r"[ \t]+", " ", whole))
@@ -32,14 +32,14 @@ def ended(text: str) -> str:
 
 
 def segments(text: str) -> list[str]:
-    """``text`` cut before and behind every tag that stands for a sound: those are tokenised on their own, so that they
+    """``text`` cut before and after every tag that stands for a sound: those are tokenised separately, so that they
     are always the same tokens."""
     return [one for one in re.split(f"({tables().nonverbal.replace('(', '(?:')})", text) if one]
 
 
 def chunks(text: str, longest: int, shortest: int = SHORTEST_CHUNK) -> list[str]:
-    """``text`` cut behind punctuation into pieces of at most ``longest`` characters where its sentences allow that. One
-    of less than ``shortest`` joins the piece before it, the first one the piece behind."""
+    """``text`` cut after punctuation into pieces of at most ``longest`` characters where its sentences allow that. One
+    of less than ``shortest`` joins the piece before it, the first one the piece after."""
     packed: list[str] = []
     for clause in _clauses(text):
         if packed and len(packed[-1]) + len(clause) <= longest:
@@ -68,7 +68,7 @@ def is_spoken(text: str) -> bool:
 
 
 def _clauses(text: str) -> list[str]:
-    """``text`` behind each of its punctuation marks, with the marks that follow; not behind abbreviations."""
+    """``text`` after each of its punctuation marks, with the marks that follow; not after abbreviations."""
     known = tables()
     marks = known.split_punctuation | known.closing_marks
     found: list[str] = []

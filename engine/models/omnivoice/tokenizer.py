@@ -28,7 +28,7 @@ class OmniVoiceTokenizer:
 
     @classmethod
     def read(cls, folder: Path) -> OmniVoiceTokenizer:
-        """Read ``tokenizer.json``. Raises :class:`engine.errors.CheckpointError` where package, file or tokens are
+        """Read ``tokenizer.json``. Raises :class:`engine.errors.CheckpointError` if package, file or tokens are
         missing."""
         return cls(read_tokenizer(folder, "OmniVoice", INSTALL, (DENOISE, *LANGUAGE, *INSTRUCT, *TEXT)))
 

@@ -405,7 +405,7 @@ def test_every_piece_is_checked_whatever_the_adapter_does(engine: EngineThread, 
     engine.submit(LoadModel(1, "small", variant="careless"))
     engine.submit(synthesis(2))
     assert recorder.end_of(2).sentence == (
-        "The model put out invalid numbers (NaN) for piece 1 at 4 steps in float32; "
+        "The model produced invalid numbers (NaN) for piece 1 at 4 steps in float32; "
         "try more steps or less guidance, or fetch the checkpoint again."
     )
     assert not recorder.of(2, AudioReady)

@@ -1,7 +1,7 @@
 """The folder of the bundled language model.
 
 ====================  ==========================================================================================
-``model.safetensors``   a Llama in float16 under Hugging Face's names; ``config.json`` beside it
+``model.safetensors``   a Llama in float16 under Hugging Face's names; ``config.json`` next to it
 ``layout.json``         which ids are phones and which are speech tokens; see :mod:`engine.models.minis.lm_mini.layout`
 ``tokenizer``           the speech tokenizer; see :mod:`engine.models.minis.lm_mini.speech_tokenizer`
 ``durations.json``      mean durations of phones

@@ -1,7 +1,7 @@
 """Where things stand in a sequence of the bundled language model.
 
 Text comes first, as one phone for every speech token that is to come, and an id that ends it; then an id that begins
-speech, and the speech tokens. Positions begin anew at the speech, so that a speech token stands where the phone stands
+speech, and the speech tokens. Positions begin again at the speech, so that a speech token stands where the phone stands
 that sounds in it: rotary positions give the alignment away, and a plain Llama need not learn it.
 """
 

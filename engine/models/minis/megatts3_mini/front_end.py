@@ -63,7 +63,8 @@ class MegaMiniFrontEnd:
         )
 
     def _timed(self, phones: Sequence[TimedPhone], latents: int | None = None) -> Timed:
-        """``phones`` under their official numbers, over so many latents, by default as many as they fill in part."""
+        """``phones`` under their official numbers, over a number of latents, by default as many as they fill in
+        part."""
         stride = self._codec.config.stride
         if latents is None:
             latents = -(-round(phones[-1][2] * SAMPLE_RATE / HOP) // stride)

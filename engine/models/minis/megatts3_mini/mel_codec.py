@@ -1,7 +1,7 @@
 """The latents of the bundled MegaTTS 3: a small autoencoder between mel frames and 32 numbers per four of them.
 
-The official release decodes its latents to audio at once (WavVAE) and withholds the encoder. The bundled model has a
-codec of its own in that place, encoder included: ConvNeXt blocks as in Vocos, latents of mean zero and variance one, a
+The official release decodes its latents to audio at once (WavVAE) and withholds the encoder. The bundled model has
+its own codec in that place, encoder included: ConvNeXt blocks as in Vocos, latents of mean zero and variance one, a
 mel spectrogram that Vocos decodes. Its files lie where the official ones would: ``wavvae/config.yaml`` with a part
 ``mel_codec``, and ``wavvae/mel_codec.safetensors``.
 """

@@ -1,7 +1,7 @@
 """The folder of the bundled masked model.
 
 ====================  ==========================================================================================
-``model.safetensors``   the network in float16 under OmniVoice's names; ``config.json`` beside it in its layout
+``model.safetensors``   the network in float16 under OmniVoice's names; ``config.json`` next to it in its layout
 ``layout.json``         what the text tokens mean; see :mod:`engine.models.minis.omni_mini.layout`
 ``codec``               the residual codec; see :mod:`engine.models.minis.omni_mini.codec`
 ``durations.json``      mean durations of phones

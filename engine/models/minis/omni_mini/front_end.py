@@ -89,7 +89,7 @@ class OmniMiniFrontEnd:
         return OmniMiniPrompt(self._tokens(phones, codes.shape[1]), codes, mel[0].mean(0), notes)
 
     def _tokens(self, phones: Sequence[TimedPhone], frames: int | None = None) -> Tensor:
-        """``phones`` over so many codec frames, by default as many as they fill in part."""
+        """``phones`` over a number of codec frames, by default as many as they fill in part."""
         stride = self._codec.config.stride
         if frames is None:
             frames = max(-(-round(phones[-1][2] * SAMPLE_RATE / HOP) // stride), 1)

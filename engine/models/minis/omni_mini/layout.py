@@ -1,9 +1,9 @@
 """Where things stand in a sequence of the bundled masked model.
 
 Text comes first, as one token for every codec frame, those of the voice's recording before those of the text; then the
-canvas, the recording's frames before those that are to come. Positions begin anew at the canvas, so that a frame stands
-where the phones stand that sound in it: rotary positions give the alignment away, and the official network need not
-learn it.
+canvas, the recording's frames before those that are to come. Positions begin again at the canvas, so that a frame
+stands where the phones stand that sound in it: rotary positions give the alignment away, and the official network need
+not learn it.
 
 A frame is 43 ms long and some phones are not; so a token stands for two phones, those that sound in its two halves.
 """

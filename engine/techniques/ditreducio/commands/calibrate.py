@@ -190,7 +190,7 @@ class _Trials:
             trial = event.report
             if not math.isfinite(trial.error):
                 raise PlainError(
-                    f"The model put out invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
+                    f"The model produced invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
                     "use more steps or less guidance, or fetch the checkpoint again."
                 )
             self._done += 1

@@ -240,7 +240,7 @@ def test_it_is_strict_about_names_and_shapes(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     place = damaged(tmp_path / "a", "")
-    for name, said in (("tokenizer.json", "belongs beside the weights"), ("config.json", "belongs beside the weights")):
+    for name, said in (("tokenizer.json", "belongs in the folder of"), ("config.json", "belongs in the folder of")):
         content = (place / name).read_bytes()
         (place / name).unlink()
         assert f"{place / name} is missing; it {said}" in refusal(place)

@@ -109,7 +109,7 @@ def test_disturbed_durations_are_alike_for_all_takes_of_a_text(
     assert plain != disturbed, "what was read last is not taken for it"
     assert phones(similarity=1.0) == plain
     assert phones(similarity=1.0, disturbance=50.0) == disturbed
-    with pytest.raises(SettingError, match="Disturbance must lie between 0 and 50 %"):
+    with pytest.raises(SettingError, match="Duration noise must lie between 0 and 50 %"):
         speak(model, released, of=setting(disturbance=80.0))
 
 
