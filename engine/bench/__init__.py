@@ -1,6 +1,7 @@
 """Side-by-side benchmarks. Each is a module with ``NAME``, ``run(arguments) -> Report`` and a first docstring line that
 says what it measures; it may have ``add_arguments(parser)`` for options of its own, which ``run`` then finds in
-``arguments`` (an :class:`argparse.Namespace`). Adding a bench means adding its module and naming it in ``BENCHES``.
+``arguments`` (an :class:`argparse.Namespace`). Adding a bench means adding its module and naming it in its
+technique's ``benches`` or, where it is of none, in ``BENCHES``.
 
 Nothing is printed to standard output but the report, so that ``--json`` can be piped; benches write progress to
 standard error.
@@ -16,37 +17,38 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from engine.errors import SettingError
+from engine.techniques import techniques
 
 BENCHES: dict[str, str] = {
-    "calibration": "engine.bench.calibration",
-    "skipping": "engine.bench.skipping",
-    "intelligibility": "engine.bench.intelligibility",
-    "guidance-free": "engine.bench.guidance_free",
     "omnivoice": "engine.bench.omnivoice",
     "omnivoice-card": "engine.bench.omnivoice_card",
     "omnivoice-exact": "engine.bench.omnivoice_exact",
     "omnivoice-first-audio": "engine.bench.omnivoice_first_audio",
     "peers": "engine.bench.peers",
     "rivals": "engine.bench.rivals",
-    "spade": "engine.bench.spade",
-    "ssd": "engine.bench.ssd",
     "stacked": "engine.bench.stacked",
 }
-"""Module of each bench by name. Modules are imported on use only: they import torch."""
+"""Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""
 LEAST_ROUNDS = 2
 """Of a bench that measures in rounds: of a single one there is no interval."""
 
 
+def benches() -> dict[str, str]:
+    """Module of each bench, those of the techniques first, by name."""
+    return {name: module for technique in techniques() for name, module in technique.benches} | BENCHES
+
+
 def bench(name: str) -> ModuleType:
     """The bench's module. Raises :class:`SettingError` that lists the known ones."""
-    if name not in BENCHES:
-        raise SettingError(f"There is no bench named {name!r}; known benches: {', '.join(BENCHES)}.")
-    return import_module(BENCHES[name])
+    known = benches()
+    if name not in known:
+        raise SettingError(f"There is no bench named {name!r}; known benches: {', '.join(known)}.")
+    return import_module(known[name])
 
 
 def summary(name: str) -> str:
     """The first line of the bench's docstring, read without importing it; ``""`` where there is no source."""
-    spec = find_spec(BENCHES[name])
+    spec = find_spec(benches()[name])
     source = spec.loader.get_source(spec.name) if spec is not None else None
     docstring = ast.get_docstring(ast.parse(source or "")) or ""
     return docstring.partition("\n")[0]
@@ -67,8 +69,9 @@ def main(argv: Sequence[str]) -> int:
     name = parser.parse_args(argv[:1]).name
     if name is not None:
         return _run(name, argv[1:])
-    width = max(map(len, BENCHES)) + 2
-    for name in BENCHES:
+    known = benches()
+    width = max(map(len, known)) + 2
+    for name in known:
         print(f"{name:<{width}}{summary(name)}")
     return 0
 

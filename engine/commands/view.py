@@ -17,7 +17,7 @@ from engine.session.messages import ComputeView
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from engine.techniques import Technique, techniques
-from engine.views import VIEWS
+from engine.views import views
 from engine.views.figure import Bars, Figure, HeatMap, Panel
 
 NAME = "view"
@@ -31,7 +31,7 @@ MOST_COLUMNS = 16
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments: a command of its own for every view."""
     names = parser.add_subparsers(title="views", metavar="NAME", required=True)
-    for view in VIEWS:
+    for view in views():
         one = names.add_parser(view.name, help=view.question, description=f"{view.question} Source: {view.source}.")
         # What stands before the view's name must not be reset by what does not stand after it.
         for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):

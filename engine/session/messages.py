@@ -267,7 +267,7 @@ class Prepare(Command):
 
 @dataclass(frozen=True)
 class ComputeView(Command):
-    """Compute the view called ``view`` (see :data:`engine.views.VIEWS`) on ``utterance`` under ``setting``, with
+    """Compute the view called ``view`` (see :func:`engine.views.views`) on ``utterance`` under ``setting``, with
     ``knobs`` of its own. A calibration at hand, ``record``, may spare one."""
 
     activity = "computing the view"
@@ -278,7 +278,7 @@ class ComputeView(Command):
     utterance: Utterance
     setting: Setting
     knobs: Values = NO_VALUES
-    record: CalibrationRecord | None = None
+    record: Any = None
 
 
 @dataclass(frozen=True)

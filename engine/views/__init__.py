@@ -1,43 +1,39 @@
-"""Views: questions about a model that real runs answer, as figures. Adding one means adding its file and naming
-it here.
+"""Views: questions about a model that real runs answer, as figures.
 
-Each view is a module with ``VIEW``, a :class:`engine.views.view.View`. All of them are torch-free at import.
+Each view is a module of a technique with ``VIEW``, a :class:`engine.views.view.View`, which the technique names
+(:attr:`engine.techniques.base.Technique.views`). All of them are torch-free at import.
 """
 
 from __future__ import annotations
 
+import logging
+from functools import cache
+from importlib import import_module
+
 from engine.errors import SettingError
-from engine.views import (
-    ablation,
-    attention_similarity,
-    branch_redundancy,
-    depth,
-    guidance_weight,
-    layer_importance,
-    module_latencies,
-    speculation,
-    tables,
-    temporal_redundancy,
-)
+from engine.techniques import techniques
 from engine.views.view import View
 
-VIEWS: tuple[View, ...] = (
-    temporal_redundancy.VIEW,
-    branch_redundancy.VIEW,
-    attention_similarity.VIEW,
-    module_latencies.VIEW,
-    ablation.VIEW,
-    tables.VIEW,
-    guidance_weight.VIEW,
-    speculation.VIEW,
-    layer_importance.VIEW,
-    depth.VIEW,
-)
+_log = logging.getLogger(__name__)
+
+
+@cache
+def views() -> tuple[View, ...]:
+    """All views, in the order of their techniques. One that cannot be imported is named in the log, and the rest goes
+    on."""
+    found = []
+    for technique in techniques():
+        for module in technique.views:
+            try:
+                found.append(import_module(module).VIEW)
+            except Exception:  # Whatever a plug-in raises must not take the others down.
+                _log.exception("%s: the view in %s was left out.", technique.title, module)
+    return tuple(found)
 
 
 def view(name: str) -> View:
     """The view called ``name``. Raises :class:`SettingError` that lists the known ones."""
-    for one in VIEWS:
+    for one in views():
         if one.name == name:
             return one
-    raise SettingError(f"There is no view named {name!r}; known views: {', '.join(one.name for one in VIEWS)}.")
+    raise SettingError(f"There is no view named {name!r}; known views: {', '.join(one.name for one in views())}.")

@@ -15,7 +15,7 @@ from engine.measure.intelligibility import Judge, WordErrors
 from engine.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
 from engine.models.catalogue import harvard_sentences
 from engine.setting.setting import Setting
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 from engine.views.stages import Stages
 
 
@@ -31,7 +31,7 @@ def speak_all(
     work: Stages,
     units: float,
     title: str,
-    artefacts: tuple[StrategyTable, ...] = (),
+    artefacts: tuple[Artefact, ...] = (),
 ) -> list[Synthesis]:
     """All of ``utterances`` under ``setting``; each is as many ``units`` of the work."""
     return [

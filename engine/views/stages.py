@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.models.base import ProgressObserver, StepReport
-from engine.techniques.ditreducio.record import Trial
 
 
 class Stages:
@@ -61,7 +60,7 @@ class Stage:
         """Tell how far the part is, in units of its own."""
         self._tell(done / total)
 
-    def trial(self, trial: Trial) -> None:
+    def trial(self, trial: object) -> None:
         """A chance to stop."""
         self._observer.check()
 

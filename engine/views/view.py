@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.setting.knobs import Knob, Values
 from engine.setting.setting import Setting
 from engine.views.figure import Panel
-
-if TYPE_CHECKING:
-    from engine.techniques.ditreducio.record import CalibrationRecord
 
 
 @dataclass(frozen=True)
@@ -23,12 +20,12 @@ class Task:
     utterance: Utterance
     """The sentence that is looked at."""
     setting: Setting
-    """Whose options the sampler has. Of its techniques a view engages what it shows; DiTReducio's knobs in it say how
-    to calibrate."""
+    """Whose options the sampler has. Of its techniques a view engages what it shows; the knobs of one that a view
+    calibrates say how."""
     knobs: Values
     """The view's own, all of them."""
     observer: ProgressObserver
-    record: CalibrationRecord | None = None
+    record: Any = None
     """A calibration at hand, which may spare one."""
 
 

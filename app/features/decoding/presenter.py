@@ -12,7 +12,7 @@ from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import Presenter
 from app.features.services import Services
 from app.features.views.presenter import ViewsPresenter
-from engine.views import speculation
+from engine.techniques.speculative.views import speculation
 
 if TYPE_CHECKING:
     from app.features.decoding.panel import DecodingPanel

@@ -24,7 +24,7 @@ from engine.setting.setting import Engaged
 from engine.techniques import spade
 from engine.techniques.engagement import problem
 from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR
-from engine.views import depth
+from engine.techniques.spade.views import depth
 
 if TYPE_CHECKING:
     from app.features.layers.panel import LayersPanel, MeasurePlan

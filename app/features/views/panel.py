@@ -28,7 +28,7 @@ from app.shell.theme import Colours, set_look
 from app.widgets.knob_controls import KnobControls
 from engine.errors import SettingError
 from engine.setting.knobs import Values, checked, defaults
-from engine.views import VIEWS, View
+from engine.views import View, views
 from engine.views import view as named
 from engine.views.figure import Figure, Provenance
 
@@ -247,7 +247,7 @@ class ViewsPanel(QWidget):
         the chosen one stays chosen where it is among them."""
         chosen, self._family = self.chooser.currentData(), family
         self.chooser.clear()
-        for one in [one for one in VIEWS if family in one.families] or VIEWS:
+        for one in [one for one in views() if family in one.families] or views():
             self.chooser.addItem(one.title, one.name)
             self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
         self.chooser.setCurrentIndex(max(0, self.chooser.findData(chosen)))
@@ -288,7 +288,7 @@ class ViewsPanel(QWidget):
         self.cancel_button.setEnabled(running is not None)
         self.progress.setVisible(running is not None)
         made = "" if self.figure is None else _making(self.figure.provenance)
-        title = next((one.title for one in VIEWS if one.name == running), "")
+        title = next((one.title for one in views() if one.name == running), "")
         says = failure or (self._reason if running is None else f"Computing: {title}") or made
         self._state.setText(says)
         set_look(self._state, "warning" if failure and says == failure else "muted")

@@ -19,7 +19,7 @@ from engine.models.base import Utterance
 from engine.session.messages import ComputeView, Event, Progress, ViewComputed
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
-from engine.views import VIEWS
+from engine.views import views
 from engine.views.figure import Figure
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ViewsPresenter(Presenter):
         waiting = state.jobs.why_wait
         info = state.info if state.ready else None
         self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
-        known = info is None or any(info.family in one.families for one in VIEWS)
+        known = info is None or any(info.family in one.families for one in views())
         strange = "" if known else f"No view supports models like {info.title}; load another model."
         self.views.set_reason(state.why_not_synthesise() or strange or waiting)
 

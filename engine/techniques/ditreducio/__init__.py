@@ -52,6 +52,19 @@ TECHNIQUE = Technique(
     ),
     families=("flow",),
     place=10,
+    benches=(
+        ("calibration", "engine.techniques.ditreducio.benches.calibration"),
+        ("skipping", "engine.techniques.ditreducio.benches.skipping"),
+        ("intelligibility", "engine.techniques.ditreducio.benches.intelligibility"),
+    ),
+    views=(
+        "engine.techniques.ditreducio.views.temporal_redundancy",
+        "engine.techniques.ditreducio.views.branch_redundancy",
+        "engine.techniques.ditreducio.views.attention_similarity",
+        "engine.techniques.ditreducio.views.module_latencies",
+        "engine.techniques.ditreducio.views.ablation",
+        "engine.techniques.ditreducio.views.tables",
+    ),
     artefact_file=ArtefactFile(
         "table",
         "strategy table",

@@ -83,6 +83,8 @@ TECHNIQUE = Technique(
     ),
     families=("flow",),
     place=20,
+    benches=(("guidance-free", "engine.techniques.guidance_free.benches.guidance_free"),),
+    views=("engine.techniques.guidance_free.views.guidance_weight",),
     commands=("engine.techniques.guidance_free.commands.train",),
     jobs=(
         Job(

@@ -58,6 +58,11 @@ TECHNIQUE = Technique(
     ),
     families=("language",),
     place=170,
+    benches=(("spade", "engine.techniques.spade.benches.spade"),),
+    views=(
+        "engine.techniques.spade.views.layer_importance",
+        "engine.techniques.spade.views.depth",
+    ),
     commands=("engine.techniques.spade.commands.measure_layers", "engine.techniques.spade.commands.train"),
     jobs=(
         Job(

@@ -29,6 +29,8 @@ TECHNIQUE = Technique(
     ),
     families=("language",),
     place=160,
+    benches=(("ssd", "engine.techniques.speculative.benches.ssd"),),
+    views=("engine.techniques.speculative.views.speculation",),
     commands=("engine.techniques.speculative.commands.export_model", "engine.techniques.speculative.commands.train"),
     jobs=(
         Job(

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from engine import bench
-from engine.bench.guidance_free import guidance_free, guided, paired_difference
 from engine.errors import PlainError
 from engine.measure.intelligibility import WordErrors
 from engine.models.base import WeightSet
 from engine.models.catalogue import entry
 from engine.setting.setting import Setting
+from engine.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
 
 MODEL = "f5-mini"
 

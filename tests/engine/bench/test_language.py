@@ -79,7 +79,7 @@ def test_official_releases_are_timed_as_well(
     for package in ("onnx", "onnxruntime", "tokenizers"):
         pytest.importorskip(package)
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    monkeypatch.setattr("engine.bench.ssd.GREEDY_TOKENS", 15)
+    monkeypatch.setattr("engine.techniques.speculative.benches.ssd.GREEDY_TOKENS", 15)
     root = with_companions(OFFICIAL, tmp_path / OFFICIAL)
     report, rows = rows_of(root, "ssd", "--model", OFFICIAL, capsys=capsys)
     assert report["headline"] == rows["SSD, β = 0.4"]["speed-up"]

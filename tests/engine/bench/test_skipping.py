@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from engine import bench
-from engine.bench.skipping import sample
 from engine.models import load_model
 from engine.models.catalogue import entry, voices
 from engine.setting.setting import Setting
+from engine.techniques.ditreducio.benches.skipping import sample
 
 
 @pytest.mark.slow

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.bench.calibration import layer_plan
 from engine.sampling.actions import SkipAction
 from engine.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, apply_module
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
+from engine.techniques.ditreducio.benches.calibration import layer_plan
 from engine.techniques.ditreducio.table import StrategyTable
 
 STEPS = 7

@@ -15,9 +15,9 @@ from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
+from engine.techniques.speculative.views.speculation import PAPER, TOLERANCES, paired_speed_up
 from engine.views.computing import compute_view
 from engine.views.figure import Bars, Figure, Lines
-from engine.views.speculation import PAPER, TOLERANCES, paired_speed_up
 from engine.views.view import Task
 from tests.engine.small_language import write_model
 from tests.engine.speaking import TEXT, load, setting, write_all

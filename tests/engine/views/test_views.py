@@ -23,12 +23,14 @@ from engine.setting.knobs import Values, checked, defaults
 from engine.setting.setting import Engaged
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.views import VIEWS, ablation, attention_similarity, guidance_weight, view
+from engine.techniques.ditreducio.views import ablation, attention_similarity
+from engine.techniques.ditreducio.views.module_clock import ModuleClock
+from engine.techniques.ditreducio.views.module_latencies import share
+from engine.techniques.ditreducio.views.outputs import run_through
+from engine.techniques.guidance_free.views import guidance_weight
+from engine.views import view, views
 from engine.views.computing import compute_view
 from engine.views.figure import Bars, Figure, HeatMap
-from engine.views.module_clock import ModuleClock
-from engine.views.module_latencies import share
-from engine.views.outputs import run_through
 from engine.views.quality import judged_utterances
 from engine.views.stages import Stages
 from engine.views.view import Task
@@ -46,7 +48,7 @@ QUICK = {
 MODULES = ("attention", "feed_forward")
 EVERY = [
     pytest.param(one.name, marks=pytest.mark.slow if one.name == "ablation" else ())
-    for one in VIEWS
+    for one in views()
     if "flow" in one.families
 ]
 
@@ -384,9 +386,9 @@ def test_progress_rises_to_the_whole(model: F5Speech, name: str) -> None:
 
 
 def test_views_declare_knobs_that_pass_their_own_check() -> None:
-    names = [one.name for one in VIEWS]
+    names = [one.name for one in views()]
     assert len(set(names)) == len(names)
-    for one in VIEWS:
+    for one in views():
         knobs = one.knobs(22)
         assert checked(knobs, {}, one.title) == defaults(knobs)
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.features.views.panel import ViewsPanel
 from app.plotting.canvas import FigureCanvas
 from app.shell.theme import DARK, LIGHT
-from engine.views import VIEWS
+from engine.views import views
 from engine.views.figure import Figure
 from tests.app.plotting.test_paper import BARS, LINES, MAP
 from tests.engine.views.test_figure import figure as of
@@ -33,7 +33,7 @@ def panel(qtbot: QtBot) -> ViewsPanel:
     return panel
 
 
-def figure(name: str = VIEWS[0].name, *panels: object) -> Figure:
+def figure(name: str = views()[0].name, *panels: object) -> Figure:
     made = of(*(panels or (MAP, LINES, BARS)))
     return Figure(name, made.title, made.question, made.source, made.panels, made.caption, made.provenance)
 
@@ -68,10 +68,10 @@ def test_knobs_are_kept_for_each_view_and_follow_the_model(panel: ViewsPanel) ->
 def test_only_views_that_the_model_can_answer_are_offered(panel: ViewsPanel) -> None:
     panel.set_model(12, "language")
     offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
-    assert offered == [one.name for one in VIEWS if "language" in one.families]
+    assert offered == [one.name for one in views() if "language" in one.families]
     panel.set_model(8, "flow")
     assert panel.chooser.findData("temporal-redundancy") >= 0
-    assert all("flow" in one.families for one in VIEWS if panel.chooser.findData(one.name) >= 0)
+    assert all("flow" in one.families for one in views() if panel.chooser.findData(one.name) >= 0)
 
 
 def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
@@ -104,7 +104,7 @@ def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:
 
 def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
     assert not any(button.isEnabled() for button in panel.export_buttons.values())
-    first, second = figure(VIEWS[0].name), figure(VIEWS[1].name, LINES)
+    first, second = figure(views()[0].name), figure(views()[1].name, LINES)
     panel.show_figure(first)
     panel.show_figure(second)
     assert panel.canvas.figure is first
@@ -141,7 +141,7 @@ def test_values_are_read_by_keys(panel: ViewsPanel) -> None:
 
 
 def test_values_are_read_by_the_mouse(panel: ViewsPanel, qtbot: QtBot) -> None:
-    panel.show_figure(figure(VIEWS[0].name, MAP))
+    panel.show_figure(figure(views()[0].name, MAP))
     said = QSignalSpy(panel.canvas.read)
     view = panel.canvas.plots[0].getViewBox()
     qtbot.waitUntil(lambda: view.sceneBoundingRect().width() > 50)
@@ -153,7 +153,7 @@ def test_values_are_read_by_the_mouse(panel: ViewsPanel, qtbot: QtBot) -> None:
 def test_a_figure_that_comes_back_is_not_drawn_again(panel: ViewsPanel) -> None:
     panel.show_figure(figure())
     first = panel.canvas.view
-    panel.show_figure(figure(VIEWS[0].name, MAP))
+    panel.show_figure(figure(views()[0].name, MAP))
     assert panel.canvas.view is not first
     assert first.isHidden()
     assert len(panel.canvas.plots) == 1

@@ -14,7 +14,7 @@ from app.features.views.panel import ViewsPanel
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.session.messages import Progress
-from engine.views import VIEWS
+from engine.views import views
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
 
@@ -68,7 +68,7 @@ def test_what_cannot_be_computed_is_said_where_it_was_asked_for(window: MainWind
 def test_every_view_draws_what_the_engine_computes(window: MainWindow, qtbot: QtBot) -> None:
     quick = {"temporal-redundancy", "branch-redundancy", "attention-similarity"}
     window.state.set_option("steps", 3)
-    for one in VIEWS:
+    for one in views():
         if one.name in quick:
             panel = opened(window, one.name)
             QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
@@ -84,7 +84,7 @@ def test_changing_views_and_themes_leaves_the_windows_actions_alone(
 ) -> None:
     for scheme in (Scheme.LIGHT, Scheme.DARK, Scheme.LIGHT):
         theme.apply(scheme)
-        for one in VIEWS:
+        for one in views():
             if "flow" in one.families:
                 opened(window, one.name)
         qtbot.wait(50)

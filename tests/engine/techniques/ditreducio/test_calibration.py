@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.bench.calibration import layer_plan, published_calibration
 from engine.errors import Cancelled, PlainError, SettingError
 from engine.models.f5.dit import DiT
 from engine.sampling.actions import SkipAction
@@ -20,6 +19,7 @@ from engine.sampling.skipping import LayerMemory
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
+from engine.techniques.ditreducio.benches.calibration import layer_plan, published_calibration
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import diagonal_similarity, mean_absolute_error

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.bench.skipping import sample
 from engine.errors import Cancelled, ProfileError
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import Utterance, Voice
@@ -15,6 +14,7 @@ from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values, defaults
 from engine.setting.setting import Engaged
 from engine.techniques.ditreducio import TECHNIQUE
+from engine.techniques.ditreducio.benches.skipping import sample
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.preparation import calibrate_model

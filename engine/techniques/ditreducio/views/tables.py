@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.views.figure import Axis, HeatMap
-from engine.views.stages import Stages
-from engine.views.thresholds import (
+from engine.techniques.ditreducio.views.thresholds import (
     Calibrations,
     calibrate_all,
     calibrate_on_task,
@@ -17,6 +15,8 @@ from engine.views.thresholds import (
     record_at_hand,
     threshold_knobs,
 )
+from engine.views.figure import Axis, HeatMap
+from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View
 
 NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}

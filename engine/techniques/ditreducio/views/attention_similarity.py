@@ -49,7 +49,7 @@ def compute(task: Task) -> Findings:
     from engine.sampling.actions import SkipAction
     from engine.techniques import ditreducio
     from engine.techniques.ditreducio.trajectory import Trajectory, Work
-    from engine.views.outputs import subject_of
+    from engine.techniques.ditreducio.views.outputs import subject_of
 
     target = subject_of(task)
     layers, steps = target.backbone.layers, target.steps

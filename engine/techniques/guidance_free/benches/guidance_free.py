@@ -18,7 +18,7 @@ import torch
 
 from engine.bench import bundled
 from engine.bench.report import Report
-from engine.bench.skipping import sample
+from engine.bench.sampling import sample
 from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, rate
 from engine.measure.fidelity import log_mel_distance
@@ -109,7 +109,7 @@ def _timed(
     targets = {name: model.calibration_target(arguments.text, voice, setting)[0] for name, setting in settings.items()}
     bundled.say(f"{arguments.rounds} rounds of each …")
     comparison = paired_ratio(
-        {name: lambda target=target: sample(target, None) for name, target in targets.items()},
+        {name: lambda target=target: sample(target) for name, target in targets.items()},
         arguments.rounds,
         device=targets["guided"].noise.device.type,
         on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),

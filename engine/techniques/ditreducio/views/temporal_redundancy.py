@@ -33,7 +33,7 @@ def compute(task: Task) -> Findings:
     """One sampling run; the first branch's outputs of the chosen layers are kept and compared."""
     import torch
 
-    from engine.views.outputs import MODULES, run_through, subject_of
+    from engine.techniques.ditreducio.views.outputs import MODULES, run_through, subject_of
 
     target = subject_of(task)
     layers = sorted({int(task.knobs["first_layer"]), int(task.knobs["second_layer"])})

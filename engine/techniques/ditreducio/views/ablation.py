@@ -14,9 +14,7 @@ from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Effect, Knob, Number
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.views.figure import Axis, Curve, Lines
-from engine.views.stages import Stage, Stages
-from engine.views.thresholds import (
+from engine.techniques.ditreducio.views.thresholds import (
     CALIBRATED,
     Calibrations,
     calibrate_all,
@@ -25,6 +23,8 @@ from engine.views.thresholds import (
     threshold_knobs,
     with_table,
 )
+from engine.views.figure import Axis, Curve, Lines
+from engine.views.stages import Stage, Stages
 from engine.views.view import Findings, Task, View
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from engine.models.networks.diffusion import DiffusionTransformer
-from engine.views.outputs import MODULES
+from engine.techniques.ditreducio.views.outputs import MODULES
 
 
 class ModuleClock:

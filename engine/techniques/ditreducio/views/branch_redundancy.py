@@ -18,7 +18,7 @@ def compute(task: Task) -> Findings:
     """One sampling run; the first branch's output is compared with each other one's, layer by layer."""
     import torch
 
-    from engine.views.outputs import MODULES, cosine_similarity, run_through, subject_of
+    from engine.techniques.ditreducio.views.outputs import MODULES, cosine_similarity, run_through, subject_of
 
     target = subject_of(task)
     if target.branches == 1:

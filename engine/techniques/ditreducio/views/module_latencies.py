@@ -7,9 +7,7 @@ from statistics import median
 
 from engine.measure.timing import clock_name, interval, running_order
 from engine.setting.knobs import Effect, Knob, Number
-from engine.views.figure import Axis, Bars, BarSeries
-from engine.views.stages import Stages
-from engine.views.thresholds import (
+from engine.techniques.ditreducio.views.thresholds import (
     Calibrations,
     calibrate_all,
     calibrate_on_task,
@@ -18,6 +16,8 @@ from engine.views.thresholds import (
     record_at_hand,
     threshold_knobs,
 )
+from engine.views.figure import Axis, Bars, BarSeries
+from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View
 
 BASELINE = "baseline"
@@ -46,8 +46,8 @@ def compute(task: Task) -> Findings:
     """Calibrate, then time the modules under all tables and none of them within the same rounds."""
     import torch
 
-    from engine.views.module_clock import ModuleClock
-    from engine.views.outputs import MODULES, run_through, subject_of
+    from engine.techniques.ditreducio.views.module_clock import ModuleClock
+    from engine.techniques.ditreducio.views.outputs import MODULES, run_through, subject_of
 
     layers, steps = task.model.info.layers, task.model.compatibility(task.setting).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)

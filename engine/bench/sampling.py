@@ -1,0 +1,17 @@
+"""The backbone's and the sampler's whole work for one sentence, and nothing else."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from engine.sampling.flow import integrate
+from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+
+
+def sample(target: CalibrationTarget) -> Tensor:
+    """The last state, prompt frames included."""
+
+    def velocity(state: Tensor, step: int) -> Tensor:
+        return target.guide(target.backbone.evaluate(state, step, target.run, None, None))
+
+    return integrate(velocity, target.noise, target.times, follow=target.follow)

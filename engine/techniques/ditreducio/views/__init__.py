@@ -1,0 +1,1 @@
+"""Figures of the DiTReducio paper, computed on any model that it applies to."""

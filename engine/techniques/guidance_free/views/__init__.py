@@ -1,0 +1,1 @@
+"""The figure of the CFG-free paper."""

@@ -1,0 +1,1 @@
+"""The table and the figure of the SSD paper."""
