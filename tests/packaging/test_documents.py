@@ -14,6 +14,7 @@ from tests.engine.test_guides import read
 ROOT = Path(__file__).resolve().parents[2]
 CHANGES = ROOT / "CHANGELOG.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("resources/docs/*.md")])
+ARCHITECTURE = ROOT / "resources" / "docs" / "architecture.md"
 PRESENT = [one for one in DOCUMENTS if one != CHANGES]
 """Those that do not tell of what was, too."""
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -53,6 +54,21 @@ def test_places_and_modules_exist(document: Path) -> None:
         assert list(ROOT.glob(place.rstrip("/"))), place
     for module in _MODULE.findall(text(document)):
         assert find_spec(module) is not None, module
+
+
+def test_the_architecture_names_every_room() -> None:
+    """Each package directly in ``app`` and ``engine``, and nothing that is gone; the README leads there."""
+    named = {place.rstrip("/") for place in _PLACE.findall(text(ARCHITECTURE))}
+    rooms = {
+        f"{top}/{one.name}"
+        for top in ("app", "engine")
+        for one in (ROOT / top).iterdir()
+        if (one / "__init__.py").is_file()
+    }
+    assert rooms <= named
+    assert len(named) > len(rooms) + 20, "the walks name files"
+    assert all((ROOT / one).exists() for one in named)
+    assert "resources/docs/architecture.md" in _LINK.findall(text(ROOT / "README.md"))
 
 
 def test_every_picture_is_shown_somewhere() -> None:
