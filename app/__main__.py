@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def seconds_since_process_start() -> float:
-    """Seconds since the operating system started this process; since this module was imported where it does not say."""
+    """Seconds since the operating system started this process; since this module was imported if it does not say."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         started = int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -3,7 +3,7 @@
     python3 packaging/dev.py run  [arguments of the application]
     python3 packaging/dev.py test [--thorough | arguments of pytest]
 
-``run`` opens the application; where there is no display it makes the headless tour instead. ``test`` runs the style
+``run`` opens the application; if there is no display it makes the headless tour instead. ``test`` runs the style
 checks, the import contracts, the type checker and every test. With ``--thorough``, tests repeat in full what must hold
 every time (fifty closed windows, for example); with other arguments it runs only pytest, with these. Both first bring
 ``.venv`` and the system's libraries up to date, which takes minutes the first time and nothing after that.
@@ -127,7 +127,7 @@ def say(text: str) -> None:
 
 # --- The system's libraries -------------------------------------------------------------------------------------------
 def prepare_system(needs: Sequence[Need]) -> None:
-    """Install what is missing where that is possible, else say how."""
+    """Install what is missing if that is possible, else say how."""
     if not sys.platform.startswith("linux"):
         return
     absent = missing(needs, shared_libraries())
@@ -375,7 +375,7 @@ def patiently(command: Sequence[str], failure: str, environment: Mapping[str, st
 
 # --- Running ----------------------------------------------------------------------------------------------------------
 def run(arguments: list[str]) -> int:
-    """Open the application, or make the headless tour where there is no display; the exit code."""
+    """Open the application, or make the headless tour if there is no display; the exit code."""
     command = [str(environment_python()), "-m", "app", *arguments]
     environment = dict(os.environ)
     if not has_display(environment) and "--headless-tour" not in arguments:

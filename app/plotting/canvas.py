@@ -25,7 +25,7 @@ _MOVES = {
 
 
 _LEAST_PANEL = {HeatMap: (150.0, 105.0), Lines: (290.0, 220.0), Bars: (290.0, 190.0)}
-"""Width and height of a panel's plot, in pixels, from which on its marks and numbers can be told apart."""
+"""Width and height of a panel's plot, in pixels, from which on its marks and numbers can be distinguished."""
 _AXIS_WIDTH, _AXIS_HEIGHT, _TITLE_HEIGHT, _SCALE_WIDTH, _LINE_HEIGHT = 45.0, 20.0, 28.0, 75.0, 24.0
 
 
@@ -34,7 +34,7 @@ class _Mark(pg.ScatterPlotItem):
 
 
 class FigureCanvas(QWidget):
-    """Arrow keys go from point to point, Page Up and Page Down from panel to panel. As a window of its own it says in
+    """Arrow keys go from point to point, Page Up and Page Down from panel to panel. As a separate window it says in
     its title what stands there, and Esc closes it.
 
     Every figure gets a pyqtgraph view of its own, which is kept and hidden when another takes its place. Plots that are
@@ -71,7 +71,7 @@ class FigureCanvas(QWidget):
         return tuple(self._plots)
 
     def show_figure(self, figure: Figure | None, title: str = "", foot: str = "") -> None:
-        """Show ``figure``, or nothing; between ``title`` and ``foot``, where it has to stand by itself."""
+        """Show ``figure``, or nothing; between ``title`` and ``foot``, if it has to stand by itself."""
         self._figure, self._at, self._words = figure, (0, 0, 0), (title, foot)
         self._redraw()
 

@@ -98,7 +98,7 @@ class CellGrid(CursorCanvas):
         return self._times[: self.steps] if len(self._times) in (self.steps, self.steps + 1) else ()
 
     def set_shape(self, layers: int, steps: int) -> None:
-        """Show this many layers and steps; the cursor stays where it is as far as it can."""
+        """Show this many layers and steps; the cursor stays if it is as far as it can."""
         if (layers, steps) != self._shape:
             self._shape = (layers, steps)
             self._cursor = self._anchor = self._clipped(*self._cursor)
@@ -251,7 +251,7 @@ class CellGrid(CursorCanvas):
         self.paint_cursor(painter, QRectF(self.cell_rectangle(*self._cursor)))
 
     def letter_font(self) -> QFont | None:
-        """A bold font whose capitals fit into every cell, or ``None`` where they would be too small to read."""
+        """A bold font whose capitals fit into every cell, or ``None`` if they would be too small to read."""
         area = self._area()
         room = min(area.width() / self.steps, area.height() / self.layers)
         size = min(int(room * 0.72), int(self.fontMetrics().height() * 0.8))

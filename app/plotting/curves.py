@@ -169,7 +169,7 @@ class CurveChart(Chart):
 
 
 def _drawn(scale: Scale, values: np.ndarray) -> np.ndarray:
-    """In what a scale is even in; a logarithmic one has gaps where there is no logarithm."""
+    """In what a scale is even in; a logarithmic one has gaps if there is no logarithm."""
     values = np.asarray(values, float)
     return np.where(values > 0, scale.even(values), np.nan) if scale.logarithmic else values
 

@@ -235,7 +235,7 @@ class Frame(pg.GraphicsWidget):
         self.bottom.setHeight(whole.bottom() - area.bottom())
         self.bottom.setGeometry(QRectF(area.left(), area.bottom(), area.width(), whole.bottom() - area.bottom()))
         metrics = QFontMetricsF(self.font())
-        # From the view on, or, where it has no room there, from the frame's own edge on.
+        # From the view on, or, if it has no room there, from the frame's own edge on.
         widest = metrics.horizontalAdvance(self._titles[0])
         self.title_left = area.left() if area.left() + widest <= whole.width() else 0.5 * em
         room = max(whole.width() - self.title_left, 0.0)

@@ -33,7 +33,7 @@ class Layer(QGraphicsObject):
 
     def __init__(self, frame: Frame, z: float, still: Still | None = None, overhang: float = 0.0) -> None:
         """``still`` draws the layer with others at once, if given. ``overhang``: how far it may reach beyond the view
-        where it is clipped, in heights of the font."""
+        if it is clipped, in heights of the font."""
         super().__init__(frame)
         self.frame, self._still, self._overhang = frame, still, overhang
         self.setZValue(z)
@@ -309,7 +309,7 @@ class Label:
     spots: Callable[[QSizeF], Iterable[QRectF]]
     """For words of this size, in pixels."""
     always: bool = False
-    """Whether they stand at the first place where none is free; else they are left out."""
+    """Whether they stand at the first place if none is free; else they are left out."""
     ground: bool = False
     """Whether lines step back behind them."""
     leader: QPointF | None = None
@@ -453,7 +453,7 @@ class Badge:
 
 
 class Badges(Layer):
-    """What points are besides, above them and to their right, or on the other side where there is no room."""
+    """What points are besides, above them and to their right, or on the other side if there is no room."""
 
     clipped = False
 

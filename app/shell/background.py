@@ -13,7 +13,7 @@ _Found = TypeVar("_Found")
 
 
 class Background(QObject):
-    """A thread of its own. What it does comes back on the thread that owns this object."""
+    """A separate thread. What it does comes back on the thread that owns this object."""
 
     _came_back = Signal(object, object)
 
@@ -30,7 +30,7 @@ class Background(QObject):
 
         def back(future: Future) -> None:
             if not future.cancelled():
-                with suppress(RuntimeError):  # Whoever waited for it was deleted meanwhile.
+                with suppress(RuntimeError):  # Its receiver was deleted meanwhile.
                     self._came_back.emit(done, future.exception() or future.result())
 
         with suppress(RuntimeError):  # Nothing begins any more while the window closes.

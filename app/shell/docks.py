@@ -67,7 +67,7 @@ class Docks:
         placeholder.deleteLater()
 
     def bring_forward(self, name: str) -> None:
-        """Show the panel in front of the tabs beside it."""
+        """Show the panel in front of the tabs next to it."""
         self._docks[name].raise_()
 
     def go_to(self, name: str) -> None:
@@ -138,7 +138,7 @@ class Docks:
             self.default_layout()
 
     def default_layout(self) -> None:
-        """Put the docks where they are at first start."""
+        """Put the docks if they are at first start."""
         window, self._before = self._window, None
         for dock in self._docks.values():
             dock.setFloating(False)

@@ -45,7 +45,7 @@ class StatusLine(QObject):
         return self._status.text()
 
     def say(self, text: str) -> None:
-        """Show what goes on."""
+        """Show the current activity."""
         self._status.setText(text)
 
     def show_device(self, device: str, machine: str) -> None:

@@ -31,11 +31,11 @@ class OpenStudies(QObject):
         self.changed.emit(folder)
 
     def touch(self, folder: Path) -> None:
-        """Say that ``folder`` has more takes than before; it is opened where it is not."""
+        """Say that ``folder`` has more takes than before; it is opened if it is not."""
         self.add(folder)
 
     def remove(self, folder: Path) -> None:
-        """Close ``folder``; nothing happens where it is not open."""
+        """Close ``folder``; nothing happens if it is not open."""
         folder = _absolute(folder)
         if folder in self._folders:
             del self._folders[folder]

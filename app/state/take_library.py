@@ -23,7 +23,7 @@ class OpenedLibrary:
 
 
 def open_library(folder: Path) -> OpenedLibrary:
-    """The take library in ``folder``, or one for this session only where that cannot be opened."""
+    """The take library in ``folder``, or one for this session only if that cannot be opened."""
     try:
         library = Library(folder)
     except (PlainError, OSError) as error:

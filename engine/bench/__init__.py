@@ -1,7 +1,7 @@
 """Side-by-side benchmarks. Each is a module with ``NAME``, ``run(arguments) -> Report`` and a first docstring line that
 says what it measures; it may have ``add_arguments(parser)`` for options of its own, which ``run`` then finds in
 ``arguments`` (an :class:`argparse.Namespace`). Adding a bench means adding its module and naming it in its
-technique's ``benches`` or, where it is of none, in ``BENCHES``.
+technique's ``benches`` or, if it is of none, in ``BENCHES``.
 
 Nothing is printed to standard output but the report, so that ``--json`` can be piped; benches write progress to
 standard error.
@@ -47,7 +47,7 @@ def bench(name: str) -> ModuleType:
 
 
 def summary(name: str) -> str:
-    """The first line of the bench's docstring, read without importing it; ``""`` where there is no source."""
+    """The first line of the bench's docstring, read without importing it; ``""`` if there is no source."""
     spec = find_spec(benches()[name])
     source = spec.loader.get_source(spec.name) if spec is not None else None
     docstring = ast.get_docstring(ast.parse(source or "")) or ""

@@ -85,7 +85,7 @@ class Decoded:
 
     @property
     def acceptance(self) -> float | None:
-        """The share of checked tokens that stayed; ``None`` where none was drafted."""
+        """The share of checked tokens that stayed; ``None`` if none was drafted."""
         checked = sum(len(one.acceptance) for one in self.cycles)
         return sum(one.accepted for one in self.cycles) / checked if checked else None
 
@@ -155,7 +155,7 @@ def paced(
 def judged(
     model: LanguageSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
 ) -> dict[str, list[Verdict]]:
-    """What the judge made of ``ways``, voice by voice, and of the original speech; nothing where no sentences are
+    """What the judge made of ``ways``, voice by voice, and of the original speech; nothing if no sentences are
     wanted."""
     said: dict[str, list[Verdict]] = {}
     if arguments.sentences:

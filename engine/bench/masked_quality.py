@@ -31,14 +31,14 @@ class _Judged:
     mels: dict[str, Sequence[np.ndarray]] = field(default_factory=dict)
     """By voice, one of each sentence."""
     codes: dict[str, list[np.ndarray]] = field(default_factory=dict)
-    """The same; passages one behind the other."""
+    """The same; passages one after the other."""
 
 
 def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, dict[str, object]]:
-    """Columns for every one of ``ways``, of which the first is what the others are held against, and for the original
-    speech. The judge listens to so many ``sentences`` in every voice. Nothing where there are none.
+    """Columns for every one of ``ways``, of which the first is what the others are compared with, and for the original
+    speech. The judge listens to ``sentences`` in every voice. Nothing if there are none.
 
-    Raises :class:`engine.errors.PlainError` where flite, pocketsphinx or jiwer is missing.
+    Raises :class:`engine.errors.PlainError` if flite, pocketsphinx or jiwer is missing.
     """
     if not sentences:
         return {}

@@ -2,7 +2,7 @@
 
 All ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same engine,
 exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. How long
-playback that begins with the first piece would have to wait for later ones stands beside it, and how the words and the
+playback that begins with the first piece would have to wait for later ones stands next to it, and how the words and the
 timbre of single sentences fare (:mod:`engine.bench.masked_quality`).
 """
 

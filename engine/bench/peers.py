@@ -2,10 +2,10 @@
 
 The official package (see ``engine.bench.official``) is installed into an environment of its own on first use, and both
 run there in one process. Timed is the whole sampling of a sentence: everything before the first step, all steps, and no
-vocoder. The AdaLN tables, which the application keeps from one sentence to the next, are made anew every time.
+vocoder. The AdaLN tables, which the application keeps from one sentence to the next, are made new every time.
 
 On processors with AMX, ours computes wide float32 products from whole numbers
-(:mod:`engine.models.kernels.split_products`); the column "products" says so. ``--plain-products`` measures beside it,
+(:mod:`engine.models.kernels.split_products`); the column "products" says so. ``--plain-products`` measures next to it,
 in the same rounds, ours without that.
 """
 
@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Measure in the official package's environment, which is made first where it is missing."""
+    """Measure in the official package's environment, which is made first if it is missing."""
     place = Path(arguments.environment) if arguments.environment else None
     if official.inside(place):
         return _measure(arguments)

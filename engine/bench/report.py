@@ -13,7 +13,7 @@ class Report:
     """A bench's result.
 
     ``headline`` is one number, more is better; ``interval`` its 95 % interval, low and high; ``definition`` the
-    sentence that says what it is. ``rows`` hold the figures behind it, each a mapping from column to value;
+    sentence that says what it is. ``rows`` hold the figures after it, each a mapping from column to value;
     ``machine`` is :meth:`engine.measure.machine.Machine.to_json`. Raises :class:`ValueError` when the headline is not
     finite: a bench that could not measure must say so by an error.
     """

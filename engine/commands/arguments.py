@@ -90,7 +90,7 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
 
 
 def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: Mapping[str, str] = {}) -> None:
-    """One option for every knob; ``meanings`` by name, where they are not the knobs' own. Ranges are checked with the
+    """One option for every knob; ``meanings`` by name, if they are not the knobs' own. Ranges are checked with the
     setting, where the model's own apply."""
     for knob in knobs:
         meaning = _escaped(meanings.get(knob.name, knob.meaning))
@@ -254,7 +254,7 @@ def texts(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
-    """The texts of :func:`add_utterances`; none where none is given."""
+    """The texts of :func:`add_utterances`; none if none is given."""
     return tuple(options.text or ()) if options.text_file is None else _lines(options.text_file)
 
 
@@ -297,7 +297,7 @@ def _require_files(chosen: catalogue.CatalogueEntry) -> None:
 
 
 def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]:
-    """The voices of :func:`add_utterances`; none where none is given."""
+    """The voices of :func:`add_utterances`; none if none is given."""
     transcripts = iter(options.transcript or ())
     voices = tuple(_voice(name, transcripts, model, options.folder) for name in options.voice or ())
     if next(transcripts, None) is not None:

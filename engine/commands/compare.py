@@ -36,9 +36,9 @@ EPILOGUE = (
 )
 SIDES = ("A", "B")
 BESIDE = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
-"""Those of :class:`engine.setting.take.Metrics` that are measured of B beside A."""
+"""Those of :class:`engine.setting.take.Metrics` that are measured of B against A."""
 SPREAD = ("real_time_factor", "first_audio_seconds", "seconds")
-"""Figures of each side that have an interval of their own."""
+"""Figures of each side that have their own interval."""
 RUNS_PER_REPEAT = 3
 """A, B, and A again: what A differs from itself is what this machine would report for no difference."""
 
@@ -79,7 +79,7 @@ class _Measured:
     last: tuple[Synthesis, Synthesis]
     distance: float | None
     metrics: Metrics
-    """Of B beside A."""
+    """Of B against A."""
     why_not: str
     """Why there is no distance."""
 
@@ -232,7 +232,7 @@ def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None
 
 
 def _spread(values: list[float | None]) -> Interval | None:
-    """Of the median of those that there are; ``None`` where that is a single one."""
+    """Of the median of those that there are; ``None`` if that is a single one."""
     found = [value for value in values if value is not None]
     return interval(found) if len(found) > 1 else None
 

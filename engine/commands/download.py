@@ -102,7 +102,7 @@ def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: 
 
 
 def _extent(model: str, folder: Path, terminal: Terminal) -> Extent | None:
-    """How much there is to fetch, or ``None`` where the server cannot be asked: the licence can be read without."""
+    """How much there is to fetch, or ``None`` if the server cannot be asked: the licence can be read without."""
     try:
         return extent(model, folder, terminal.check)
     except PlainError as error:

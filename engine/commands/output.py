@@ -35,7 +35,7 @@ def place_for_folder(name: str) -> Path:
 
 
 def folder(name: str) -> Path:
-    """The folder ``name``, made where it is missing, that files can be put into."""
+    """The folder ``name``, made if it is missing, that files can be put into."""
     path = place_for_folder(name)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def write_json(path: Path, data: object) -> None:
 
 def _require_permission(folder: Path, problem: str) -> None:
     try:
-        # Permissions alone do not tell: disks that can only be read, and shared ones, have rules of their own.
+        # Permissions alone do not tell: disks that can only be read, and shared ones, have their own rules.
         with tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):
             pass
     except OSError as error:

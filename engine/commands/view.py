@@ -52,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Compute the view, write its table where one is wanted."""
+    """Compute the view, write its table if one is wanted."""
     view = options.view
     table = None if options.csv is None else writable(options.csv)
     model_id = options.model or arguments.DEFAULT_MODEL

@@ -17,12 +17,12 @@ PIECE_BYTES = 2**24
 
 
 def deliver(folder: Path, contents: Mapping[str, bytes], progress: Callable[[int, int], None]) -> tuple[Path, ...]:
-    """Write ``contents``, by file names, into ``folder``, which is made where it is missing; the files. Names may have
+    """Write ``contents``, by file names, into ``folder``, which is made if it is missing; the files. Names may have
     folders in them, with ``/``.
 
-    A file that is there with the same content stays as it is. ``progress`` is told the bytes written and their number
+    A file that is there with the same content stays as it is. ``progress`` gets the bytes written and their number
     after every piece, and may raise to cancel: then, as after any failure, the folder is as it was. Raises
-    :class:`PlainError` where a file of other content is in the way, or nothing can be written.
+    :class:`PlainError` if a file of other content is in the way, or nothing can be written.
     """
     made: list[Path] = []
     try:
@@ -50,7 +50,7 @@ def _make(folder: Path) -> list[Path]:
 
 
 def _is_there(path: Path, content: bytes) -> bool:
-    """Whether ``path`` has this content already. Raises :class:`PlainError` where it is anything else."""
+    """Whether ``path`` has this content already. Raises :class:`PlainError` if it is anything else."""
     if not os.path.lexists(path):
         return False
     try:

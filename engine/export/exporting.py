@@ -34,7 +34,7 @@ class Follower(Protocol):
 def export(profile: Profile, name: str, folder: Path, follower: Follower, model_folder: str = "") -> tuple[Path, ...]:
     """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; the files.
 
-    ``model_folder`` holds the checkpoint where it is not where the catalogue has it. Raises :class:`PlainError` as
+    ``model_folder`` holds the checkpoint if it is not where the catalogue has it. Raises :class:`PlainError` as
     :func:`deliver` does, and where the profile cannot be exported so.
     """
     chosen = target(name)

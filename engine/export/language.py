@@ -41,7 +41,7 @@ PROVENANCE, SETTINGS, RETAINED = "provenance.json", "speculative.json", "retaine
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
 LM_MINI_FILES = (LAYOUT_FILE, DURATIONS, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
 LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
-"""What lies beside the weights and goes with them, where it is there."""
+"""What lies next to the weights and goes with them, if it is there."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class LanguageExport:
     """One of :data:`KINDS`."""
     folder: Path
     file: str = ""
-    """Which student or draft; the first that belongs to the model where none is named."""
+    """Which student or draft; the first that belongs to the model if none is named."""
     settings: Values = NO_VALUES
     """Of SSD, to use a draft with."""
     model_folder: str = ""
@@ -99,7 +99,7 @@ class HuggingFaceSource:
         return Shards.find(self.root).read(check=self.checks)[0]
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
-        """As :class:`Source` says, with what lies beside the weights."""
+        """As :class:`Source` says, with what lies next to the weights."""
         config = _shallower(_read_config(self.root / CONFIG), retained)
         if HEAD in tensors:  # It was trained: no longer the table of the embedding.
             config["tie_word_embeddings"] = False
@@ -139,7 +139,7 @@ class CosySource:
 def export_language(job: LanguageExport, follower: Follower) -> tuple[Path, ...]:
     """Write a student or a draft, all files or none; the files.
 
-    Raises :class:`SettingError` where there is none, and :class:`engine.errors.PlainError` where it cannot be read or
+    Raises :class:`SettingError` if there is none, and :class:`engine.errors.PlainError` if it cannot be read or
     written.
     """
     chosen = entry(job.model)

@@ -76,7 +76,7 @@ def apply(model, profile) -> None:
 
 
 def remove(model) -> None:
-    """Give ``model`` its official behaviour back. Does nothing where no profile is applied."""
+    """Give ``model`` its official behaviour back. Does nothing if no profile is applied."""
     if not is_applied(model):
         return
     model.odeint_kwargs = model.__dict__.pop("_paretone_odeint")

@@ -42,7 +42,7 @@ class GuidanceFreeWeights:
     def of(
         cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
     ) -> GuidanceFreeWeights | None:
-        """Those that ``profile`` runs with on ``checkpoint``; ``None`` where it runs the checkpoint with guidance.
+        """Those that ``profile`` runs with on ``checkpoint``; ``None`` if it runs the checkpoint with guidance.
 
         ``check`` may raise to cancel. Raises :class:`ProfileError` when they are not there.
         """
@@ -77,9 +77,9 @@ class GuidanceFreeWeights:
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
     def contents(self) -> dict[str, bytes]:
-        """The files by name: the weights, and what else a folder needs that Paretone loads, where it lies beside the
-        model: what describes the architecture, the vocabulary, how long phones last. Raises :class:`CheckpointError`
-        where that cannot be read."""
+        """The files by name: the weights, and what else a folder needs that Paretone loads, where it lies next to the
+        model: what describes the architecture, the vocabulary, how long phones last. Raises
+        :class:`CheckpointError` if that cannot be read."""
         weights = {f"ema_model.transformer.{name}": value.contiguous() for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
         found = {self.name: _in_order(save(weights, dict(self.metadata)))}

@@ -1,4 +1,4 @@
-"""From figures to places along an axis, linear or logarithmic, and the round numbers beside it. Free of Qt."""
+"""From figures to places along an axis, linear or logarithmic, and the round numbers next to it. Free of Qt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLOSEST = 1e-3
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis from ``low`` to ``high``; both are positive where it is logarithmic."""
+    """One axis from ``low`` to ``high``; both are positive if it is logarithmic."""
 
     low: float = 0.0
     high: float = 1.0

@@ -22,7 +22,7 @@ class Dimension:
     title: str
     """With its unit."""
     short: str = ""
-    """Without it, where there is no room."""
+    """Without it, if there is no room."""
     better: str = NEITHER
     """``LOWER``, ``HIGHER`` or ``NEITHER``, as metrics have it."""
     logarithmic: bool = False
@@ -46,9 +46,9 @@ class Scatter:
     up: np.ndarray = field(default_factory=lambda: np.empty((0, 3)), repr=False)
     glyphs: tuple[Glyph, ...] = field(default=(), repr=False)
     labels: tuple[str, ...] = field(default=(), repr=False)
-    """What stands beside a point, where there is room; ``""`` for nothing."""
+    """What stands next to a point, where there is room; ``""`` for nothing."""
     tips: tuple[str, ...] = field(default=(), repr=False)
-    """What is said where a point is pointed at; none where whoever draws asks for it."""
+    """What is said where a point is pointed at; none if whoever draws asks for it."""
     front: tuple[int, ...] = ()
     """The points that no other one beats in both figures, from left to right."""
     strands: tuple[tuple[int, ...], ...] = ()

@@ -18,7 +18,7 @@ RADIUS = 5.0
 _TICKS_ACROSS, _TICKS_UP = 8, 6
 _LINE = 18
 _LONGEST_IN_TWO = 46
-"""Letters of a legend's longest entry that leave room for another beside it."""
+"""Letters of a legend's longest entry that leave room for another next to it."""
 
 
 def draw(shown: Scatter) -> str:
@@ -110,7 +110,7 @@ def _better(along: Dimension, first: float, last: float, level: float) -> str:
 
 
 def _glyph(x: float, y: float, glyph: Glyph) -> list[str]:
-    """A shape, in slices where it has several colours."""
+    """A shape, in slices if it has several colours."""
     found, count = [], len(glyph.colours)
     for number, colour in enumerate(glyph.colours):
         look = f'fill="{colour if glyph.look == FILLED else "none"}" stroke="{colour}" stroke-width="1.6"'

@@ -33,10 +33,10 @@ class KeyValueCache:
         self._keys, self._values = self._memory.chunk(2, dim=2)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), behind what counts, and return all up to
+        """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after what counts, and return all up to
         there, (batch, heads, length + tokens, head_width). They count once :meth:`advance` has been called.
 
-        Raises :class:`ValueError` where there is no room for them.
+        Raises :class:`ValueError` if there is no room for them.
         """
         tokens = keys.shape[2]
         end = self._end(tokens)
@@ -61,7 +61,7 @@ class KeyValueCache:
         """For every layer: where keys and values of the next ``tokens`` belong, (batch, tokens, 2 · heads, head_width),
         keys first; and all keys and all values up to there, as :meth:`extend` returns them.
 
-        Raises :class:`ValueError` where there is no room for them.
+        Raises :class:`ValueError` if there is no room for them.
         """
         end = self._end(tokens)
         places = self._memory.narrow(3, self.length, tokens).transpose(2, 3).unbind()

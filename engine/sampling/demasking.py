@@ -1,11 +1,11 @@
 """Iterative demasking: a canvas of masked codes is filled in, in each step those codes that the model is surest of.
 
 A canvas has a row of codes for every codebook and a column for every frame. In each step the network scores every code
-of the block that is being filled in; of each cell the likeliest code is a candidate, and the cells whose candidates are
-likeliest are committed, first codebooks first (a penalty on every further one). Nothing that was committed is changed.
-Only *which* cells are committed is random by default.
+of the block that is being filled in; of each cell the most likely code is a candidate, and the cells whose candidates
+are most likely are committed, first codebooks first (a penalty on every further one). Nothing that was committed is
+changed. Only *which* cells are committed is random by default.
 
-No result is looked at on the way: how many cells each step commits is known beforehand, so on a graphics card the loop
+No result is looked at on the way: how many cells each step commits is known beforehand, so on a GPU the loop
 runs ahead of the device.
 
 Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py`` (guidance among log-probabilities, schedule, penalty, both
@@ -133,11 +133,11 @@ def candidates(
     scores: Tensor, rules: Rules, uniform: Callable[[], Tensor], *, normalised: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """From scores (codebooks, frames, entries), the mask last: the code of each cell, its log-probability, and the
-    log-probability of the cell's likeliest one, each (codebooks, frames). ``uniform`` gives random numbers of the
-    scores' shape where they are needed."""
+    log-probability of the cell's most likely one, each (codebooks, frames). ``uniform`` gives random numbers of the
+    scores' shape if they are needed."""
     scores = scores.float()
     # The mask cannot be chosen, but what it takes of the probability is not given to others: upstream strikes it out
-    # behind the normalisation.
+    # after the normalisation.
     eligible = scores[..., :-1]
     best, code = eligible.max(dim=-1)
     total = 0.0 if normalised else scores.logsumexp(dim=-1)
@@ -150,7 +150,7 @@ def candidates(
 
 
 def sureness(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
-    """What decides which cells are committed, from the log-probability of each one's likeliest code, (codebooks,
+    """What decides which cells are committed, from the log-probability of each one's most likely code, (codebooks,
     frames)."""
     codebook = torch.arange(len(likeliest), device=likeliest.device)[:, None]
     sure = likeliest - codebook * rules.layer_penalty

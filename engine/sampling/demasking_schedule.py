@@ -74,7 +74,7 @@ class CommitPlan:
 
 @dataclass(frozen=True)
 class Block:
-    """Frames that are committed before any behind them: ``start`` to ``end`` of the canvas, in ``steps``."""
+    """Frames that are committed before any after them: ``start`` to ``end`` of the canvas, in ``steps``."""
 
     start: int
     end: int

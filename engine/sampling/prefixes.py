@@ -1,5 +1,5 @@
 """What requests of one voice begin with, read once: a causal transformer's keys and values of it do not depend on what
-comes behind.
+comes after.
 
 A request says how much of its beginning others share (:attr:`engine.sampling.autoregressive.Request.shared`). That much
 is read in a pass of its own, whether it is remembered or not, so that the same request gives the same bits whatever was

@@ -38,7 +38,7 @@ class Runaway:
 
 
 class RunawayGuard:
-    """Follows tokens of ``token_rate`` per second, of which ``expected`` are expected where that is known."""
+    """Follows tokens of ``token_rate`` per second, of which ``expected`` are expected if that is known."""
 
     def __init__(self, token_rate: float, expected: int | None = None) -> None:
         self.found: Runaway | None = None

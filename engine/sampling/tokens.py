@@ -1,6 +1,6 @@
 """How the next speech token is drawn: the distribution that it is really drawn from, and the draw.
 
-Samplers give final distributions in closed form, behind temperature, truncation, penalties and second draws. Decoding
+Samplers give final distributions in closed form, after temperature, truncation, penalties and second draws. Decoding
 draws from them and speculative decoding compares them; there is no other place where chance comes in. No sampler reads
 a number back from the device: of every token, only which one it is has to be known outside.
 
@@ -27,19 +27,19 @@ class TokenSampler(Protocol):
         """Logits (n, ids), −∞ where an id may not come, to the probabilities (n, ids) of what comes.
 
         ``history`` holds the tokens of this request: all before the last row's, so that row ``i`` has the first
-        ``len(history) − (n − 1 − i)`` of them behind it.
+        ``len(history) − (n − 1 − i)`` of them after it.
         """
 
 
 def histories(history: Sequence[int], rows: int) -> Iterator[Sequence[int]]:
-    """What each of ``rows`` rows has behind it; see :meth:`TokenSampler.probabilities`."""
+    """What each of ``rows`` rows has after it; see :meth:`TokenSampler.probabilities`."""
     first = len(history) - rows + 1
     return (history[: first + row] for row in range(rows))
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """The likeliest id, the first of equals."""
+    """The most likely id, the first of equals."""
 
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
@@ -47,7 +47,7 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Nucleus:
-    """Repetition penalty, temperature, the ``top_k`` likeliest (0: all), and of these the likeliest that make up
+    """Repetition penalty, temperature, the ``top_k`` most likely (0: all), and of these the most likely that make up
     ``top_p``. The penalty counts the tokens of the ``prompt`` as well."""
 
     temperature: float = 1.0
@@ -78,7 +78,7 @@ class Nucleus:
 
 @dataclass(frozen=True)
 class RepetitionAware:
-    """Nucleus sampling; an id that came ``threshold · window`` times among the last ``window`` is drawn anew from all.
+    """Nucleus sampling; an id that came ``threshold · window`` times among the last ``window`` is drawn again from all.
 
     In the variant "2026" it cannot come again then (CosyVoice from f2ddcbe on), in "2025" it can.
     """
@@ -116,7 +116,7 @@ class RepetitionAware:
 
 
 def _nucleus(shares: Tensor, top_p: float) -> Tensor:
-    """Falling ``shares`` (n, k) with zeros behind the one that makes the sum reach ``top_p``."""
+    """Falling ``shares`` (n, k) with zeros after the one that makes the sum reach ``top_p``."""
     before = shares.cumsum(-1) - shares
     return torch.where(before < top_p, shares, 0.0)
 

@@ -1,7 +1,7 @@
 """By which rule drafted tokens stay, once the target has read them: token by token, or the draft as a whole.
 
 Token by token, a token x stays with probability min(1, q(x) / p(x)) + β, where p and q are the distributions that
-draft and target really draw from; the first that does not is drawn anew from what q has more than p. Without
+draft and target really draw from; the first that does not is drawn again from what q has more than p. Without
 tolerance, β = 0, tokens are distributed exactly as the target's own (Leviathan et al., arXiv 2211.17192, algorithm 1);
 β > 0 is speech speculative decoding (SSD, Lin et al., arXiv 2505.15380, algorithm 1). Ids that end speech, and ids that
 the target would not draw at all, never profit from β: the paper leaves this open, and a tolerated stop id would cut
@@ -29,7 +29,7 @@ class Verdict:
     """How many tokens stay."""
     acceptance: tuple[float, ...]
     """With which probability each of these, and the one behind them that fell, was to stay; as a whole: the tokens up
-    to it, whatever comes of those behind."""
+    to it, whatever comes of those after."""
     rest: Tensor
     """(ids,), up to its sum: what the next token is drawn from."""
 
@@ -49,7 +49,7 @@ def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor |
 
 
 def residual(draft: Tensor, target: Tensor, weight: float = 1.0) -> Tensor:
-    """Where a rejected token's place is filled from: max(0, w·q − p), up to its sum; q where there is nothing left."""
+    """Where a rejected token's place is filled from: max(0, w·q − p), up to its sum; q if there is nothing left."""
     more = (target * weight - draft).clamp_(min=0.0)
     return torch.where(more.sum() > 0, more, target)
 

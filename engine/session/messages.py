@@ -120,7 +120,7 @@ class CaptureAttention(Command):
 
 @dataclass(frozen=True)
 class DecodePartial(Command):
-    """Decode a ``passage`` of a take that was made under ``setting`` as it stood behind ``step``, counted from 0."""
+    """Decode a ``passage`` of a take that was made under ``setting`` as it was after ``step``, counted from 0."""
 
     activity = "decoding a part"
     carried_out_by = "engine.session.jobs.synthesis:decode_partial"
@@ -134,7 +134,7 @@ class DecodePartial(Command):
 @dataclass(frozen=True)
 class MeasureTransfer(Command):
     """Measure how well ``table``, ``calibrated`` on these utterances as far as they are known, serves ``unseen`` ones.
-    Errors are held against the threshold of DiTReducio in ``setting``."""
+    Errors are compared with the threshold of DiTReducio in ``setting``."""
 
     activity = "measuring the transfer"
     carried_out_by = "engine.session.jobs.preparation:measure_transfer"
@@ -208,7 +208,7 @@ class TrainDraft(TrainCompanion):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainStudent(TrainCompanion):
-    """A student by SPADE: with the ``retained`` layers or, where none are named, with the ``depth`` most important ones
+    """A student by SPADE: with the ``retained`` layers or, if none are named, with the ``depth`` most important ones
     by measurement. What it is after each of ``stages`` (minutes of the budget) is kept, too."""
 
     depth: int = 6
@@ -220,7 +220,7 @@ class TrainStudent(TrainCompanion):
 class TrainBundledModel(Training):
     """Make a bundled model or its codec from nothing but what ``flite`` speaks. ``recipe`` is one that ``paretone
     train`` lists (``lm-mini``, ``speech-tokenizer``, ``omni-mini``, ``codec-mini``, …); ``codec`` is the folder of the
-    tokenizer or codec to speak through where it is not the bundled one."""
+    tokenizer or codec to speak through if it is not the bundled one."""
 
     recipe: str
     work: str
@@ -284,7 +284,7 @@ class ComputeView(Command):
 @dataclass(frozen=True)
 class MeasureRoofline(Command):
     """Measure every component of the loaded model under ``setting`` against this machine's ceilings, which are measured
-    first where they are not known, or ``again``. Where ``trace`` names a file, a Chrome trace is written there."""
+    first if they are not known, or ``again``. Where ``trace`` names a file, a Chrome trace is written there."""
 
     activity = "measuring the roofline"
     carried_out_by = "engine.session.jobs.inspection:measure_roofline"
@@ -304,7 +304,7 @@ class ExportProfile(Command):
     """Write ``profile`` into ``folder`` in the form of ``target`` (see :data:`engine.export.targets.TARGETS`): all of
     its files or none, and no file that is there is replaced.
 
-    ``model_folder`` holds the checkpoint where it is not where the catalogue has it; the loaded model is not touched.
+    ``model_folder`` holds the checkpoint if it is not where the catalogue has it; the loaded model is not touched.
     """
 
     activity = "exporting"
@@ -337,8 +337,8 @@ class ExportWeights(Command):
 class RunStudy(Command):
     """Do what is left of the study that ``file`` describes, and keep every finished take in ``folder``.
 
-    Cancelling loses the takes under way only, :class:`PauseStudy` not even these; the same command goes on from there.
-    The loaded model serves where the study is of it; else the study loads its own, and that one stays as it is.
+    Cancelling loses the takes under way only, :class:`PauseStudy` not even these; the same command continues from
+    there. The loaded model serves where the study is of it; else the study loads its own, and that one stays as it is.
     """
 
     activity = "running the study"
@@ -347,11 +347,11 @@ class RunStudy(Command):
 
     file: str
     folder: str
-    """Empty for the one beside the file that the command line uses, too."""
+    """Empty for the one next to the file that the command line uses, too."""
     ray: str = ""
     """Address of a Ray cluster to run it on, ``auto`` or ``local``; see :class:`engine.studies.cluster.Cluster`."""
     workers: int | None = None
-    """On the cluster; ``None`` for one on each graphics card or core."""
+    """On the cluster; ``None`` for one on each GPU or core."""
 
 
 @dataclass(frozen=True)
@@ -453,7 +453,7 @@ class Telemetry(Event):
     """Seconds of audio finished so far."""
     real_time_factor: float | None
     """Elapsed seconds over the audio that they made: the finished audio, and of the running chunk's the share of steps
-    done. ``None`` where a chunk's length is not known beforehand and none is finished."""
+    done. ``None`` if a chunk's length is not known beforehand and none is finished."""
     first_audio_seconds: float | None
     memory_bytes: int
     tokens: int | None = None
@@ -562,7 +562,7 @@ class TrainingDone(Event):
     seconds: float
     validation: Mapping[str, float]
     info: ModelInfo | None = None
-    """The loaded model, where it is the one that was trained: it has the new weights now."""
+    """The loaded model, if it is the one that was trained: it has the new weights now."""
 
 
 @dataclass(frozen=True)
@@ -656,7 +656,7 @@ class AttentionCaptured(Event):
 
 @dataclass(frozen=True)
 class PartialDecoded(Event):
-    """The sound of a passage as it stood behind a step, float32 mono; not levelled or trimmed as a take is."""
+    """The sound of a passage as it was after a step, float32 mono; not levelled or trimmed as a take is."""
 
     samples: np.ndarray
     sample_rate: int

@@ -1,4 +1,4 @@
-"""The take library: what has been tried, in SQLite, with each take's audio as a WAV file beside it. Torch-free.
+"""The take library: what has been tried, in SQLite, with each take's audio as a WAV file next to it. Torch-free.
 
 A take's file and its row are written within one write transaction, the file first. So no row ever lacks its file, and a
 file without a row is what a crash left behind; such files are removed when the library is opened, which takes the same

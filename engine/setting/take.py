@@ -24,7 +24,7 @@ class Measurements:
     first_audio_seconds: float = 0.0
     """Seconds from the request to the first audio that can be played (TTFA)."""
     largest_gap_seconds: float = 0.0
-    """The longest wait from one piece of audio to the next; 0 where it came in one piece."""
+    """The longest wait from one piece of audio to the next; 0 if it came in one piece."""
     text_seconds: float = 0.0
     backbone_seconds: float = 0.0
     decoder_seconds: float = 0.0
@@ -41,10 +41,10 @@ class Measurements:
     device: str = ""
     streaming_difference: float | None = None
     """How far audio that was heard while tokens were decoded is from the same tokens decoded at once: root mean square
-    of the difference over that of the audio, in decibels, of the passage where it is most. ``None`` where both are
+    of the difference over that of the audio, in decibels, of the passage if it is most. ``None`` if both are
     equal, as with every decoder that streams exactly."""
     pause_seconds: float | None = None
-    """How long playback, begun with the first piece, would have had to wait for later ones, in all; ``None`` where that
+    """How long playback, begun with the first piece, would have had to wait for later ones, in all; ``None`` if that
     was not measured."""
 
     @property
@@ -86,7 +86,7 @@ class Metrics:
 
 
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"
-"""How a token came to be: drafted and accepted; decoded by the model alone; drawn anew where a draft was rejected; the
+"""How a token came to be: drafted and accepted; decoded by the model alone; drawn again where a draft was rejected; the
 model's own after a draft that was accepted in full."""
 
 
@@ -99,7 +99,7 @@ class DecodingCycle:
     drafted: tuple[int, ...] = ()
     """What the draft proposed; ids from :attr:`DecodingTrace.codes` on are stops."""
     accepted: int = 0
-    """How many of these were accepted; the next one, where there is one, was rejected."""
+    """How many of these were accepted; the next one, if there is one, was rejected."""
     fate: str = DECODED
     """How the last of ``tokens`` came to be: ``DECODED``, ``RESAMPLED`` or ``BONUS``; it may also be accepted where the
     cycle ended with a stop."""
@@ -209,12 +209,12 @@ class DemaskedPassage:
     steps: int
     """How many steps there were."""
     start: float
-    """When the first frame begins in the audio, in seconds; below 0 where silence was cut off at the beginning."""
+    """When the first frame begins in the audio, in seconds; below 0 if silence was cut off at the beginning."""
     blocks: tuple[Block, ...] = ()
     """What was filled in one after another; a single one where the canvas was filled in as a whole."""
 
     def known(self, step: int, mask: int) -> np.ndarray:
-        """The codes (codebooks, frames) as they stood behind ``step``, ``mask`` where none was committed yet."""
+        """The codes (codebooks, frames) as they were after ``step``, ``mask`` if none was committed yet."""
         return np.where(self.order <= step, self.codes, mask)
 
     def to_json(self) -> dict:
@@ -272,7 +272,7 @@ class Trace:
     mel: np.ndarray | None = field(default=None, repr=False, compare=False)
     """The generated log-mel spectrogram, (frames, bands), natural logarithm; ``None`` for models without one."""
     computed: tuple[tuple[float, ...], ...] = ()
-    """How much of each backbone evaluation was computed, by operations: 1 where nothing was skipped."""
+    """How much of each backbone evaluation was computed, by operations: 1 if nothing was skipped."""
     decoding: DecodingTrace | None = None
     """How the speech tokens came to be, where the model decodes one after another."""
     demasking: DemaskingTrace | None = None

@@ -14,7 +14,7 @@ from engine.studies.study import Study
 
 def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> float | None:
     """Seconds of synthesis for each character of text that ``model`` took without techniques, as the median of
-    ``takes`` (setting, text, measurements); ``None`` where it has made none."""
+    ``takes`` (setting, text, measurements); ``None`` if it has made none."""
     found = [
         measured.seconds / len(text)
         for setting, text, measured in takes

@@ -1,4 +1,4 @@
-"""What studies need beyond the core: extras, and what to do where one is missing. Torch-free."""
+"""What studies need beyond the core: extras, and what to do if one is missing. Torch-free."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def importance(store: Store, study: Study | None = None) -> ImportanceRecord | N
     of other things.
 
     Counted are the takes that there are of every layer; where ``study`` is given, its own only, and none that were made
-    before its file was changed. Raises :class:`StudyError` where there is none, or no judge listened.
+    before its file was changed. Raises :class:`StudyError` if there is none, or no judge listened.
     """
     about = store.about()
     layers = int(about.get("definition", {}).get("layers", 0))
@@ -35,7 +35,7 @@ def importance(store: Store, study: Study | None = None) -> ImportanceRecord | N
         return None
     stored = store.settings()
     settings = {one.key: _left_out(one.setting, layers) for one in stored}
-    # A grid beside it may bring whole models with other options.
+    # A grid next to it may bring whole models with other options.
     beside = {one.baseline for one in stored if settings[one.key] not in (None, -1)}
     settings = {key: -1 if layer is None and key not in beside else layer for key, layer in settings.items()}
     own = None if study is None else {cell for one in study.candidates for cell in study.cells(one)}

@@ -80,7 +80,7 @@ class Queue:
         for turn in range(study.rounds):
             for seed in study.seeds:
                 for spoken in study.utterances:
-                    # In the first round the others are measured beside the baseline, so that has to be there.
+                    # In the first round the others are measured against the baseline, so that has to be there.
                     order = running_order(others, number) if others else ()
                     keys = (*baselines, *order) if turn == 0 else running_order((*baselines, *others), number)
                     cells = [Cell(key, spoken.key, seed, turn) for key in keys]
@@ -103,7 +103,7 @@ class Queue:
         self._total -= waiting - len(self._prepare)
 
     def next(self, worker: object) -> Task | None:
-        """What ``worker`` should do now; ``None`` where nothing can begin at present."""
+        """What ``worker`` should do now; ``None`` if nothing can begin at present."""
         task = self._next(worker)
         if task is not None:
             self._out[worker] = task
@@ -163,7 +163,7 @@ class Queue:
         task = self._out.pop(worker)
         self._finished += 1
         if isinstance(task, Speak):
-            # What was to be measured beside it is made all the same.
+            # What was to be measured next to it is made all the same.
             self._done.add(task.cell)
 
     def lost(self, worker: object) -> Task | None:

@@ -18,7 +18,7 @@ NAME = "layer_reuse"
 
 
 def reused(info: ModelInfo, knobs: Values) -> range:
-    """Which layers of the loaded model are left out in between. Raises :class:`SettingError` where none are left."""
+    """Which layers of the loaded model are left out in between. Raises :class:`SettingError` if none are left."""
     ends = int(knobs["ends"])
     found = range(ends, info.layers - ends)
     if not found:

@@ -2,7 +2,7 @@
 
 ``flite -psdur`` prints when every phone ends, so the alignment is not estimated but known. Clips are trimmed, brought
 to 24 kHz and to the level of an F5 prompt, and kept in a work folder in shards; a shard that is there already is not
-made again, so an interrupted run goes on where it stopped.
+made again, so an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations

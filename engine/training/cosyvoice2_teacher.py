@@ -25,7 +25,7 @@ from engine.training.token_network import TokenNetwork
 
 
 class CosyTeacher(OfficialTeacher):
-    """Texts are kept as their ids; a joined one is a transcript and the text behind it, as in zero-shot."""
+    """Texts are kept as their ids; a joined one is a transcript and the text after it, as in zero-shot."""
 
     def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
         """Raises :class:`engine.errors.CheckpointError`."""

@@ -31,7 +31,7 @@ SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
 PACE = Pace(validation_steps=100, validates_first=True)
 MANIFEST = "flite"
-"""Of what flite speaks: the name of its folder, beside the work folder, and of its file."""
+"""Of what flite speaks: the name of its folder, next to the work folder, and of its file."""
 SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
 
@@ -56,7 +56,7 @@ class FineTuning:
     export: Path | None = None
     """Folder to write the result to; ``None`` for the user's own, where the application looks for it."""
     sentences: int = SENTENCES
-    """What flite speaks in each voice where there is no manifest."""
+    """What flite speaks in each voice if there is no manifest."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def fine_tune(job: FineTuning, follower: Follower, pace: Pace = PACE) -> FineTun
 
 
 def _spoken(job: FineTuning, chosen: CatalogueEntry, follower: Follower) -> Path:
-    """A manifest of what flite speaks, made now where it is not beside the work folder yet."""
+    """A manifest of what flite speaks, made now if it is not next to the work folder yet."""
     if not chosen.bundled:
         raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
     folder = job.work.parent

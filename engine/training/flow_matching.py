@@ -36,7 +36,7 @@ class SpeechBatch:
     lengths: Tensor
     """(B,) frames of every item."""
     joins: Tensor
-    """(B,) the frame at which a second clip of the same voice begins, 0 where the item is one clip."""
+    """(B,) the frame at which a second clip of the same voice begins, 0 if the item is one clip."""
 
     @property
     def mask(self) -> Tensor:
@@ -103,7 +103,7 @@ def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generato
 
 
 def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
-    """The model's velocity (B, frames, bands). Unlike in sampling, every item has a time of its own, and gradients
+    """The model's velocity (B, frames, bands). Unlike in sampling, every item has its own time, and gradients
     flow."""
     mask = problem.mask
     frames = mask.shape[1]

@@ -358,7 +358,7 @@ def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
 
 
 def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBatch]:
-    """About ``count`` items, the same every time: a recording after another one of its voice where that can be."""
+    """About ``count`` items, the same every time: a recording after another one of its voice if that can be."""
     draw = random.Random(3)
     joins = _may_join(examples)
     items = []
@@ -370,5 +370,5 @@ def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBa
 
 
 def _may_join(examples: Sequence[Example]) -> bool:
-    """Only what has one token a frame can be joined, and only where voices are told apart."""
+    """Only what has one token a frame can be joined, and only where voices are distinguished."""
     return all(one.voice and len(one.ids) == one.frames for one in examples)

@@ -33,7 +33,7 @@ class LatentBatch:
     lengths: Tensor
     """(B,) latent frames of every item."""
     joins: Tensor
-    """(B,) the latent frame at which a second clip begins, 0 where the item is one clip."""
+    """(B,) the latent frame at which a second clip begins, 0 if the item is one clip."""
 
     @property
     def mask(self) -> Tensor:

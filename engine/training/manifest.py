@@ -28,7 +28,7 @@ TRAIN, VALIDATION = SETS = ("train", "validation")
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.3, 30.0
 """What the official data set keeps."""
 KEPT_BACK = 40
-"""Without a column ``set``, one row of so many is validated on."""
+"""Without a column ``set``, one row of a number of is validated on."""
 FEWEST = 4
 """Rows below which nothing can be trained and validated."""
 LINES_NAMED = 12
@@ -104,7 +104,7 @@ def write_manifest(path: Path, rows: Sequence[ManifestRow]) -> None:
 def write_clips(
     path: Path, training: Sequence[Clip], held_out: Sequence[Clip], check: Callable[[], None] = lambda: None
 ) -> None:
-    """Write a corpus as a manifest, its recordings beside it as 24-bit FLAC (16 bits would fill its empty bands with
+    """Write a corpus as a manifest, its recordings next to it as 24-bit FLAC (16 bits would fill its empty bands with
     noise; see :mod:`engine.training.recipes.export_f5`). Recordings that are there already are kept. ``check`` may
     raise to cancel."""
     import soundfile

@@ -1,6 +1,6 @@
-"""One processor, one graphics card or many: the processes that train together, through ``accelerate``.
+"""One processor, one GPU or many: the processes that train together, through ``accelerate``.
 
-``accelerate launch`` starts one a graphics card, ``torchrun`` several on processors; without either there is one. What
+``accelerate launch`` starts one a GPU, ``torchrun`` several on processors; without either there is one. What
 they must agree on (how far the run is, whether to stop) is agreed here once a step.
 """
 

@@ -1,4 +1,4 @@
-"""Speech tokens that a model spoke itself: what its drafts and students learn from where there is no corpus.
+"""Speech tokens that a model spoke itself: what its drafts and students learn from if there is no corpus.
 
 Many sentences at a time, by the sampler that will be used, in the voices that will be used. Kept is what ended by
 itself with as many tokens as it has phones, so that phones and tokens stand side by side as in a recording.
@@ -82,8 +82,8 @@ def _spoken(
     generator: torch.Generator,
     begin: Callable[[float], None],
 ) -> list[list[int] | None]:
-    """Codes for each of ``texts``, ``None`` where speech did not end. Shorter texts are filled up with ends. ``begin``
-    is told before every token what share of the most that there may be is done."""
+    """Codes for each of ``texts``, ``None`` if speech did not end. Shorter texts are filled up with ends. ``begin``
+    gets before every token what share of the most that there may be is done."""
     lengths = torch.tensor([len(phones) for phones in texts])
     text = len(prompt.phones) + int(lengths.max()) + 1
     ids = torch.full((len(texts), text + 1 + len(prompt.codes)), layout.end_of_text)

@@ -63,7 +63,7 @@ class Budget:
     """How long to train: processor minutes (on a GPU: minutes), or steps.
 
     Processor minutes do not run while other programs have the machine, so a schedule laid over them is not spoilt by a
-    busy machine. Only a budget in steps resumes to the very same bits: with minutes, the schedule depends on the clock.
+    busy machine. Only a budget in steps resumes bit for bit: with minutes, the schedule depends on the clock.
     """
 
     minutes: float | None = None
@@ -292,7 +292,7 @@ class Session:
         )
 
     def _require_space(self) -> None:
-        """Raise :class:`TrainingError` where not even the first checkpoint would fit."""
+        """Raise :class:`TrainingError` if not even the first checkpoint would fit."""
         needed = sum(value.numel() * value.element_size() for _, value in _floating_tensors(self.recipe.state()))
         free = shutil.disk_usage(self.work).free
         if free < needed:

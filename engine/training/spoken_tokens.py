@@ -32,7 +32,7 @@ NOTHING = np.zeros(0, np.int16)
 
 @dataclass(frozen=True)
 class SpokenTokens:
-    """One utterance: what was said and the ``codes`` (n,) of it, (n, codebooks) where there are several."""
+    """One utterance: what was said and the ``codes`` (n,) of it, (n, codebooks) if there are several."""
 
     voice: str
     phones: np.ndarray = field(repr=False)
@@ -64,7 +64,7 @@ def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
 
 
 def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple[SpokenTokens, ...]:
-    """What the file ``path`` holds; where there is none, what ``make`` makes and it will hold from now on. Raises
+    """What the file ``path`` holds; if there is none, what ``make`` makes and it will hold from now on. Raises
     :class:`TrainingError`."""
     if not path.is_file():
         made = make()
@@ -119,9 +119,9 @@ class TokenBatch:
     positions: Tensor
     """(T,) int64."""
     labels: Tensor
-    """(B, T) int64: the row of the head that comes next, :data:`IGNORED` where nothing is predicted."""
+    """(B, T) int64: the row of the head that comes next, :data:`IGNORED` if nothing is predicted."""
     heard: Tensor
-    """(B, T) bool: everything but the padding behind the speech."""
+    """(B, T) bool: everything but the padding after the speech."""
 
     def to(self, device: torch.device) -> TokenBatch:
         """The same on ``device``."""

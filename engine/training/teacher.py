@@ -46,7 +46,7 @@ class Teacher(ABC):
 
     @property
     def temperature(self) -> float:
-        """That of the sampler; 1 where it knows none, or always takes the likeliest."""
+        """That of the sampler; 1 where it knows none, or always takes the most likely."""
         return float(self.entry.options_with().get("temperature", 1.0)) or 1.0
 
     @abstractmethod

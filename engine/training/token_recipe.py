@@ -1,4 +1,4 @@
-"""What trainings of speech language models have in common: the frozen teacher, where there is one, batches, optimisers,
+"""What trainings of speech language models have in common: the frozen teacher, if there is one, batches, optimisers,
 averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
 """
 

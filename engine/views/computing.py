@@ -18,7 +18,7 @@ from engine.views.view import Task
 def compute_view(name: str, task: Task) -> Figure:
     """The figure of the view called ``name``; ``task.knobs`` may lack those that are to be at their defaults.
 
-    Raises :class:`engine.errors.SettingError` where the model cannot answer it, and :class:`engine.errors.Cancelled`.
+    Raises :class:`engine.errors.SettingError` if the model cannot answer it, and :class:`engine.errors.Cancelled`.
     """
     started = time.perf_counter()
     view, info = named(name), task.model.info

@@ -1,6 +1,6 @@
 """Figures: what a view found, as values that a front end draws and anyone can read as a table. Torch-free.
 
-A figure has everything that stands on paper: panels with titled axes and units, the question it answers, where it was
+A figure has everything that stands on paper: panels with titled axes and units, the question it answers, if it was
 first drawn, a caption computed from its data, and what it was made with.
 """
 
@@ -35,7 +35,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A value for every x and y; ``values[row][column]``, NaN where there is none. Rows are drawn from the top."""
+    """A value for every x and y; ``values[row][column]``, NaN if there is none. Rows are drawn from the top."""
 
     title: str
     x: Axis
@@ -98,7 +98,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class BarSeries:
-    """One bar in every group, with an interval where ``low`` and ``high`` are given; NaN where there is no bar."""
+    """One bar in every group, with an interval where ``low`` and ``high`` are given; NaN if there is no bar."""
 
     name: str
     values: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""How good several ways of speaking are: sentences spoken, held against others and judged."""
+"""How good several ways of speaking are: sentences spoken, compared with others and judged."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def distance(reference: Sequence[Synthesis], others: Sequence[Synthesis]) -> flo
 
 
 def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
-    """A recogniser closed over these sentences, or ``None`` where none is installed."""
+    """A recogniser closed over these sentences, or ``None`` if none is installed."""
     try:
         return Judge([one.text for one in utterances])
     except PlainError:
@@ -68,7 +68,7 @@ def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[
 
 
 def _mel(synthesis: Synthesis) -> np.ndarray:
-    """(frames, bands): the decoder's own where there is one, else that of the audio."""
+    """(frames, bands): the decoder's own if there is one, else that of the audio."""
     if synthesis.trace.mel is not None:
         return synthesis.trace.mel
     samples = torch.from_numpy(np.asarray(synthesis.samples, np.float32))

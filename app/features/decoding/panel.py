@@ -62,7 +62,7 @@ class DecodingPanel(QWidget):
     """Above: the tokens along time. Below: acceptance, tokens per pass, and the speed-up that follows."""
 
     hear_wanted = Signal(str, float)
-    """The user wants to hear take ``"A"`` or ``"B"`` from so many seconds on."""
+    """The user wants to hear take ``"A"`` or ``"B"`` from a time in seconds."""
     sweep_wanted = Signal()
     """The user wants to see what other tolerances and draft lengths would do."""
 
@@ -183,7 +183,7 @@ class DecodingPanel(QWidget):
         self._show()
 
     def set_position(self, side: str, seconds: float | None) -> None:
-        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` where nothing is."""
+        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
         self.strip.set_position(seconds if side == self._side else None)
 
     def set_colours(self, colours: Colours) -> None:

@@ -104,7 +104,7 @@ class TokenStrip(CursorCanvas):
         self.refresh()
 
     def set_position(self, seconds: float | None) -> None:
-        """Show where the take is heard; ``None`` where it is not."""
+        """Show where the take is heard; ``None`` if it is not."""
         if seconds != self._position:
             self._position = seconds
             self.update()
@@ -261,7 +261,7 @@ class TokenStrip(CursorCanvas):
         for depth in range(len(one.rejected)):
             top = round(cell.bottom() + 1 + depth * height)
             box = QRectF(drawn.left(), top, drawn.width() - 1, max(1, round(height - 2)))
-            # The refused draft itself is filled; those behind it fell with it. Where they are flat, all are lines.
+            # The refused draft itself is filled; those after it fell with it. If they are flat, all are lines.
             if depth == 0 or box.height() < 3:
                 painter.fillRect(box, QColor(fills[REJECTED]))
             else:

@@ -1,4 +1,4 @@
-"""A canvas that is filled in: codebooks over frames along time, as it stands behind a step.
+"""A canvas that is filled in: codebooks over frames along time, after a step.
 
 Mouse: a click chooses a cell. Keys: arrows go from cell to cell, Home and End to the first and last frame, Page Up and
 Page Down a step back and on, Space or Enter hears the take from here, Ctrl+C copies all as text.
@@ -51,7 +51,7 @@ class DemaskingGrid(CursorCanvas):
     activated = Signal(int)
     """The user wants to hear the take from this frame on."""
     step_wanted = Signal(int)
-    """The user wants to go so many steps on (1) or back (−1)."""
+    """The user wants to go one step forward (1) or back (−1)."""
 
     own_keys = (*_MOVES, *_ENDS, *_STEPS, *ACTIVATING)
 
@@ -76,12 +76,12 @@ class DemaskingGrid(CursorCanvas):
         self.refresh()
 
     def show_step(self, step: int) -> None:
-        """Show the canvas as it stands behind ``step``, from 0; −1: before the first."""
+        """Show the canvas after ``step``, from 0; −1: before the first."""
         self._step = step
         self.refresh()
 
     def set_position(self, frame: float | None) -> None:
-        """Show which frame is heard; ``None`` where none of these is."""
+        """Show which frame is heard; ``None`` if none of these is."""
         if frame != self._position:
             self._position = frame
             self.update()

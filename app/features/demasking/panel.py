@@ -102,9 +102,9 @@ class DemaskingPanel(QWidget):
     """Above: which take, passage and step, playing them, and hearing what was there. Below: the canvas."""
 
     hear_wanted = Signal(str, float)
-    """The user wants to hear take ``"A"`` or ``"B"`` from so many seconds on."""
+    """The user wants to hear take ``"A"`` or ``"B"`` from a time in seconds."""
     partial_wanted = Signal(str, int, int)
-    """The user wants to hear a passage of ``"A"`` or ``"B"`` as it stood behind a step."""
+    """The user wants to hear a passage of ``"A"`` or ``"B"`` as it was after a step."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -207,7 +207,7 @@ class DemaskingPanel(QWidget):
         self._show()
 
     def go_to(self, step: int) -> None:
-        """Show the canvas as it stands behind ``step``, from 0; −1: before the first."""
+        """Show the canvas after ``step``, from 0; −1: before the first."""
         passage = self.passage
         if passage is None:
             return
@@ -225,7 +225,7 @@ class DemaskingPanel(QWidget):
         self._show_partial()
 
     def set_position(self, side: str, seconds: float | None) -> None:
-        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` where nothing is."""
+        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
         trace = self._trace(self._side)
         if trace is None or side != self._side or seconds is None:
             self.grid.set_position(None)

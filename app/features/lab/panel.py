@@ -30,7 +30,7 @@ class LabPanel(QWidget):
     """A :class:`TrialRecord` that was just given."""
     abandoned = Signal()
     waited_enough = Signal()
-    """Whoever waits for the test to begin does not want it any more."""
+    """The user no longer waits for the test to begin."""
     shown = Signal()
     """The panel can be seen again."""
     reconnect_wanted = Signal()

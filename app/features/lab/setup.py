@@ -148,7 +148,7 @@ class LabSetup(QWidget):
         layout.addLayout(right, 1)
 
     def _said(self) -> QWidget:
-        """What the test comes to, which is long where many settings are rated."""
+        """The size of the test, which is long where many settings are rated."""
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 0, 0)
@@ -157,7 +157,7 @@ class LabSetup(QWidget):
         column.addStretch(1)
         area = Scrolled(content)
         area.setAccessibleName("The test")
-        # Whoever has no mouse scrolls by the arrow keys, where there is something to scroll.
+        # Users without a mouse scroll by the arrow keys, where there is something to scroll.
         area.verticalScrollBar().rangeChanged.connect(
             lambda _, last: area.setFocusPolicy(Qt.FocusPolicy.TabFocus if last else Qt.FocusPolicy.NoFocus)
         )
@@ -199,7 +199,7 @@ class LabSetup(QWidget):
         self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
 
     def show_plan(self, plan: Plan, reason: str, cannot_export: str, warning: str) -> None:
-        """What the choice comes to; why it cannot begin or be exported, or ``""``; what to be careful about."""
+        """Summary of the choice; why it cannot begin or be exported, or ``""``; what to be careful about."""
         sentences = len(plan.items)
         if plan.why_not():
             self.plan.setText("")

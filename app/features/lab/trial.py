@@ -45,7 +45,7 @@ class TrialPage(QWidget):
     loops = True
     """Whether a part can be repeated and the place be chosen."""
     restarts = False
-    """Whether every sound begins anew when it is chosen, aligned or not."""
+    """Whether every sound begins again when it is chosen, aligned or not."""
     fades_out_and_in = False
     """Whether a switch fades out before it fades in."""
 
@@ -136,7 +136,7 @@ class TrialPage(QWidget):
 
     # --- Hearing -----------------------------------------------------------------------------------------------------
     def hear(self, button: int) -> None:
-        """Hear what is behind ``button``, counted from 0."""
+        """Play the sound of ``button``, counted from 0."""
         if button >= len(self.session.trial.order):
             return
         self._note_end()
@@ -144,14 +144,14 @@ class TrialPage(QWidget):
         self.player.choose(button)
         if self.restarts:
             self.player.seek(0.0)
-        # Always: what the last trial had paused may seem to play for another block. Whatever plays goes on.
+        # Always: what the last trial had paused may seem to play for another block. Playback continues.
         self.player.play()
         self._was_playing = True
         self._show()
         self._show_hint()
 
     def _press_space(self) -> None:
-        # Whoever tabbed to a button expects Space to press that button.
+        # Users who tab to a button expect Space to press that button.
         focus = QApplication.focusWidget()
         if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
             focus.click()
@@ -239,7 +239,7 @@ class TrialPage(QWidget):
     def _around(self) -> Circumstances:
         underruns = self.player.underruns - self._underruns
         if self.player.problem or underruns < 0:
-            underruns = max(1, underruns)  # The device went away, or came back and counts anew.
+            underruns = max(1, underruns)  # The device went away, or came back and counts from the start.
         return Circumstances(
             round(1000 * (time.monotonic() - self._began)),
             underruns,
@@ -249,7 +249,7 @@ class TrialPage(QWidget):
         )
 
     def _answer(self, give: Callable[[Circumstances], TrialRecord | None]) -> None:
-        """Give an answer, unless something is still to be heard; go on to the next trial."""
+        """Give an answer, unless something is still to be heard; continue with the next trial."""
         self._note_end()
         if self.session.why_not_answer():
             self._show_hint()

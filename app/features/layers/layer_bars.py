@@ -43,7 +43,7 @@ class LayerBars(Chart):
     toggled = Signal(int)
     """The user wants to keep the layer of this number, or to remove it where it stays."""
     depth_wanted = Signal(int)
-    """The user wants so many layers more (1) or less (−1)."""
+    """The user wants one layer more (1) or less (−1)."""
 
     own_keys = (*_MOVES, *_DEPTH_KEYS, *ACTIVATING)
 
@@ -99,7 +99,7 @@ class LayerBars(Chart):
 
     @property
     def cut(self) -> tuple[str, float] | None:
-        """The measure that parts the layers that stay from the others, and its value between the two; ``None`` where
+        """The measure that parts the layers that stay from the others, and its value between the two; ``None`` if
         layers were chosen by hand, or none goes."""
         if self._record is None or self._by_hand:
             return None

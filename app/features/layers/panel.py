@@ -63,7 +63,7 @@ class LayersPanel(QWidget):
     measure_wanted = Signal(object)
     """The user wants this :class:`MeasurePlan` carried out."""
     study_wanted = Signal(int)
-    """The user wants word errors on so many sentences measured by a study."""
+    """The user wants word errors on a number of sentences measured by a study."""
     cancel_wanted = Signal()
     saving_wanted = Signal()
     """The user wants to see what memory and time fewer layers save."""

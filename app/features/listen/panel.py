@@ -207,7 +207,7 @@ class ListenPanel(QWidget):
 
     @Slot()
     def go_to_start(self) -> None:
-        """Go to the start, or to the loop's; goes on playing."""
+        """Go to the start, or to the loop's; continues playing."""
         self.seek(self._loop[0] if self._loop else 0.0)
 
     def seek(self, seconds: float) -> None:
@@ -295,7 +295,7 @@ class ListenPanel(QWidget):
             shortcut.activated.connect(slot)
 
     def _press_space(self) -> None:
-        # Whoever tabbed to a button expects Space to press that button.
+        # Users who tab to a button expect Space to press that button.
         focus = QApplication.focusWidget()
         if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
             focus.click()
@@ -348,7 +348,7 @@ class ListenPanel(QWidget):
             self._heard = sides[0]
             self.switched.emit(self._heard)
         self._loaded = loaded
-        # A take goes on when the other one changes; so does the stream when the finished take replaces it.
+        # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
         kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
         self.player.load(
             [(take.samples, take.sample_rate) for _, take in loaded],

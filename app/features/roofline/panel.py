@@ -40,7 +40,7 @@ _INVITATION = (
 
 
 class RooflinePanel(QWidget):
-    """Above: measuring. Then the plot beside the waterfall, and the table of one side."""
+    """Above: measuring. Then the plot next to the waterfall, and the table of one side."""
 
     measure_wanted = Signal(str, bool)
     """The user wants A (without techniques) or B (with them) measured; and whether this machine's ceilings again."""
@@ -209,7 +209,7 @@ class RooflinePanel(QWidget):
 
     @property
     def state(self) -> str:
-        """The sentence beside the buttons."""
+        """The sentence next to the buttons."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------

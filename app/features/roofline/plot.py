@@ -117,7 +117,7 @@ class RooflinePlot(Chart):
         self.show_again()
 
     def choose(self, side: str, row: int) -> None:
-        """Choose a component by its row; none where it has no place here."""
+        """Choose a component by its row; none if it has no place here."""
         found = (index for index, one in enumerate(self._points) if (one.side, one.row) == (side, row))
         self._at = next(found, -1)
         self.refresh()

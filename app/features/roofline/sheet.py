@@ -40,7 +40,7 @@ def write(
 
 
 def table(reports: Reports) -> str:
-    """All figures, A's and then B's, each behind lines that say what they are."""
+    """All figures, A's and then B's, each after lines that say what they are."""
     return "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
 
 

@@ -1,5 +1,5 @@
 """The step grid, drawn small: the times that the solver passes on its way from noise to speech, or how much of a canvas
-is filled in behind each step."""
+is filled in after each step."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StepGrid(QWidget):
         self.update()
 
     def show_options(self, options: Mapping[str, object], other: Mapping[str, object] | None = None) -> None:
-        """Show the grid of sampler ``options``, and that of ``other`` ones below it; nothing where they make none."""
+        """Show the grid of sampler ``options``, and that of ``other`` ones below it; nothing if they make none."""
         try:
             self._times, words = _times(options), _words(options)
             self._others = () if other is None else _times(other)

@@ -1,4 +1,4 @@
-"""What the user fills in to make a study, and the definition that it comes to. No widgets.
+"""What the user fills in to make a study, and the definition that results. No widgets.
 
 Values are typed: ``4, 8, 12``; ``4..12`` is every whole number, ``0.1..0.5 by 0.1`` every tenth; a search draws from
 ``0.1..0.5``, with ``log`` after it evenly over orders of magnitude.
@@ -88,7 +88,7 @@ class StudyForm:
     sentences: str
     """``harvard``, ``demo``, or the path of a file with one sentence a line."""
     count: int
-    """The first so many of them; 0 for all."""
+    """The number of sentences to take from the start; 0 for all."""
     voices: tuple[Voice, ...]
     seeds: str
     rounds: int
@@ -235,7 +235,7 @@ def _axes(form: StudyForm) -> dict[str, object]:
         elif line.without:
             found[ENGAGED] = [OFF, ON]
         if line.technique in options:
-            # An option has the technique's name: its knobs stand beside that by their whole names.
+            # An option has the technique's name: its knobs stand next to that by their whole names.
             made |= {f"{line.technique}.{name}": one for name, one in found.items()}
         else:
             made[line.technique] = made.get(line.technique, {}) | found

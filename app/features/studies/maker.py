@@ -121,7 +121,7 @@ class StudyMaker(QDialog):
         layout.addWidget(self.verdict)
         layout.addWidget(buttons)
         for button in self.findChildren(QPushButton):
-            # Whoever presses Enter after typing values does not mean to start hours of work.
+            # A user who presses Enter after typing values does not mean to start hours of work.
             button.setAutoDefault(False)
         self.resize(74 * em, 38 * em)
         self.path.textChanged.connect(self._changed)
@@ -270,7 +270,7 @@ class StudyMaker(QDialog):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def leave_out_layers(self, sentences: int) -> None:
-        """Fill in a study of the model without each of its layers, on so many sentences."""
+        """Fill in a study of the model without each of its layers, on a number of sentences."""
         self.kind.setCurrentIndex(self.kind.findData(LAYERS))
         self.count.setValue(sentences)
         self.title.setText(f"Word errors without each layer of {self._entry.title}")
@@ -288,7 +288,7 @@ class StudyMaker(QDialog):
         self.check_wanted.emit(self.definition)
 
     def show_verdict(self, text: str, ok: bool) -> None:
-        """What the study comes to, or why it cannot be."""
+        """The size of the study, or why it cannot be."""
         self.verdict.setText(text)
         set_look(self.verdict, "" if ok else "warning")
         for button in (self.save_button, self.start_button):
@@ -365,7 +365,7 @@ class StudyMaker(QDialog):
         self._show_sentences()
 
     def _show_whether_layers(self, same: bool) -> None:
-        """Offer to leave out layers where it is known how many the model has."""
+        """Offer to leave out layers if it is known how many the model has."""
         index = self.kind.findData(LAYERS)
         possible = same and self._layers is not None
         self.kind.model().item(index).setEnabled(possible)

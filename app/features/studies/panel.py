@@ -1,4 +1,4 @@
-"""Studies: which setting is the one to ship? Many settings on many sentences, run, paused, gone on with and reported.
+"""Studies: which setting is the one to ship? Many settings on many sentences, run, paused, resumed and reported.
 
 The panel knows neither the application's state nor the engine: methods in, signals out.
 """
@@ -52,8 +52,8 @@ class StudiesPanel(QWidget):
     study_chosen = Signal(object)
     """The user wants to see the study in this folder."""
     run_wanted = Signal(str, int)
-    """The user wants the study run: on the Ray cluster at this address (``""``: here), by so many workers (0: as many
-    as fit)."""
+    """The user wants the study run: on the Ray cluster at this address (``""``: here), by a number of workers (0: as
+    many as fit)."""
     pause_wanted = Signal()
     cancel_wanted = Signal()
     aside_wanted = Signal()

@@ -78,7 +78,7 @@ class StudySummary:
     left: int = 0
     """Takes to be made, those of a search included."""
     seconds: float | None = None
-    """What is left will take about so long; ``None`` where nobody can tell."""
+    """What is left will take about so long; ``None`` if nobody can tell."""
 
     @property
     def title(self) -> str:
@@ -99,7 +99,7 @@ class StudySummary:
 
     @property
     def reference(self) -> Row | None:
-        """What the judges make of the reference speech, to stand beside the settings; ``None`` without any."""
+        """What the judges make of the reference speech, to stand next to the settings; ``None`` without any."""
         references = self.results.references if self.results is not None else {}
         return Row("", REFERENCE, None, False, 0, None, references) if references else None
 
@@ -146,7 +146,7 @@ def summary_at(place: Path, pace: Callable[[str], float | None]) -> StudySummary
 
 
 def plan_words(study: Study, seconds: float | None) -> str:
-    """What a study comes to, in sentences."""
+    """Size of a study, in sentences."""
     searched = study.search.trials if study.search else 0
     parts = [
         (len(study.candidates) + searched, "setting"),
@@ -173,7 +173,7 @@ def _file_of(folder: Path) -> Path:
     try:
         known = found.read(folder).file
     except PlainError:
-        # What is wrong with it is said where it is shown.
+        # What is wrong with it is said if it is shown.
         return usual
     return Path(known) if known else usual
 

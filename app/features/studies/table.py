@@ -47,7 +47,7 @@ class StudyModel(QAbstractTableModel):
             rows = (*rows, summary.reference) if summary.reference is not None else rows
         same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
         if same:
-            # A take changes a row or two: only these are drawn and sorted anew.
+            # A take changes a row or two: only these are drawn and sorted again.
             changed = [line for line, pair in enumerate(zip(self._rows, rows, strict=True)) if pair[0] != pair[1]]
             self._rows = rows
             for line in changed:

@@ -19,7 +19,7 @@ class ErrorPlot(pg.PlotWidget):
     moved_to = Signal(float)
     """δ was dragged or clicked to this place, in axis coordinates."""
     steps_wanted = Signal(int)
-    """δ shall move by so many steps."""
+    """δ shall move by a number of steps."""
     home_wanted = Signal()
     copy_wanted = Signal()
 

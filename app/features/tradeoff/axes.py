@@ -33,7 +33,7 @@ class Axis:
     """``LOWER``, ``HIGHER`` or ``NEITHER``, as metrics have it."""
     unit: str = ""
     relative: bool = False
-    """Whether it is measured beside the baseline, whose own value says nothing."""
+    """Whether it is measured against the baseline, whose own value says nothing."""
     studied: bool = False
     """Whether only studies have it."""
 
@@ -43,7 +43,7 @@ class Axis:
         return self.name.startswith(LISTENING)
 
     def label(self, ratios: bool) -> str:
-        """What stands beside the axis."""
+        """What stands next to the axis."""
         if ratios and self.takes_ratios:
             return f"{self.title} ÷ baseline’s"
         return f"{self.title} ({self.unit})" if self.unit else self.title
@@ -71,7 +71,7 @@ class Axis:
         return Estimate(found.value / other.value, low, high, found.n, found.clusters)
 
     def floor(self, point: Point, ratios: bool) -> Estimate | None:
-        """What the judge of ``point`` makes of the reference speech, where that has a place on it."""
+        """What the judge of ``point`` makes of the reference speech, if that has a place on it."""
         return None if ratios and self.takes_ratios else point.floors.get(self.name)
 
     def why_not(self, point: Point, ratios: bool) -> str:
@@ -120,7 +120,7 @@ AXES: tuple[Axis, ...] = (
 
 
 def axis(name: str) -> Axis:
-    """The axis called ``name``; raises :class:`StopIteration` where there is none."""
+    """The axis called ``name``; raises :class:`StopIteration` if there is none."""
     return next(one for one in AXES if one.name == name)
 
 

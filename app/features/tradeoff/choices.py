@@ -174,7 +174,7 @@ class Choice(QComboBox):
     def _elided(self, option: QStyleOptionComboBox) -> str:
         field = QStyle.SubControl.SC_ComboBoxEditField
         room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
-        # Styles leave a pixel or two beside the words.
+        # Styles leave a pixel or two next to the words.
         return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - 4)
 
 

@@ -166,5 +166,5 @@ class TradeoffDetails(QWidget):
         self.keep_button.setVisible(self._point is None or self._point.kind == STUDY)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme; the point is shown anew by whoever has it."""
+        """Follow the theme; the point is shown again by its owner."""
         self._colours = colours

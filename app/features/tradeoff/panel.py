@@ -216,13 +216,13 @@ class TradeoffPanel(QWidget):
         self.details.set_reasons(*self._reasons)
 
     def choose(self, key: str) -> None:
-        """Look at a point; nobody is told. Nothing happens where it is not shown."""
+        """Look at a point; emits no signal. Nothing happens if it is not shown."""
         if key in self.plot.scene.index:
             self.plot.choose(key)
             self._show_point()
 
     def select(self, keys: Collection[str]) -> None:
-        """Select points; nobody is told. A single one is looked at as well."""
+        """Select points; emits no signal. A single one is looked at as well."""
         there = [key for key in keys if key in self.plot.scene.index]
         if len(there) == 1:
             self.choose(there[0])
@@ -313,7 +313,7 @@ class TradeoffPanel(QWidget):
 
     @property
     def invitation(self) -> str:
-        """What is said where there is nothing to show; ``""`` where there is."""
+        """What is said if there is nothing to show; ``""`` if there is."""
         return "" if self._stack.currentIndex() else self._invitation.text()
 
     # --- What the user asks for --------------------------------------------------------------------------------------

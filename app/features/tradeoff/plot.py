@@ -91,7 +91,7 @@ class TradeoffPlot(Chart):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_scene(self, shown: Scene, looks: Looks) -> None:
-        """Show other points, or the same ones otherwise. What is chosen stays so where it is still there."""
+        """Show other points, or the same ones otherwise. What is chosen stays so if it is still there."""
         before, after = (_axes_of(one) for one in (self._scene, shown))
         self._sections = tuple(
             section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
@@ -113,14 +113,14 @@ class TradeoffPlot(Chart):
             self._badges.redraw()
 
     def choose(self, key: str) -> None:
-        """Make the point called ``key`` the current one, and the only selected; nobody is told."""
+        """Make the point called ``key`` the current one, and the only selected; emits no signal."""
         self._current = key if key in self._scene.index else ""
         self._bring_into_view()
         self.select({key} if self._current else ())
         self.refresh()
 
     def select(self, keys: Collection[str]) -> None:
-        """Select these of the points that are shown; nobody is told."""
+        """Select these of the points that are shown; emits no signal."""
         selected = frozenset(keys) & self._scene.index.keys()
         if selected != self._selected:
             self._selected = selected

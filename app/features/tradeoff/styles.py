@@ -73,7 +73,7 @@ def _tables(shown: Scene) -> Iterator[tuple[int, ...]]:
 
 
 def legend(shown: Scene, looks: Looks) -> Iterator[tuple[Glyph, str]]:
-    """Techniques and what they look like, and kinds of points where there are several."""
+    """Techniques and what they look like, and kinds of points if there are several."""
     names = in_order({name for one in shown.points for name in one.techniques})
     if any(not one.techniques and not one.published for one in shown.points):
         yield looks.glyph(()), "Baseline"

@@ -187,7 +187,7 @@ class TransferPanel(QWidget):
         self._show()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme: nothing here has colours of its own."""
+        """Follow the theme: nothing here has its own colours."""
 
     @property
     def chosen(self) -> tuple[Utterance, ...]:

@@ -239,12 +239,12 @@ class ViewsPanel(QWidget):
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
-        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        """Tab follows reading order, though controls are made when they are first wanted."""
         come_after(self.chooser, self.knobs.reachable)
 
     def _offer(self, family: str) -> None:
-        """Have the views in the list that models of ``family`` can answer, all without one and where there are none;
-        the chosen one stays chosen where it is among them."""
+        """Have the views in the list that models of ``family`` can answer, all without one and if there are none;
+        the chosen one stays chosen if it is among them."""
         chosen, self._family = self.chooser.currentData(), family
         self.chooser.clear()
         for one in [one for one in views() if family in one.families] or views():

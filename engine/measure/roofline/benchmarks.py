@@ -1,6 +1,6 @@
 """Measuring a device's ceilings: large matrix products, large copies, and the smallest of kernels.
 
-The ceilings are the best of several runs, since they are to be what the device can do; whatever runs beside only ever
+The ceilings are the best of several runs, since they are to be what the device can do; other programs only ever
 takes from them. They are measured with the clock and the number of threads that models are measured with.
 """
 
@@ -39,7 +39,7 @@ def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda
     """The ceilings of ``device``: those that are kept, or else, and where ``again`` is set, measured and kept.
     ``check`` is called between the measurements and may raise to cancel.
 
-    Raises :class:`engine.errors.DeviceError` where the device cannot be measured.
+    Raises :class:`engine.errors.DeviceError` if the device cannot be measured.
     """
     found = None if again else store.kept(_blank(device).key)
     if found is None:
@@ -150,7 +150,7 @@ def _launch(device: torch.device) -> float:
 
 
 def _graph_launch(device: torch.device) -> float | None:
-    """The same within a CUDA graph; ``None`` where none can be recorded."""
+    """The same within a CUDA graph; ``None`` if none can be recorded."""
     x = _small(device)
     try:
         graph = torch.cuda.CUDAGraph()

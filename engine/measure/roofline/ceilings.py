@@ -26,7 +26,7 @@ operators)."""
 class Ceilings:
     """The ceilings of one device under one version of torch.
 
-    Seconds are those of ``clock``: of all threads of the process on a processor, of the device on a graphics card.
+    Seconds are those of ``clock``: of all threads of the process on a processor, of the device on a GPU.
     """
 
     device: str
@@ -53,11 +53,11 @@ class Ceilings:
         return f"{self.device}; torch {self.torch}; {self.threads} threads"
 
     def operations_of(self, precision: str) -> float:
-        """Operations a second in ``precision``; float32's where that was not measured."""
+        """Operations a second in ``precision``; float32's if that was not measured."""
         return self.operations.get(precision) or self.operations["float32"]
 
     def bytes_of(self, precision: str) -> float:
-        """Bytes a second in ``precision``; float32's where that was not measured."""
+        """Bytes a second in ``precision``; float32's if that was not measured."""
         return self.bytes.get(precision) or self.bytes["float32"]
 
     def ridge(self, precision: str) -> float:
@@ -69,11 +69,11 @@ class Ceilings:
         return work.operations / self.operations_of(precision), work.bytes / self.bytes_of(precision)
 
     def floor(self, work: Work, precision: str) -> float:
-        """The least seconds for ``work``: arithmetic and traffic go on at the same time."""
+        """The least seconds for ``work``: arithmetic and traffic run at the same time."""
         return max(self.seconds(work, precision))
 
     def launching(self, launches: float, graphed: bool = False) -> float:
-        """What starting so many kernels takes."""
+        """What starting a number of kernels takes."""
         within = self.graph_launch_seconds if graphed else None
         return launches * (self.launch_seconds if within is None else within)
 
@@ -110,7 +110,7 @@ def kept(key: str) -> Ceilings | None:
 
 
 def keep(ceilings: Ceilings) -> None:
-    """Keep ``ceilings`` beside those of other devices. Raises :class:`PlainError` where they cannot be written."""
+    """Keep ``ceilings`` beside those of other devices. Raises :class:`PlainError` if they cannot be written."""
     everything = {**_read(), ceilings.key: ceilings}
     data = {"schema": SCHEMA, "ceilings": [one.to_json() for one in everything.values()]}
     try:

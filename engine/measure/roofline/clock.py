@@ -2,9 +2,9 @@
 
 The pieces are the model's own modules and products on inputs of the real shapes, layer by layer, so that weights come
 from where they come from in a real pass. On a processor what reading the clock takes is measured and taken off; on a
-graphics card the clock is the device's own events, and work that is recorded as a CUDA graph is run part by part, each
-as a graph of its own. The whole forward is measured in the same rounds, as it is and without a clock inside, before its
-parts in one round and behind them in another. Of the whole the median of the rounds counts, of its parts the median of
+GPU the clock is the device's own events, and work that is recorded as a CUDA graph is run part by part, each
+as its own graph. The whole forward is measured in the same rounds, as it is and without a clock inside, before its
+parts in one round and after them in another. Of the whole the median of the rounds counts, of its parts the median of
 their shares of the whole of the same round, so that a round in which other programs cost much says as much as another.
 What is left is the rest, and the interval of its share says whether there is one at all.
 """
@@ -29,9 +29,9 @@ from engine.models.kernels.graphs import record_cuda
 
 ROUNDS = 5
 LEAST_ROUNDS = 3
-"""From so many on the rest has an interval."""
+"""From this number on the rest has an interval."""
 LEAST_SECONDS = 0.01
-"""Of a timed block on a processor, whose clock is coarse; on a graphics card its own events need less."""
+"""Of a timed block on a processor, whose clock is coarse; on a GPU its own events need less."""
 MOST_REPEATS = 200
 
 Run = Callable[[], object]
@@ -64,7 +64,7 @@ class Stage:
     pieces: tuple[tuple[str, Run], ...] = field(repr=False)
     """One forward, piece by piece: the name of the part that each belongs to, and what to run."""
     whole: Run | None = None
-    """Forwards as the setting runs them; ``None`` where the pieces are all there is to them."""
+    """Forwards as the setting runs them; ``None`` if the pieces are all there is to them."""
     whole_forwards: int = 1
     """How many of them ``whole`` runs."""
     layers: Sequence[Run] = field(default=(), repr=False)
@@ -84,7 +84,7 @@ class Clock:
     def __init__(self, device: torch.device, tick: Callable[[], None] = lambda: None, rounds: int = ROUNDS) -> None:
         self._device, self._tick, self._rounds = device, tick, rounds
         self.overhead = self._overhead()
-        """Seconds that reading the clock between two pieces takes; taken off. 0 where the device's events are read."""
+        """Seconds that reading the clock between two pieces takes; taken off. 0 if the device's events are read."""
 
     def blocks(self, stages: Sequence[Stage]) -> int:
         """How often ``tick`` will be called."""
@@ -228,7 +228,7 @@ def run_all(pieces: Sequence[tuple[str, Run]]) -> None:
 
 
 def _as_graphs(stage: Stage) -> tuple[tuple[str, Run], ...]:
-    """All pieces of each part as one CUDA graph; as they are where one cannot be recorded."""
+    """All pieces of each part as one CUDA graph; as they are if one cannot be recorded."""
     graphs = []
     for part in stage.parts:
         mine = [piece for piece in stage.pieces if piece[0] == part.name]

@@ -30,7 +30,7 @@ class Work:
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte; 0 where nothing travels."""
+        """Operations for each byte; 0 if nothing travels."""
         return self.operations / self.bytes if self.bytes else 0.0
 
 
@@ -66,14 +66,14 @@ def attention(
     items: float, tokens: float, queries: int, keys: int, width: float = 2, seen: float | None = None
 ) -> Work:
     """Both products of attention in each of ``items`` rows of ``tokens`` tokens, which see ``seen`` keys each, all
-    tokens where that is not given; ``queries`` and ``keys`` columns of these. Nothing between them has to travel."""
+    tokens if that is not given; ``queries`` and ``keys`` columns of these. Nothing between them has to travel."""
     context = tokens if seen is None else seen
     travelling = tokens * 2 * queries + context * 2 * keys
     return Work(4.0 * items * tokens * context * queries, width * items * travelling)
 
 
 def norm(elements: float, width: float = 2) -> Work:
-    """A norm over so many elements: read and written once."""
+    """A norm over a number of elements: read and written once."""
     return Work(NORM_OPERATIONS * elements, 2 * width * elements)
 
 
@@ -83,5 +83,5 @@ def looked_up(rows: float, hidden: int, tables: int = 1, width: float = 2) -> Wo
 
 
 def log_softmax(elements: float, width: float = 4) -> Work:
-    """A log-softmax of so many scores."""
+    """A log-softmax of a number of scores."""
     return Work(SCORE_OPERATIONS * elements, 2 * width * elements)

@@ -35,7 +35,7 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
     """``works`` as stages, and how many seconds its first passage will be heard.
 
     Decodes it once, to see how many passes it takes. Raises :class:`SettingError` for a transformer that is not
-    optimised for decoding, or where nothing was spoken.
+    optimised for decoding, or if nothing was spoken.
     """
     cycles = list(works.decoding)
     tokens = [token for cycle in cycles for token in cycle.tokens]
@@ -110,7 +110,7 @@ def _pass(
     choosing: _Choosing | None = None,
     shape: str = "",
 ) -> Stage:
-    """A pass over ``embedded`` (1, tokens, hidden) behind ``context`` others that the cache holds; scores are wanted
+    """A pass over ``embedded`` (1, tokens, hidden) after ``context`` others that the cache holds; scores are wanted
     where there is something to choose."""
     launched = model.transformer
     transformer = launched.plain if isinstance(launched, GraphedTransformer) else launched
@@ -225,7 +225,7 @@ def _hear(works: LanguageInternals, cycles: Sequence[Cycle]) -> None:
 
 
 def _some(tokens: Sequence[int], number: int) -> list[int]:
-    """``number`` of ``tokens``, again from the first where there are fewer."""
+    """``number`` of ``tokens``, again from the first if there are fewer."""
     return [tokens[place % len(tokens)] for place in range(number)]
 
 

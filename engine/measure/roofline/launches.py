@@ -1,6 +1,6 @@
 """What a piece of work asks of its device: kernels, or on processors operators; and its Chrome trace.
 
-On a graphics card kernels are counted by torch's profiler, those within CUDA graphs too. On a processor there are no
+On a GPU kernels are counted by torch's profiler, those within CUDA graphs too. On a processor there are no
 kernels to launch, but every operator has to be called; counted are those that compute, without views and without taking
 memory.
 """
@@ -73,7 +73,7 @@ def counted(run: Callable[[], object]) -> tuple[int, Work]:
 
 
 def launches(run: Callable[[], object], device: torch.device) -> int:
-    """Kernels that one ``run``, warm, starts on a graphics card; operators that it calls on a processor."""
+    """Kernels that one ``run``, warm, starts on a GPU; operators that it calls on a processor."""
     if device.type != "cuda":
         return counted(run)[0]
     with torch.inference_mode(), profile(activities=[ProfilerActivity.CUDA]) as profiler:
@@ -85,7 +85,7 @@ def launches(run: Callable[[], object], device: torch.device) -> int:
 
 def write_chrome_trace(run: Callable[[], object], path: Path, device: torch.device) -> None:
     """Write what one ``run`` does, operator by operator, for ``chrome://tracing`` and Perfetto. Raises
-    :class:`PlainError` where the file cannot be written."""
+    :class:`PlainError` if the file cannot be written."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
     with torch.inference_mode(), profile(activities=activities, record_shapes=True) as profiler:
         run()

@@ -78,7 +78,7 @@ class Component:
     """What its products compute in."""
     launches: float = 0.0
     seconds: float | None = None
-    """Measured; ``None`` where it was only counted."""
+    """Measured; ``None`` if it was only counted."""
     note: str = ""
 
     @property
@@ -96,12 +96,12 @@ class Component:
         return self.calls * ceilings.floor(self.work, self.precision)
 
     def ratio(self, ceilings: Ceilings) -> float | None:
-        """Measured over least seconds; ``None`` where one of them is missing."""
+        """Measured over least seconds; ``None`` if one of them is missing."""
         floor = ceilings.floor(self.work, self.precision)
         return None if self.seconds is None or floor <= 0 else self.seconds / floor
 
     def bound(self, ceilings: Ceilings, graphed: bool = False) -> str:
-        """One of :data:`engine.measure.roofline.ceilings.BOUNDS`; ``""`` where nothing was counted."""
+        """One of :data:`engine.measure.roofline.ceilings.BOUNDS`; ``""`` if nothing was counted."""
         counted = self.work.operations or self.work.bytes
         return ceilings.bound(self.work, self.precision, self.launches, graphed) if counted else ""
 
@@ -115,7 +115,7 @@ class Phase:
     forwards: float
     components: tuple[Component, ...]
     whole_seconds: float | None = None
-    """Measured, of one forward as the setting runs it; ``None`` where it has one component only."""
+    """Measured, of one forward as the setting runs it; ``None`` if it has one component only."""
     launches: float = 0.0
     """Of one forward."""
     layer_launches: tuple[int, ...] = ()
@@ -126,11 +126,11 @@ class Phase:
     """Whether it runs as a CUDA graph."""
     rest_range: tuple[float, float] | None = None
     """Between what the rest of one forward lies: the 95 % interval of its median, the whole and the components of the
-    same round compared; ``None`` where there were too few rounds to tell."""
+    same round compared; ``None`` if there were too few rounds to tell."""
 
     @property
     def launches_by_layer(self) -> str:
-        """What each layer starts, in words, such as ``14 a layer`` or ``12, 6 × 14, 15 by layer``; ``""`` where that
+        """What each layer starts, in words, such as ``14 a layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if that
         was not looked at."""
         if len(set(self.layer_launches)) <= 1:
             return f"{self.layer_launches[0]} a layer" if self.layer_launches else ""
@@ -146,7 +146,7 @@ class Phase:
 
     @property
     def rest(self) -> Component | None:
-        """What the whole takes beyond its components; less than nothing where running them together saves. Its note
+        """What the whole takes beyond its components; less than nothing if running them together saves. Its note
         says between what it lies, and whether that is more than noise."""
         of_components = [one.total_seconds for one in self.components if one.total_seconds is not None]
         if self.whole_seconds is None or len(of_components) < len(self.components):
@@ -166,13 +166,13 @@ class Phase:
 
     @property
     def _verdict(self) -> str:
-        """Of the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` where it is neither, or nobody knows."""
+        """Of the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if it is neither, or nobody knows."""
         low, high = self.rest_range or (1.0, 1.0)
         return WITHIN_NOISE if low <= 0 <= high else SAVED_TOGETHER if high < 0 else ""
 
     def bound(self, one: Component, ceilings: Ceilings) -> str:
         """What bounds one of :meth:`rows`, in words: one of :data:`engine.measure.roofline.ceilings.BOUNDS`,
-        :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` where nothing was counted."""
+        :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if nothing was counted."""
         if one.name != REST or self.rest_range is None:
             return one.bound(ceilings, self.graphed)
         return self._verdict
@@ -268,7 +268,7 @@ class RooflineReport:
             )
 
     def to_csv(self) -> str:
-        """The table behind lines that begin with ``#`` and say what it is."""
+        """The table after lines that begin with ``#`` and say what it is."""
         head = {
             "model": self.title,
             "setting": self.setting.fingerprint,

@@ -39,5 +39,5 @@ def spent_operations(
 
 
 def _pass(model: TokenModel, tokens: int, context: int, scored: int) -> float:
-    """Operations of one pass over ``tokens`` behind ``context``, of which the last ``scored`` go through the head."""
+    """Operations of one pass over ``tokens`` after ``context``, of which the last ``scored`` go through the head."""
     return model.transformer.operations(tokens, context) + 2 * scored * model.head.numel()

@@ -1,4 +1,4 @@
-"""From a grid of codes to audio while it is filled in: what every masked model brings of its own."""
+"""From a grid of codes to audio while it is filled in: what every masked model provides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.models.families.passages import Decoded
 
 
 class GridDecoder(ABC):
-    """Makes the codes of one passage heard, frame by frame, exactly as all at once. Made anew for every passage: what
+    """Makes the codes of one passage heard, frame by frame, exactly as all at once. Made new for every passage: what
     it remembers is the passage's own."""
 
     @abstractmethod

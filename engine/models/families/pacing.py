@@ -3,7 +3,7 @@ Torch-free.
 
 Playback is taken to begin with the first piece. A block's steps are planned with a share of the time that is left then;
 the rest is for what cannot be foreseen, and once that is used up, too, a block is cut short while it runs. No block has
-fewer than :data:`FEWEST_STEPS` steps: a machine that is too slow for these lets playback pause, and that is told.
+fewer than :data:`FEWEST_STEPS` steps: a machine that is too slow for these lets playback pause, and which is reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ USED_SHARE = 0.9
 FEWEST_STEPS = 4
 """Steps that a block gets however little time is left."""
 PLANNED_FROM, CUT_FROM = 4, 2
-"""The last so many steps say how long the next ones take: of a block that is planned, and of one that runs, where what
+"""The last few steps say how long the next ones take: of a block that is planned, and of one that runs, where what
 has become slower must be seen at once."""
 LONGEST_UNSAID_PAUSE = 0.05
 """Seconds that playback may pause in all without a remark."""
@@ -67,16 +67,16 @@ class Pace:
         self._last, self._ends = now, max(self._ends, now) + seconds
 
     def stepped(self, rows: int, seconds: float) -> None:
-        """A step over so many ``rows`` of the network took ``seconds``."""
+        """A step over a number of ``rows`` of the network took ``seconds``."""
         self._row_seconds.append(seconds / rows)
 
     def decoded(self, frames: int, seconds: float) -> None:
-        """Decoding a block of so many ``frames`` took ``seconds``."""
+        """Decoding a block of ``frames`` took ``seconds``."""
         self._frame_seconds = seconds / frames
 
     def affordable(self, most: int, rows: int, frames: int) -> int:
         """How many steps the next block of ``frames`` may take before playback would pause, at most ``most``; each will
-        be over so many ``rows``."""
+        be over a number of ``rows``."""
         return min(max(self._fitting(PLANNED_SHARE, PLANNED_FROM, rows, frames, most), FEWEST_STEPS), most)
 
     def still(self, taken: int, most: int, rows: int, frames: int) -> int:

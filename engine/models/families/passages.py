@@ -118,13 +118,13 @@ def cost_of(spoken: Sequence[Spoken]) -> Measurements:
 
 
 def whole_mel(mels: Iterable[np.ndarray | None]) -> np.ndarray | None:
-    """The mel spectrograms of passages, (frames, bands) each, one behind the other; ``None`` where there is none."""
+    """The mel spectrograms of passages, (frames, bands) each, in order; ``None`` if there is none."""
     there = [mel for mel in mels if mel is not None]
     return np.concatenate(there) if there else None
 
 
 def require_numbers(samples: np.ndarray) -> None:
-    """Raise :class:`PlainError` where audio has values that are not numbers."""
+    """Raise :class:`PlainError` if audio has values that are not numbers."""
     if not np.isfinite(samples).all():
         raise PlainError(
             "The synthesis gave values that are not numbers: the checkpoint is damaged or the precision too low; "

@@ -1,4 +1,4 @@
-"""From speech tokens to audio while they are decoded: what every language model brings of its own."""
+"""From speech tokens to audio while they are decoded: what every language model provides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.models.families.passages import Decoded
 
 
 class TokenDecoder(ABC):
-    """Makes the tokens of one passage heard, as they come. Made anew for every passage: what it remembers is the
+    """Makes the tokens of one passage heard, as they come. Made new for every passage: what it remembers is the
     passage's own."""
 
     @abstractmethod
@@ -34,7 +34,7 @@ class TokenDecoder(ABC):
     """Whether :meth:`push` and :meth:`finish` come to just that, but for rounding."""
 
     def difference(self) -> StreamingDifference | None:
-        """How far what was heard is from :meth:`whole`, once all has been heard; ``None`` where it is that, as of every
+        """How far what was heard is from :meth:`whole`, once all has been heard; ``None`` if it is that, as of every
         ``exact`` decoder. It may take as long as decoding did."""
         return None
 
@@ -51,7 +51,7 @@ class StreamingDifference:
     largest: float
     """The largest difference of a sample, full scale 1."""
     level: float
-    """Root mean square of the difference over that of the audio, in decibels; minus infinity where they are equal."""
+    """Root mean square of the difference over that of the audio, in decibels; minus infinity if they are equal."""
     samples: int
     """By how many samples the lengths differ."""
 

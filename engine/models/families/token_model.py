@@ -43,7 +43,7 @@ class TokenModel(nn.Module):
         self.codes = codes
         self._scores: Product | None = None
         self.prefixes = None if isinstance(transformer, CausalTransformer) else Prefixes()
-        """What requests begin with, remembered; ``None`` where weights may change."""
+        """What requests begin with, remembered; ``None`` if weights may change."""
 
     @property
     def rows(self) -> int:
@@ -71,7 +71,7 @@ class TokenModel(nn.Module):
         return F.embedding(ids, self.embedding)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Hidden states behind the final norm, (…, hidden), to (…, rows)."""
+        """Hidden states after the final norm, (…, hidden), to (…, rows)."""
         if self._scores is not None and hidden.dim() == 2:
             return self._scores(hidden)
         return F.linear(hidden, self.head, self.bias)
@@ -88,7 +88,7 @@ class TokenModel(nn.Module):
         return self.transformer.cache(capacity, batch)
 
     def kept(self, retained: Sequence[int]) -> TokenModel:
-        """The same with only the layers ``retained``: a copy, or one that shares weights where it is optimised."""
+        """The same with only the layers ``retained``: a copy, or one that shares weights if it is optimised."""
         transformer = self.transformer.kept(retained)
         trainable = isinstance(transformer, CausalTransformer)
         tables = [None if one is None else one.detach() for one in (self.embedding, self.head, self.bias)]

@@ -46,7 +46,7 @@ class TensorNames(Protocol):
 @dataclass(frozen=True)
 class HuggingFaceNames:
     """Those of a causal model on the Hugging Face Hub, of whose vocabulary the ids ``rows`` (codes + stops,) can be
-    spoken. Rows of the head that cannot are zero where it is written."""
+    spoken. Rows of the head that cannot are zero if it is written."""
 
     rows: Tensor = field(repr=False)
     layers: str = "model.layers."
@@ -55,7 +55,7 @@ class HuggingFaceNames:
     body: str = "model."
 
     def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
-        """As :class:`TensorNames` says; without a head of its own, the embedding is the head."""
+        """As :class:`TensorNames` says; without a separate head, the embedding is the head."""
         tables = self.embedding, self.head
         body = {name.removeprefix(self.body): value for name, value in tensors.items() if name not in tables}
         embedding = tensors[self.embedding]
@@ -80,5 +80,5 @@ class TrainingRow:
     ids: tuple[int, ...]
     """Of the vocabulary that :attr:`Parts.embedding` has."""
     labels: tuple[int, ...]
-    """At each place the row of the head that comes next, :data:`engine.techniques.spade.losses.IGNORED` where
+    """At each place the row of the head that comes next, :data:`engine.techniques.spade.losses.IGNORED` if
     nothing is predicted."""

@@ -31,7 +31,7 @@ class ConfigFile:
             text = path.read_text(encoding="utf-8")
             data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
         except FileNotFoundError:
-            raise CheckpointError(f"{path} is missing; it belongs beside the weights.") from None
+            raise CheckpointError(f"{path} is missing; it belongs in the folder of the weights.") from None
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise CheckpointError(f"{path} cannot be read as a configuration ({error}); fetch it again.") from None
         if not isinstance(data, dict):

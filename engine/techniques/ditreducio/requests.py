@@ -47,7 +47,7 @@ class Calibrated:
 @dataclass(frozen=True)
 class TransferRequest:
     """Measure how well ``table``, ``calibrated`` on these utterances as far as they are known, serves ``unseen`` ones.
-    Errors are held against the threshold of DiTReducio in ``setting``. The result is :class:`TransferMeasured`."""
+    Errors are compared with the threshold of DiTReducio in ``setting``. The result is :class:`TransferMeasured`."""
 
     activity: ClassVar[str] = "measuring the transfer"
 

@@ -39,7 +39,7 @@ class TransferReport:
     """A table on the sentences it was ``calibrated`` on, as far as they are known, and on ``unseen`` ones.
 
     A table's own sentences have skips beyond their bounds as well: a calibration holds an error against the step with
-    the skips of pre-calibration in force, here it is held against the step with none. Hence the comparison.
+    the skips of pre-calibration in force, here it is compared with the step with none. Hence the comparison.
     """
 
     table: str
@@ -63,7 +63,7 @@ class TransferReport:
 
     @property
     def ill_served(self) -> tuple[str, ...]:
-        """The groups that the table serves clearly worse than its own sentences; none where those are not known."""
+        """The groups that the table serves clearly worse than its own sentences; none if those are not known."""
         if not self.calibrated:
             return ()
         distance, exceeding = _figures(self.calibrated)

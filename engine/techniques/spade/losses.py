@@ -63,7 +63,7 @@ def each_divergence(student: Tensor, teacher: Tensor) -> Tensor:
 
 def target_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:
     """The teacher's layer that each of the student's layers is to match: the one before the next retained layer, so
-    that it also learns what all removed layers behind it did; the last one matches the teacher's last."""
+    that it also learns what all removed layers after it did; the last one matches the teacher's last."""
     return (*(following - 1 for following in retained[1:]), layers - 1)
 
 

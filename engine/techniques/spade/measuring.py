@@ -156,7 +156,7 @@ def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer:
 def word_errors_without(
     model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: ProgressObserver
 ) -> LayerImportance:
-    """WLI: word error rate without each layer. Raises :class:`engine.errors.PlainError` where the judge is missing."""
+    """WLI: word error rate without each layer. Raises :class:`engine.errors.PlainError` if the judge is missing."""
     layers = model.info.layers
     sentences = [one.text for one in utterances]
     judge = Judge(sentences)

@@ -1,6 +1,6 @@
 """What each layer of a speech language model is worth, as it was measured, and which layers follow from it.
 
-Torch-free, so that a front end may draw it. The file ``layers.json`` lies beside the model's checkpoint, or in the
+Torch-free, so that a front end may draw it. The file ``layers.json`` lies next to the model's checkpoint, or in the
 user's own folder of that model.
 """
 
@@ -35,14 +35,14 @@ class LayerImportance:
     values: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
-    """Ends of the 95 % bootstrap intervals over utterances; empty where there is none."""
+    """Ends of the 95 % bootstrap intervals over utterances; empty if there is none."""
     ranks: tuple[tuple[int, int], ...] = ()
-    """Of each layer, the 95 % bootstrap interval of its rank, 0 for the most important; empty where there is none."""
+    """Of each layer, the 95 % bootstrap interval of its rank, 0 for the most important; empty if there is none."""
     baseline: float = 0.0
     """The same figure with all layers."""
     utterances: int = 0
     run_away: tuple[int, ...] = ()
-    """Of each layer, how many utterances did not end by themselves without it; empty where nothing was spoken."""
+    """Of each layer, how many utterances did not end by themselves without it; empty if nothing was spoken."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ImportanceRecord:
     notes: tuple[str, ...] = field(default=())
 
     def measure(self, name: str) -> LayerImportance | None:
-        """The measure called ``name``, or ``None`` where it was not taken."""
+        """The measure called ``name``, or ``None`` if it was not taken."""
         return next((one for one in self.measures if one.measure == name), None)
 
     @property
@@ -90,7 +90,7 @@ class ImportanceRecord:
 
     def cut(self, depth: int) -> tuple[str, float] | None:
         """The measure that parts the ``depth`` layers that stay from the others, and the value in the middle between
-        the last that stays and the first that goes; ``None`` where none goes, or no measure tells those two apart."""
+        the last that stays and the first that goes; ``None`` if none goes, or no measure tells those two apart."""
         if not 0 < depth < self.layers:
             return None
         stays, goes = self.order[depth - 1 : depth + 1]
@@ -163,7 +163,7 @@ def _fits(one: LayerImportance, layers: int) -> bool:
 
 
 def read_record(folders: Sequence[Path], checkpoint: str) -> ImportanceRecord | None:
-    """The record of the checkpoint with this fingerprint in the last of ``folders`` that has one; ``None`` where there
+    """The record of the checkpoint with this fingerprint in the last of ``folders`` that has one; ``None`` if there
     is none. Raises :class:`CheckpointError` for a damaged file."""
     found = None
     for folder in folders:

@@ -34,7 +34,7 @@ class LayersMeasured:
 
 @dataclass(frozen=True, kw_only=True)
 class StudentRequest(CompanionRequest):
-    """Train a student with the ``retained`` layers or, where none are named, with the ``depth`` most important ones by
+    """Train a student with the ``retained`` layers or, if none are named, with the ``depth`` most important ones by
     measurement. What it is after each of ``stages`` (minutes of the budget) is kept, too. The result is
     :class:`engine.training.requests.Trained`."""
 

@@ -1,4 +1,5 @@
-"""Writing a trained F5 model as the official releases are laid out, with what the bundled front end needs beside it."""
+"""Writing a trained F5 model as the official releases are laid out, with what the bundled front end needs next to
+it."""
 
 from __future__ import annotations
 

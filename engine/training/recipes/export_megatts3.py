@@ -1,5 +1,5 @@
 """Writing a trained MegaTTS 3 as the official release is laid out, as far as that applies, and what the bundled front
-end needs beside it.
+end needs next to it.
 
 In place of aligner, grapheme and duration models there is ``durations.json``; in place of WavVAE, the mel codec; and
 every voice comes with the phones of its recording and, as the official voices do, with its latents.

@@ -32,7 +32,7 @@ SMALLEST_UNIT_COUNT = 12
 """Units seen less often are odd spellings or abbreviations; words that need them are not learnt from."""
 ALIGNMENT_ROUNDS = 6
 MOST_PHONES = 2
-"""A letter stands for at most so many phones (x: k s)."""
+"""A letter stands for at most this many phones (x: k s)."""
 
 Word = tuple[str, Phones]
 

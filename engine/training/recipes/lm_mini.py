@@ -2,7 +2,7 @@
 :mod:`engine.training.recipes.speech_tokenizer`.
 
 What a small model cannot afford to learn, the alignment, is given away by its layout: text is one phone a token, and
-positions begin anew at the speech (:mod:`engine.models.minis.lm_mini.layout`).
+positions begin again at the speech (:mod:`engine.models.minis.lm_mini.layout`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LmMini(TokenRecipe):
         return loss, {}
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
-        """The cross-entropy in nats, and how often the token that was spoken is the likeliest, or among ten."""
+        """The cross-entropy in nats, and how often the token that was spoken is the most likely, or among ten."""
         logits, spoken = self.average.module(batch).logits.float(), batch.labels[batch.predicting]
         ten = logits.topk(10, dim=-1).indices
         return {

@@ -2,7 +2,7 @@
 
 What is known in demasking is: the voice's recording; in blockwise streaming also everything before the block; and
 within the canvas or the block whatever was committed, which the layer penalty makes mostly lower codebooks. Nothing is
-known behind a block. Items are drawn of all these kinds.
+known after a block. Items are drawn of all these kinds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CanvasOptions:
     begun: float = 0.3
     """Share of the items of which more than the prompt is known, up to any frame."""
     ended: float = 0.25
-    """Share of the items of which nothing is known behind any frame."""
+    """Share of the items of which nothing is known after any frame."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Canvases:
     text: Tensor
     """(B, n) int64."""
     codes: Tensor
-    """(B, codebooks, n) int64 as the network sees them, the mask where they are hidden."""
+    """(B, codebooks, n) int64 as the network sees them, the mask if they are hidden."""
     spoken: Tensor
     """(B, codebooks, n) int64 as they are."""
     hidden: Tensor

@@ -1,7 +1,7 @@
 """What recipes of small codecs have in common: excerpts of mels, the phones that sound in them, one AdamW, and what a
 checkpoint holds. See :class:`engine.training.session.Recipe`.
 
-A phone classifier stands beside the codec and learns with it: it keeps what words need, where a distance between
+A phone classifier stands next to the codec and learns with it: it keeps what words need, where a distance between
 spectra alone would not.
 """
 

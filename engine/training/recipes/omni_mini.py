@@ -129,7 +129,7 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens]):
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """On held-out utterances after a prompt, codebook by codebook with all lower ones known: the cross-entropy in
-        nats, and how often the first and the second codebook's likeliest code is the one that was spoken."""
+        nats, and how often the first and the second codebook's most likely code is the one that was spoken."""
         network, errors, known = self.average.module, [], []
         for codebook in range(network.config.codebooks):
             scores, spoken = zip(*(self._layer(network, joined, codebook) for joined in self._validation), strict=True)

@@ -1,5 +1,5 @@
-"""What the recipes of codecs with codes have in common: a quantiser between encoder and decoder, and a decoder that is
-told who speaks. See :class:`engine.training.recipes.mel_excerpts.ExcerptRecipe`.
+"""What the recipes of codecs with codes have in common: a quantiser between encoder and decoder, and a decoder that
+gets the speaker. See :class:`engine.training.recipes.mel_excerpts.ExcerptRecipe`.
 
 The decoder learns to lean on the mean mel of the voice that it is told, and falls apart at a mean that it has not seen;
 hence the mean is over anything from one clip to many of the voice, and never of the clip at hand alone.
@@ -86,7 +86,7 @@ class QuantisedMelRecipe(ExcerptRecipe[Options]):
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Log-mel L1 of copies of held-out clips; the share of phones that the classifier knows from the numbers; and
-        how many different codes were used, of the first codebook where there are several."""
+        how many different codes were used, of the first codebook if there are several."""
         model, stride = self.average.module, self.model.config.stride
         distances, known, used = [], [], set()
         for clip in self._held_out:

@@ -97,7 +97,7 @@ def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: fl
 
 
 def _row(verdict: Verdict, baseline: Verdict | None) -> dict[str, object]:
-    """A verdict's row; with what it saved and how far it is from ``baseline`` where it is another way of speaking."""
+    """A verdict's row; with what it saved and how far it is from ``baseline`` if it is another way of speaking."""
     low, high = verdict.errors.interval()
     row: dict[str, object] = {
         "voice": verdict.voice,

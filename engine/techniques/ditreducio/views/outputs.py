@@ -22,7 +22,7 @@ See = Callable[[int, int, str, Tensor], None]
 
 
 def subject_of(task: Task) -> CalibrationTarget:
-    """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` where the model or
+    """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` if the model or
     the solver takes no single steps."""
     knobs_of(task.setting)
     target, _ = task.model.calibration_target(task.utterance.text, task.utterance.voice, task.setting)

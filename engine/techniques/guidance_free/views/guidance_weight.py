@@ -1,7 +1,8 @@
 """What the weight w of CFG-free training does: figure 1 of the CFG-free paper, on the weights that exist.
 
-Weights trained with w stand for guidance of strength g = w / (1 − w): they are held against the plain checkpoint guided
-at that strength, and against the plain checkpoint's conditional branch alone, which is where training started from.
+Weights trained with w stand for guidance of strength g = w / (1 − w): they are compared with the plain checkpoint
+guided at that strength, and against the plain checkpoint's conditional branch alone, which is where training started
+from.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def compute(task: Task) -> Findings:
 
 
 def weight_sets(info: ModelInfo) -> tuple[WeightSet, ...]:
-    """One set of weights for each w, ascending. Raises :class:`SettingError` where there is none."""
+    """One set of weights for each w, ascending. Raises :class:`SettingError` if there is none."""
     guidance_free.require_guidance(info)
     if not info.weight_sets:
         raise SettingError(

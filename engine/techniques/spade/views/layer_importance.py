@@ -24,7 +24,7 @@ _TITLES = {
 
 
 def compute(task: Task) -> Findings:
-    """Draw the measurement at hand. Raises :class:`SettingError` where there is none."""
+    """Draw the measurement at hand. Raises :class:`SettingError` if there is none."""
     from engine.models.files.language_weights import places_of
 
     info = task.model.info

@@ -37,7 +37,7 @@ from engine.techniques.speculative.planner import predicted_speed_up
 NAME = "ssd"
 PLAIN = "autoregressive"
 GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
-"""On which, and on how many tokens of each at most, decoding by the likeliest is compared."""
+"""On which, and on how many tokens of each at most, decoding by the most likely is compared."""
 DEFINITION = (
     "Backbone CPU seconds a token of the engine's optimised autoregressive loop over those of speculative decoding at "
     "this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
@@ -101,7 +101,7 @@ def _title(tolerance: float) -> str:
 
 
 def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
-    """How many tokens of ``setting``, which drafts, are those of plain decoding, of how many, where the likeliest is
+    """How many tokens of ``setting``, which drafts, are those of plain decoding, of how many, where the most likely is
     always taken, whatever else the model's own sampler may do."""
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
