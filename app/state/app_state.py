@@ -43,8 +43,8 @@ from engine.setting.knobs import Values
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Difference, Engaged, Setting
 from engine.setting.take import Take
+from engine.techniques import problem
 from engine.techniques.ditreducio import COMBINATIONS
-from engine.techniques.engagement import problem
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class AppState(Reasons):
             baseline = self.take_a if self.take_a is not None and take.fidelity_to == self.take_a.id else None
             evidence = Evidence.of(take, baseline)
         table = self.table if self.setting.engaged(DITREDUCIO) else None
-        return Profile.of(self.setting, self.info, table, evidence)
+        return Profile.of(self.setting, self.info, () if table is None else (table,), evidence)
 
     def write_profile(self, path: Path) -> None:
         """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from PySide6.QtCore import QObject
 
 from app.state.calibration_store import CalibrationStore
@@ -13,9 +11,8 @@ from engine.errors import PlainError, SettingError
 from engine.models import catalogue
 from engine.models.base import OperationCounts
 from engine.models.cosyvoice2.config import INSTRUCT, MODE
-from engine.techniques import conflict, flow_engagement, guidance_free, technique
+from engine.techniques import conflict, guidance_free, problem, remarks, resolve
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.engagement import engage, problem
 
 
 class Reasons(Tables):
@@ -78,7 +75,7 @@ class Reasons(Tables):
         if not self.is_engaged(name):
             return ""
         setting = self.setting
-        reason = technique(name).conflict(replace(setting, options=self.options_in_force))
+        reason = conflict(setting, name)
         if reason or name == DITREDUCIO:
             return reason or self.table_problem()
         entry = setting.engaged(name)
@@ -87,17 +84,17 @@ class Reasons(Tables):
 
     def technique_remarks(self, name: str) -> tuple[str, ...]:
         """What the technique's knobs bring about that may surprise, in sentences."""
-        return technique(name).remarks(self.options_in_force, self._knobs[name]) if self.is_engaged(name) else ()
+        return remarks(self.setting).get(name, ()) if self.is_engaged(name) else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a take would carry as notes, beyond what its techniques remark."""
         if self.info is None or self.info.id != self.model_id:
             return ()
-        remarks = {one for name in self._engaged for one in self.technique_remarks(name)}
+        said = {one for name in self._engaged for one in self.technique_remarks(name)}
         for setting, artefacts in ((self.setting, self._artefacts), (self.baseline_setting, ())):
             try:
-                return tuple(one for one in engage(self.info, setting, artefacts).notes if one not in remarks)
+                return tuple(one for one in resolve(self.info, setting, artefacts).notes if one not in said)
             except PlainError:
                 continue
         return ()
@@ -153,6 +150,6 @@ class Reasons(Tables):
         if self.operations is None or self.info is None or self.table_problem():
             return None
         try:
-            return flow_engagement.engage(self.info, self.setting, self._artefacts).ops_ratio(self.operations)
+            return resolve(self.info, self.setting, self._artefacts).ops_ratio(self.operations)
         except PlainError:
             return None

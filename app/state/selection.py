@@ -14,14 +14,14 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import SettingError
 from engine.models import catalogue
-from engine.models.base import ModelInfo, Voice
+from engine.models.base import ModelInfo, TrainedWeights, Voice
 from engine.setting.knobs import Knob, Values, checked, defaults
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from engine.techniques import applying_to, technique, techniques
 from engine.techniques.base import Technique
-from engine.techniques.trained import Trained, fitting
+from engine.techniques.trained import fitting
 
 DITREDUCIO = "ditreducio"
 SEED_LIMIT = 2**31 - 1
@@ -158,7 +158,7 @@ class Selection(QObject):
         self._find_table()
         self.selection_changed.emit()
 
-    def fitting_weights(self, name: str) -> tuple[Trained, ...]:
+    def fitting_weights(self, name: str) -> tuple[TrainedWeights, ...]:
         """The trained weights of the loaded model that a technique can engage with, the usual ones first."""
         return fitting(self.info, name, self._knobs[name]) if self.ready and self.info is not None else ()
 

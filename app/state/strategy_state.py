@@ -16,10 +16,9 @@ from engine.sampling.schedules import time_grid
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import reshaped, technique
+from engine.techniques import options_in_force, resolve, technique
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.flow_engagement import before_calibration
 
 _THRESHOLD_EDIT = 1
 
@@ -78,7 +77,10 @@ class Tables(Selection):
     @property
     def options_in_force(self) -> Values:
         """The sampler options of accelerated takes: those selected, as the engaged techniques change them."""
-        return reshaped(self.setting, self.options)
+        try:
+            return options_in_force(self.setting)
+        except SettingError:
+            return self.options  # What stands in the way is told where the technique is.
 
     @property
     def step_times(self) -> tuple[float, ...]:
@@ -90,7 +92,7 @@ class Tables(Selection):
         if self.info is None or self.info.id != self.model_id:
             return None
         try:
-            return before_calibration(self.info, self.setting).compatibility
+            return resolve(self.info, self.setting, prepared=False).compatibility
         except SettingError:
             return None
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.models.base import DraftWeights, WeightSet
+from engine.models.base import DraftWeights, TrainedWeights, WeightSet
 from engine.paths import resource
-from engine.techniques.trained import Trained
 
 
-def weights_title(one: Trained) -> str:
+def weights_title(one: TrainedWeights) -> str:
     """What they are, and whose: the shipped ones, or the name of a file of one's own."""
     path = Path(one.path)
     whose = "shipped" if path.is_relative_to(resource("models")) else path.stem

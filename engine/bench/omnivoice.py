@@ -42,6 +42,7 @@ from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
 from engine.setting.knobs import Values
+from engine.setting.plan import WHOLE
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import (
     blockwise,
@@ -53,9 +54,9 @@ from engine.techniques import (
     guidance_stride,
     layer_reuse,
     precision,
+    problem,
     sentencewise,
 )
-from engine.techniques.engagement import problem
 
 NAME = "omnivoice"
 PRECISIONS = tuple(f"+ {name}" for name in precision.PRECISIONS)
@@ -147,7 +148,7 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, Setting]:
     fewer, stride = Engaged(fewer_steps.NAME, Values(steps=half)), Engaged(guidance_stride.NAME)
     kept, lacking = Engaged(frozen_prefix.NAME), dict(info.lacking)
     # The narrowest float is as a rule the fastest.
-    best = next((name for name in (f"+ bfloat16{precision.ALL}", "+ bfloat16") if name in narrow), EXACT)
+    best = next((name for name in (f"+ bfloat16{WHOLE}", "+ bfloat16") if name in narrow), EXACT)
     fastest = narrow.get(best, plain)
     reused = {"exact, all layers at every second": with_one(layer_reuse.NAME)}
     reused = {name: way for name, way in reused.items() if problem(info, way) is None}  # Small models lack layers.

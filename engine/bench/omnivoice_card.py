@@ -43,17 +43,16 @@ from engine.models.omnivoice.config import FRAME_RATE
 from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs
 from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
+from engine.setting.plan import WHOLE, MaskedPlan
 from engine.techniques import blockwise
-from engine.techniques.blockwise import Blockwise
-from engine.techniques.masked_engagement import MaskedEngagement
-from engine.techniques.precision import ALL
 
 NAME = "omnivoice-card"
 STEPS = 32
 TEXT, REFERENCE, SECONDS = 60, 75, 10
 """Tokens of the text, frames of a voice of three seconds, and how long the clip is."""
-NARROW = f"bfloat16{ALL}"
+NARROW = f"bfloat16{WHOLE}"
 EXACT_LENGTHS = 1
 """Bucket of the graphs: all rounds fill in the same canvas, of which nothing has to be padded."""
 GRAPHED = f"+ {NARROW}, CUDA graphs"
@@ -143,7 +142,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
 @torch.inference_mode()
 def first_audio(case: Case, rounds: int) -> dict[str, object]:
     """How soon the first block can be heard, by the techniques' default sizes, from the request on; warm."""
-    plan = Blockwise.of(defaults(blockwise.TECHNIQUE.knobs))
+    plan = blockwise.blocks(defaults(blockwise.TECHNIQUE.knobs))
     network = FusedMasked.of(random_network(case.config, case.device), NARROW)
     cache: GraphCache = GraphCache(case.record)
     cache.most = 4
@@ -172,8 +171,9 @@ def floor(case: Case, network: FusedMasked, precision: str, ceilings: Ceilings) 
     nothing = Values()
     works = MaskedInternals(
         network,
-        MaskedEngagement(nothing, nothing, precision),
+        MaskedPlan(nothing, nothing, "", Compatibility("", "", "", nothing), precision),
         case.request,
+        lambda request: network.begin(request, Rules().guidance),
         Rules(),
         (Block(0, case.request.frames, case.steps),),
         lambda: WindowedHiggs(HiggsDecoder(case.decoder)),

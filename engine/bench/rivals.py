@@ -27,10 +27,9 @@ from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import ditreducio, error_curve, first_block, guidance_interval
+from engine.techniques import ditreducio, error_curve, first_block, guidance_interval, resolve
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.techniques.flow_engagement import engage
 
 NAME = "rivals"
 TARGETS = (0.7, 0.5, 0.35)
@@ -194,7 +193,7 @@ def _guided_first(
         baseline.with_technique(Engaged(guidance_interval.NAME, Values(steps=steps)))
         for steps in range(1, baseline.options["steps"])
     ]
-    shares = [engage(model.info, one).ops_ratio(operations) for one in settings]
+    shares = [resolve(model.info, one).ops_ratio(operations) for one in settings]
     nearest = int(np.argmin(np.abs(np.array(shares) - target)))
     if abs(shares[nearest] - target) <= TOLERANCE:
         title = f"guidance first at {target:g}"

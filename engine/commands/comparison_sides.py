@@ -77,7 +77,7 @@ def prepare(side: Side, model: SpeechModel) -> None:
     """Give a side its model and tables, checked against each other."""
     side.model = model
     if side.profile is not None:
-        side.profile.check(model.info, model.compatibility(side.setting) if side.profile.table else None)
+        side.profile.check(model.info, model.compatibility(side.setting) if side.profile.artefacts else None)
         side.artefacts = side.profile.artefacts
         return
     side.setting = with_weights(side.setting, model.info)

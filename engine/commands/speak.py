@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = arguments.load(options, session, model_id, variant)
     if profile is not None:
         setting = _changed(profile.setting, options, model_id)
-        profile.check(model.info, model.compatibility(setting) if profile.table else None)
+        profile.check(model.info, model.compatibility(setting) if profile.artefacts else None)
         artefacts = profile.artefacts
     else:
         setting = with_weights(arguments.setting(options, model_id), model.info)
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
     write_wav(out, take)
     if kept is not None:
-        Profile.of(setting, model.info, artefacts[0] if artefacts else None, Evidence.of(take)).save(kept)
+        Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)
     data = {
         "out": str(out),

@@ -15,7 +15,7 @@ from engine.models.files.weight_sets import cfg_free_weight
 from engine.sampling.flow import sampling_grid
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
-from engine.techniques import reshaped
+from engine.techniques import options_in_force
 
 PROBES_PER_TENSOR = 2
 
@@ -37,7 +37,7 @@ def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, T
     checkpoint's own."""
     options = _options(profile, checkpoint)
     names = ("solver", "steps", "spacing", "sway", "guidance")
-    config, table = checkpoint.config, profile.table
+    config, table = checkpoint.config, profile.artefact("table")
     return {
         "kind": paretone_profile.KIND,
         "schema": paretone_profile.SCHEMA,
@@ -68,7 +68,7 @@ def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
 
 def _options(profile: Profile, checkpoint: F5Checkpoint) -> Values:
     """The sampler options in force; a CFG-free checkpoint takes no guidance, as in synthesis."""
-    options = reshaped(profile.setting, profile.setting.options)
+    options = options_in_force(profile.setting)
     return options if cfg_free_weight(checkpoint.path) is None else options.replace(guidance=0.0)
 
 
@@ -89,9 +89,8 @@ def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWei
             'paretone_profile.apply(tts.ema_model, "this folder")'
         )
         note = "\nThen use `tts.infer(…)` as ever; `paretone_profile.remove(tts.ema_model)` takes it back.\n"
-    skipped = (
-        "none" if profile.table is None else f"{profile.table.skipped_share:.0%} of the layers' work units skipped"
-    )
+    table = profile.artefact("table")
+    skipped = "none" if table is None else f"{table.skipped_share:.0%} of the layers' work units skipped"
     return (
         f"# A Paretone profile for the official F5-TTS package\n\n```python\n{use}\n```\n{note}\n"
         f"* Model: {profile.variant}; weights: `{weight_file}`; profile made on the checkpoint with SHA-256\n"

@@ -56,7 +56,7 @@ def why_not(chosen: Target, profile: Profile, cfg_free_checkpoint: bool) -> str:
             "The profile runs the checkpoint as it is, with guidance: there are no CFG-free weights to write; engage "
             "CFG-free in the profile."
         )
-    if profile.table is not None and profile.table.temporal != REUSE:
+    if profile.artefact("table") is not None and profile.artefact("table").temporal != REUSE:
         return (
             "The strategy table was calibrated with forecasts, which cannot be carried into the official package; "
             "calibrate without them."

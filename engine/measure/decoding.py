@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.measure.proportions import wilson_interval
+from engine.sampling.draft_planning import predicted_speed_up
 from engine.setting.take import DecodingTrace
-from engine.techniques.speculative.planner import predicted_speed_up
 
 WINDOW = 12
 """Cycles over which running figures are a mean."""

@@ -9,44 +9,22 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from engine.errors import SettingError
+from engine.sampling.guidance import STRENGTH, Guidance
+from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Knob
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 
 if TYPE_CHECKING:
+    from engine.sampling.calibration_target import CalibrationTarget
     from engine.setting.compatibility import Compatibility
-    from engine.techniques.ditreducio.calibration_target import CalibrationTarget
-    from engine.techniques.ditreducio.record import Trial
-    from engine.techniques.ditreducio.table import StrategyTable
+    from engine.techniques.base import Artefact
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
 in."""
 _WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
 """What those do that do not go from noise to speech."""
-
-
-@dataclass(frozen=True)
-class OperationCounts:
-    """Multiply-adds × 2 of one backbone evaluation, for one branch and one item, split by what a skip can save.
-
-    Counted: every matrix product, convolution and attention product of the backbone (1 multiply-add = 2 operations).
-    Not counted: norms, activations, rotary embedding, residual additions, AdaLN (tabulated once per schedule).
-    """
-
-    attention: float
-    """Of one layer's attention module: q, k, v and output projections and both attention products."""
-    feed_forward: float
-    """Of one layer's feed-forward module."""
-    fixed: float
-    """Of the input and output layers, which no technique skips."""
-    layers: int
-    branches: int
-
-    @property
-    def evaluation(self) -> float:
-        """Operations of one uncompressed evaluation, all branches."""
-        return self.branches * (self.layers * (self.attention + self.feed_forward) + self.fixed)
 
 
 @dataclass(frozen=True)
@@ -107,6 +85,7 @@ class StudentWeights:
         return self.stage == RECOVERED
 
 
+TrainedWeights = WeightSet | DraftWeights | StudentWeights
 RECOVERED = "recovered"
 
 
@@ -147,7 +126,9 @@ class ModelInfo:
     token_rate: float | None = None
     """Speech tokens a second, of language models."""
     lacking: tuple[tuple[str, str], ...] = ()
-    """Techniques that its device cannot carry out, each with the reason as a sentence."""
+    """Techniques that it is not offered, or that its device cannot carry out, each with the reason as a sentence."""
+    guidance: Guidance = STRENGTH
+    """How it is guided."""
 
 
 @dataclass(frozen=True)
@@ -264,16 +245,6 @@ class ProgressObserver(Observer, Protocol):
         """Called with the share of the work done, in units of the job's own."""
 
 
-class CalibrationObserver(ProgressObserver, Protocol):
-    """An observer that is also told what a calibration finds. Its units are layer evaluations."""
-
-    def trial(self, trial: Trial) -> None:
-        """Called after every layer trial."""
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        """Called after every step of the check phase with (layers, steps), NaN where not yet measured."""
-
-
 class SpeechModel(Protocol):
     """A loaded model, ready to speak. Used by one thread at a time."""
 
@@ -293,7 +264,7 @@ class SpeechModel(Protocol):
         text: str,
         voice: Voice,
         setting: Setting,
-        artefacts: tuple[StrategyTable, ...],
+        artefacts: tuple[Artefact, ...],
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
@@ -310,15 +281,15 @@ class FlowModel(SpeechModel, Protocol):
         """What a strategy table calibrated under ``setting`` would belong to."""
 
     def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
-        """What DiTReducio is calibrated on, and the part of ``text`` that it speaks: the first passage. See
-        :mod:`engine.techniques.ditreducio.preparation`. Raises :class:`SettingError` if the model cannot skip."""
+        """The backbone about to speak the first passage, to be calibrated, and the part of ``text`` that this is.
+        Raises :class:`SettingError` if the model cannot skip."""
 
     def capture_attention(
         self,
         text: str,
         voice: Voice,
         setting: Setting,
-        artefacts: tuple[StrategyTable, ...],
+        artefacts: tuple[Artefact, ...],
         layer: int,
         step: int,
         observer: Observer,

@@ -20,6 +20,7 @@ from engine.models.minis.lm_mini.voices import no_mean_mel
 from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from engine.paths import data_folder, resource
+from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.knobs import NO_VALUES, Knob, Values
 
 
@@ -40,6 +41,8 @@ class CatalogueEntry:
     bundled: bool = False
     vocoder: str = "vocos-mel-24khz"
     """Folder of the vocoder, next to the model's."""
+    guidance: Guidance = STRENGTH
+    """How it is guided."""
     loader: str = "f5"
     """Who reads its files; see :mod:`engine.models.loading`."""
     weights: str = ""
@@ -129,6 +132,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         MEGATTS3_MINI_OPTIONS,
         bundled=True,
         vocoder="vocos-mini",
+        guidance=TwoWeightGuidance(),
         loader="megatts3",
         weights="diffusion_transformer",
     ),
@@ -140,6 +144,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         APACHE,
         "MegaTTS3",
         MEGATTS3_OPTIONS,
+        guidance=TwoWeightGuidance(),
         loader="megatts3",
         weights="diffusion_transformer",
         released_voices=True,

@@ -48,6 +48,7 @@ class LoadRequest:
             "device": devices.title(self.device),
             "precision": "float32",
             "knobs": self.entry.options,
+            "guidance": self.entry.guidance,
         }
         return ModelInfo(**known | found)
 

@@ -23,7 +23,7 @@ from engine.models.megatts3.loading import load_megatts3
 from engine.models.minis.lm_mini.loading import load_lm_mini
 from engine.models.minis.omni_mini.loading import load_omni_mini
 from engine.models.omnivoice.loading import load_omnivoice
-from engine.techniques import compilation
+from engine.techniques.registry import lacking
 
 LOADERS: Mapping[str, Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech]] = {
     "f5": load_f5,
@@ -55,10 +55,7 @@ def load(
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
     speech = LOADERS[chosen.loader](LoadRequest(chosen, place, variant, on, status, check))
-    reasons = dict(devices.lacking(on))
-    useless = compilation.lacking(chosen.family)
-    if useless is not None:
-        reasons[compilation.NAME] = useless
+    reasons = dict(devices.lacking(on)) | lacking(chosen.family)
     speech.info = replace(speech.info, lacking=tuple(reasons.items()))
     status("Warming up …")
     speech.warm_up()

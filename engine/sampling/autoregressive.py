@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.models.families.token_model import TokenModel
 from engine.sampling.cache import KeyValueCache
+from engine.sampling.token_scorer import TokenScorer
 from engine.sampling.tokens import TokenSampler, draw
 
 Check = Callable[[], None]
@@ -67,11 +67,12 @@ Decoding = Generator[Cycle, None, None]
 class Reader:
     """A model on its way through one request: its cache, and where every place in it is."""
 
-    def __init__(self, model: TokenModel, request: Request, places: Tensor) -> None:
+    def __init__(self, model: TokenScorer, request: Request, places: Tensor) -> None:
         self.model = model
         self._request, self._places = request, places
         self.cache: KeyValueCache = model.cache(len(places))
 
+    @torch.inference_mode()
     def prefill(self) -> None:
         """Read all of the prompt but its last element."""
         prompt = self._request.embedded[:, :-1]
@@ -118,7 +119,7 @@ def places(request: Request, tokens: int) -> Tensor:
     return torch.cat([request.positions, behind])
 
 
-def mask_stops(logits: Tensor, model: TokenModel, request: Request, tokens: int) -> Tensor:
+def mask_stops(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
     """``logits`` (n, ids), the last row's behind ``tokens`` tokens, with −∞ at stop ids that come too early; in
     place."""
     early = request.minimum - (tokens - len(logits) + 1)
@@ -129,7 +130,7 @@ def mask_stops(logits: Tensor, model: TokenModel, request: Request, tokens: int)
 
 
 def decode(
-    model: TokenModel,
+    model: TokenScorer,
     request: Request,
     sampler: TokenSampler,
     uniforms: Callable[[], float],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from statistics import linear_regression, median
 
-from engine.techniques.speculative.planner import expected_tokens
+from engine.sampling.draft_planning import expected_tokens
 
 LONGEST = 8
 MEMORY = 15

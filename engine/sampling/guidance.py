@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from engine.setting.knobs import Values
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,3 +54,42 @@ def three_branch_velocity(branches: Tensor, intelligibility: float, similarity: 
     for weight, other in zip(weights[1:], others, strict=True):
         velocity = velocity + weight * other
     return velocity
+
+
+class Guidance(Protocol):
+    """How a model is guided: what its sampler options say of it."""
+
+    def branches(self, options: Values) -> int:
+        """How many branches run under ``options``."""
+
+    def off(self, options: Values) -> Values:
+        """``options`` with the fully conditioned branch alone."""
+
+
+@dataclass(frozen=True)
+class StrengthGuidance:
+    """One strength over the unconditional branch: F5-TTS, masked models."""
+
+    def branches(self, options: Values) -> int:
+        """Two, or one without guidance."""
+        return 2 if is_guided(options["guidance"]) else 1
+
+    def off(self, options: Values) -> Values:
+        """A strength of 0."""
+        return options.replace(guidance=0.0)
+
+
+STRENGTH = StrengthGuidance()
+
+
+@dataclass(frozen=True)
+class TwoWeightGuidance:
+    """A weight for the text and one for the voice: MegaTTS 3."""
+
+    def branches(self, options: Values) -> int:
+        """Three, or fewer where a weight is 1."""
+        return len(needed_branches(options["intelligibility"], options["similarity"]))
+
+    def off(self, options: Values) -> Values:
+        """Both weights 1."""
+        return options.replace(intelligibility=1.0, similarity=1.0)

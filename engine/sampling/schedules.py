@@ -6,7 +6,8 @@ from the F5-TTS paper, arXiv 2410.06885, section 3.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -75,3 +76,8 @@ def evaluation_times(times: np.ndarray, solver: str) -> np.ndarray:
         starts, halves = times[:-1], times[:-1] + np.diff(times) * np.float32(0.5)
         return np.stack([starts, halves], axis=1).reshape(-1)
     raise SettingError(f"The solver must be euler or midpoint, not {solver!r}.")
+
+
+def evaluations(options: Mapping[str, Any]) -> int:
+    """How many evaluations the sampler ``options`` ask for."""
+    return options["steps"] * (2 if options.get("solver") == "midpoint" else 1)

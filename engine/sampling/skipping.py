@@ -1,4 +1,4 @@
-"""How a layer's modules compute, reuse or share their output: what a strategy table's actions do inside a backbone.
+"""How a layer's modules compute, reuse or share their output: what skip actions do inside a backbone.
 
 Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the
 gate is always that of the current step. The residual between branches is that of the last step that computed all of
@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.sampling.forecasting import extrapolation_factors
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.sampling.operations import OperationCounts
 
 
 @dataclass(frozen=True)
@@ -72,20 +71,26 @@ class LayerMemory:
 
 
 class SkipPlan:
-    """For every step and layer its duty, with no write that nothing reads."""
+    """For every step and layer what its modules do, with no write that nothing reads."""
 
-    def __init__(self, table: StrategyTable) -> None:
-        """The plan of a strategy table."""
-        forecasts = table.temporal == "forecast"
+    def __init__(
+        self,
+        actions: Sequence[Sequence[SkipAction]],
+        *,
+        spare_feed_forward: bool = False,
+        forecast_along: Sequence[float] | None = None,
+    ) -> None:
+        """``actions[layer][step]``. With ``spare_feed_forward``, branch skipping leaves feed-forward modules alone (the
+        official F5 code). Along a grid of times (steps + 1 values), skipped outputs are forecast instead of reused."""
+
+        def planned(row: Sequence[SkipAction]) -> tuple[ModulePlan, ...]:
+            return _module_plans(row, extrapolation_factors(row, forecast_along) if forecast_along else None)
+
         layers = []
-        for row in table.actions:
-            attention = feed_forward = _module_plans(
-                row, extrapolation_factors(row, table.times) if forecasts else None
-            )
-            if table.branch_skip == "attention":
-                spared = [SkipAction.NONE if action is SkipAction.BS else action for action in row]
-                feed_forward = _module_plans(spared, extrapolation_factors(spared, table.times) if forecasts else None)
-            layers.append([LayerPlan(*pair) for pair in zip(attention, feed_forward, strict=True)])
+        for row in actions:
+            spared = [SkipAction.NONE if action is SkipAction.BS else action for action in row]
+            pairs = zip(planned(row), planned(spared if spare_feed_forward else row), strict=True)
+            layers.append([LayerPlan(*pair) for pair in pairs])
         self._module_plans = tuple(zip(*layers, strict=True))
 
     @classmethod
@@ -97,7 +102,7 @@ class SkipPlan:
         return plan
 
     def at(self, step: int) -> tuple[LayerPlan, ...]:
-        """The duties of all layers at ``step``."""
+        """What all layers do at ``step``."""
         return self._module_plans[step]
 
     def operations(self, step: int, counts: OperationCounts) -> float:
@@ -117,7 +122,7 @@ def _rows(plan: ModulePlan, branches: int) -> int:
 def _module_plans(
     row: Sequence[SkipAction], extrapolation_factor: Sequence[float] | None = None
 ) -> tuple[ModulePlan, ...]:
-    """``reach`` is that of every skip, where skips forecast."""
+    """``extrapolation_factor`` is that of every step, where skips forecast."""
     plans: list[ModulePlan] = []
     keep_next = False
     for step in reversed(range(len(row))):
@@ -156,7 +161,7 @@ def apply_module(
     in_place: bool = False,
     add_to: Callable[[Tensor, Tensor], None] | None = None,
 ) -> Tensor:
-    """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``duty`` says.
+    """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``plan`` says.
 
     ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
     any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``, where there

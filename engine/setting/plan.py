@@ -156,7 +156,7 @@ class FlowPlan(Plan):
     evaluator: Part | None = None
     """Makes evaluations otherwise than whole: called for each synthesis as ``function(stage, **arguments)`` with a
     :class:`engine.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
-    :class:`engine.sampling.caching.Evaluator`."""
+    :class:`engine.sampling.evaluating.Evaluator`."""
     evaluated_share: Callable[[OperationCounts], float] | None = None
     """What share of its operations the evaluator computes, foreseen from what a whole evaluation costs; ``None`` where
     only running it tells."""

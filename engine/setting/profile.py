@@ -1,30 +1,37 @@
-"""Profiles: one setting with its strategy table and its evidence, in one JSON file that runs anywhere. Torch-free."""
+"""Profiles: one setting with its artefacts and its evidence, in one JSON file that runs anywhere. Torch-free.
+
+An artefact, such as a strategy table, is read, checked and written by the technique that it belongs to, each in a field
+that the technique names.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.models import catalogue, load_model
-from engine.models.base import LANGUAGE, ModelInfo, Synthesis, Voice, run_to_completion
+from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import VARIANTS
 from engine.models.silent_observer import SilentObserver
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import NO_VALUES, Knob, Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
-from engine.techniques import conflict, ditreducio, guidance_free, reshaped, technique
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.engagement import problem
-from engine.techniques.language_engagement import language_artefact
+from engine.techniques import conflict, foreseen, problem, resolve, technique
+from engine.techniques.base import Artefact, Technique
+from engine.techniques.registry import techniques
+from engine.techniques.resolving import known
 
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
+ALWAYS = "table"
+"""The field of an artefact that every profile has, ``null`` where it has none: files of all versions agree in it."""
 _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
 
@@ -76,61 +83,71 @@ class Profile:
     setting: Setting
     checkpoint: str
     variant: str
-    table: StrategyTable | None = None
+    artefacts: tuple[Artefact, ...] = ()
+    """What synthesis needs besides the setting."""
     evidence: Evidence = field(default_factory=Evidence)
     schema: int = SCHEMA
 
     def __post_init__(self) -> None:
         for index, one in enumerate(self.setting.techniques):
-            if one.technique == guidance_free.NAME and not _is_fingerprint(one.artefact):
+            declared = technique(one.technique)
+            if declared.weights is not None and declared.weights.required and not _is_fingerprint(one.artefact):
                 raise ProfileError(
-                    f"setting.techniques[{index}].artefact must be the SHA-256 of the CFG-free weights, 64 hexadecimal "
-                    f"digits, not {one.artefact!r}."
+                    f"setting.techniques[{index}].artefact must be the SHA-256 of the {declared.title} weights, 64 "
+                    f"hexadecimal digits, not {one.artefact!r}."
                 )
-        engaged = self.setting.engaged(ditreducio.TECHNIQUE.name)
-        if engaged is None and self.table is not None:
-            raise ProfileError("table is there, but setting.techniques does not engage ditreducio.")
-        if engaged is not None:
-            self._check_table(engaged)
+        for kind in _artefact_types():
+            self._check_artefact(kind)
         reason = conflict(self.setting)
         if reason:
             raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
 
-    def _check_table(self, engaged: Engaged) -> None:
-        if self.table is None:
-            raise ProfileError("table is missing, though setting.techniques engages ditreducio.")
-        if engaged.artefact != self.table.fingerprint:
+    def _check_artefact(self, owner: Technique) -> None:
+        kind, engaged = owner.artefact, self.setting.engaged(owner.name)
+        found = [one for one in self.artefacts if isinstance(one, kind.type)]
+        if engaged is None:
+            if found:
+                raise ProfileError(f"{kind.key} is there, but setting.techniques does not engage {owner.name}.")
+            return
+        if not found:
+            raise ProfileError(f"{kind.key} is missing, though setting.techniques engages {owner.name}.")
+        if engaged.artefact != found[0].fingerprint:
             raise ProfileError(
-                f"table is another one than setting.techniques names: its fingerprint is {self.table.fingerprint!r}, "
-                f"not {engaged.artefact!r}."
+                f"{kind.key} is another one than setting.techniques names: its fingerprint is "
+                f"{found[0].fingerprint!r}, not {engaged.artefact!r}."
             )
-        for name, own in (("branch_skip", self.table.branch_skip), ("temporal", self.table.temporal)):
-            said = engaged.knobs.get(name, own)
-            if said != own:
-                raise ProfileError(f"table.{name} is {own!r}, but setting.techniques says {said!r}.")
-        mine, theirs = _flat(self.compatibility), _flat(self.table.compatibility)
-        for name in sorted({*mine, *theirs}):
-            if mine.get(name) != theirs.get(name):
-                raise ProfileError(
-                    f"table.belonging.{name} is {theirs.get(name)!r}, but this profile's is {mine.get(name)!r}."
-                )
+        # Without the owner, which would refuse some of what is compared here.
+        without = foreseen(self.setting.without(owner.name), self._info)
+        kind.check(found[0], engaged, without.compatibility)
+
+    def artefact(self, key: str) -> Any:
+        """What the field ``key`` of the file holds, or ``None``."""
+        kind = next((one.artefact for one in _artefact_types() if one.artefact.key == key), None)
+        return next((one for one in self.artefacts if kind is not None and isinstance(one, kind.type)), None)
 
     @property
     def compatibility(self) -> Compatibility:
-        """What a strategy table must belong to here."""
-        knobs = catalogue.entry(self.setting.model).options
-        options = reshaped(self.setting, checked(knobs, self.setting.options, "setting.options"))
-        return Compatibility.of(self.setting.model, self.weights or self.checkpoint, self.variant, knobs, options)
+        """What an artefact must have been made for here."""
+        return foreseen(self.setting, self._info).compatibility
 
     @property
     def weights(self) -> str:
-        """SHA-256 of the CFG-free weights that take the place of the checkpoint's own, or ``""``."""
-        engaged = self.setting.engaged(guidance_free.NAME)
-        return engaged.artefact if engaged else ""
+        """SHA-256 of the weights that take the place of the checkpoint's own, or ``""``."""
+        found = self.compatibility.fingerprint
+        return "" if found == self.checkpoint else found
+
+    @property
+    def _info(self) -> ModelInfo:
+        """What is known of the model without loading it."""
+        return replace(known(self.setting.model), fingerprint=self.checkpoint, variant=self.variant)
 
     @classmethod
     def of(
-        cls, setting: Setting, info: ModelInfo, table: StrategyTable | None = None, evidence: Evidence | None = None
+        cls,
+        setting: Setting,
+        info: ModelInfo,
+        artefacts: Sequence[Artefact] = (),
+        evidence: Evidence | None = None,
     ) -> Profile:
         """The profile of ``setting`` on the loaded model that ``info`` describes; all values are written out.
 
@@ -138,25 +155,10 @@ class Profile:
         """
         if setting.model != info.id:
             raise ProfileError(f"The setting is for the model {setting.model!r}, but {info.id!r} is loaded.")
-        techniques, is_language = [], info.family == LANGUAGE
-        for one in setting.techniques:
-            declared = technique(one.technique)
-            knobs = checked(declared.knobs, one.knobs, declared.title)
-            if table is not None and one.artefact == table.fingerprint:
-                # What a table does is its own matter, whatever the knobs are set to for the next calibration.
-                knobs = knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)
-            artefact = one.artefact or (language_artefact(info, setting, one.technique) if is_language else "")
-            if one.technique == guidance_free.NAME:
-                artefact = guidance_free.chosen(info, one, float(knobs["weight"])).fingerprint
-            techniques.append(replace(one, knobs=knobs, artefact=artefact))
+        entries = tuple(_written_out(one, info, setting, artefacts) for one in setting.techniques)
         options = checked(info.knobs, setting.options, info.title)
-        whole = replace(setting, options=options, techniques=tuple(techniques))
-        return cls(whole, info.fingerprint, info.variant, table, evidence or Evidence(seed=setting.seed))
-
-    @property
-    def artefacts(self) -> tuple[StrategyTable, ...]:
-        """What synthesis needs besides the setting."""
-        return () if self.table is None else (self.table,)
+        whole = replace(setting, options=options, techniques=entries)
+        return cls(whole, info.fingerprint, info.variant, tuple(artefacts), evidence or Evidence(seed=setting.seed))
 
     @property
     def named_variant(self) -> str:
@@ -167,13 +169,13 @@ class Profile:
     @property
     def baseline(self) -> Profile:
         """The same without any technique."""
-        return replace(self, setting=self.setting.baseline, table=None, evidence=Evidence())
+        return replace(self, setting=self.setting.baseline, artefacts=(), evidence=Evidence())
 
     def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> None:
         """Raise :class:`ProfileError` with the reason unless the profile may run on the loaded model.
 
-        ``info`` describes that model; ``belonging`` is :meth:`engine.models.base.SpeechModel.compatibility` of the
-        setting that shall run, the profile's own if ``None``.
+        ``info`` describes that model; ``compatibility`` is that of the setting that shall run, the profile's own if
+        ``None``.
         """
         for name, mine, theirs in (
             ("model", self.setting.model, info.id),
@@ -189,7 +191,7 @@ class Profile:
         reason = problem(info, self.setting, self.artefacts)
         if reason:
             raise ProfileError(f"The profile cannot be used here: {reason}")
-        mismatch = self.table.compatibility.mismatch(compatibility) if self.table and compatibility else None
+        mismatch = self.compatibility.mismatch(compatibility) if compatibility is not None else None
         if mismatch:
             raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
 
@@ -204,7 +206,7 @@ class Profile:
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
-        self.check(model.info, model.compatibility(self.setting) if self.table else None)
+        self.check(model.info)
         return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
 
     def voice(self, folder: str = "") -> Voice:
@@ -267,7 +269,7 @@ class Profile:
             "checkpoint": self.checkpoint,
             "variant": self.variant,
             "setting": self.setting.to_json(),
-            "table": None if self.table is None else self.table.to_json(),
+            **self._artefact_fields(),
             "evidence": {
                 "metrics": dict(self.evidence.metrics),
                 "machine": self.evidence.machine,
@@ -277,6 +279,15 @@ class Profile:
                 "voice": self.evidence.voice,
             },
         }
+
+    def _artefact_fields(self) -> dict[str, object]:
+        """What the file says of artefacts: a field of our own techniques always, one of a plug-in where it is used."""
+        fields = {}
+        for owner in _artefact_types():
+            kind, found = owner.artefact, self.artefact(owner.artefact.key)
+            if found is not None or kind.key == ALWAYS:
+                fields[kind.key] = None if found is None else kind.write(found)
+        return fields
 
     @classmethod
     def from_json(cls, data: object, where: str = "profile") -> Profile:
@@ -298,13 +309,17 @@ class Profile:
             )
         if schema < 1:
             raise ProfileError(f"schema must be at least 1, not {schema}.")
-        _only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", "table", "evidence"))
+        # First the setting: what it says of an absent technique is more use than an unknown field.
+        setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
+        kinds = {one.artefact.key: one.artefact for one in _artefact_types()}
+        further = tuple(key for key in kinds if key in data and key != ALWAYS)
+        _only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
         checkpoint = _typed(data, "", "checkpoint", str)
         if not _is_fingerprint(checkpoint):
             raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
-        setting = _checked_setting(Setting.from_json(data["setting"]))
-        table = None if data["table"] is None else StrategyTable.from_json(data["table"], "table")
-        return cls(setting, checkpoint, _typed(data, "", "variant", str), table, _evidence(data["evidence"]), schema)
+        artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
+        variant = _typed(data, "", "variant", str)
+        return cls(setting, checkpoint, variant, artefacts, _evidence(data["evidence"]), schema)
 
 
 _TYPES = {int: "a whole number", str: "text", dict: "an object"}
@@ -314,10 +329,22 @@ def _is_fingerprint(text: str) -> bool:
     return len(text) == 64 and not set(text) - set("0123456789abcdef")
 
 
-def _flat(compatibility: Compatibility) -> dict[str, object]:
-    """The fields of ``belonging`` by their paths in the file."""
-    said = {name: getattr(compatibility, name) for name in ("model", "fingerprint", "variant")}
-    return said | {f"sampling.{name}": value for name, value in compatibility.sampling.items()}
+def _artefact_types() -> list[Technique]:
+    """The techniques whose artefacts profiles hold."""
+    return [one for one in techniques() if one.artefact is not None]
+
+
+def _written_out(entry: Engaged, info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact]) -> Engaged:
+    """``entry`` with all its knobs, as its artefact has fixed them, and with the fingerprint of what it runs."""
+    declared = technique(entry.technique)
+    knobs = checked(declared.knobs, entry.knobs, declared.title)
+    if declared.artefact is not None:
+        found = next((one for one in artefacts if one.fingerprint == entry.artefact), None)
+        return replace(entry, knobs=knobs if found is None else declared.artefact.knobs(found, knobs))
+    if declared.weights is None or entry.artefact:
+        return replace(entry, knobs=knobs)
+    chosen = declared.weights.of(resolve(info, setting, artefacts))
+    return replace(entry, knobs=knobs, artefact=chosen.fingerprint if chosen else "")
 
 
 def _checked_setting(setting: Setting) -> Setting:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
-from engine.errors import PlainError, SettingError, StudyError
+from engine.errors import PlainError, StudyError
 from engine.fields import Fields
 from engine.measure.evaluation import manifests
 from engine.measure.evaluation.judges import judge_named
@@ -22,7 +22,7 @@ from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.studies.space import Axis, Search, axes_of, search_of, study_fields
 from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Spoken, Study, assembled, duration
-from engine.techniques import conflict, technique
+from engine.techniques import conflict, require_family, technique
 
 LIMIT = 20_000
 """Takes above which a study is refused unless it says ``limit`` itself."""
@@ -228,7 +228,7 @@ class _Reader:
             kept = ",".join(str(one) for one in range(layers) if one != layer)
             entry = _engaged("spade", study_fields({"recovery": "none", "layers": kept}, "leave_one_layer_out."))
             found.append(Candidate(Setting(self._model, self._options, (entry,)), LISTED, f"without layer {layer}"))
-            self._require_family(found[-1].setting)
+            require_family(self._entry, found[-1].setting)
         return found
 
     def _grids(self) -> list[tuple[Axis, ...]]:
@@ -241,7 +241,7 @@ class _Reader:
         found = {}
         for values in product(*(axis.values for axis in axes)):
             setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))
-            self._require_family(setting)
+            require_family(self._entry, setting)
             reason = conflict(setting)
             if reason:
                 self._ruled_out.append((setting.fingerprint, reason))
@@ -262,14 +262,8 @@ class _Reader:
         return (*baselines.values(), *others.values())
 
     def _problem(self, setting: Setting) -> str | None:
-        self._require_family(setting)
+        require_family(self._entry, setting)
         return conflict(setting)
-
-    def _require_family(self, setting: Setting) -> None:
-        for entry in setting.techniques:
-            declared = technique(entry.technique)
-            if self._entry.family not in declared.families:
-                raise SettingError(f"{declared.title} is not for models like {self._entry.title}; do without it.")
 
 
 def _engaged(name: str, knobs: Fields) -> Engaged:

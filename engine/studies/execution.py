@@ -35,9 +35,9 @@ from engine.studies.tasks import (
     Task,
     take_id,
 )
+from engine.techniques import problem
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.techniques.engagement import problem
 
 
 class Performer:

@@ -11,20 +11,21 @@ of their own), and the entry-point group ``paretone.techniques`` names its :clas
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from engine.errors import SettingError
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
-from engine.setting.plan import Plan
+from engine.setting.plan import NotPrepared, Plan
 from engine.setting.setting import Engaged, Setting
 
 if TYPE_CHECKING:
-    from engine.models.base import DraftWeights, ModelInfo, SpeechModel, StepReport, StudentWeights, WeightSet
-
-    TrainedWeights = WeightSet | DraftWeights | StudentWeights
+    from engine.models.base import ModelInfo, SpeechModel, StepReport, TrainedWeights
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
+AnyWeights = TypeVar("AnyWeights", bound="TrainedWeights")
 
 SLOTS = (
     "passages",
@@ -62,12 +63,12 @@ class Context:
     artefacts: tuple[Artefact, ...] = ()
     """What the setting names by fingerprint."""
     loaded: bool = True
-    titles: Mapping[str, str] | None = None
-    """The title of the technique in each slot that is taken, whether it has resolved yet or not."""
+    taken: Mapping[str, Technique] = field(default_factory=dict)
+    """The technique in each slot that is taken, whether it has resolved yet or not."""
 
     def title_in(self, slot: str) -> str:
         """The title of the engaged technique that takes ``slot``, or ``""``."""
-        return (self.titles or {}).get(slot, "")
+        return self.taken[slot].title if slot in self.taken else ""
 
     @property
     def artefact(self) -> Artefact | None:
@@ -78,6 +79,14 @@ class Context:
         """What an artefact must have been made for to serve under ``plan``."""
         info = self.info
         return Compatibility.of(info.id, plan.fingerprint, info.variant, info.knobs, plan.options)
+
+
+class Conflict(SettingError):
+    """A technique that cannot be used with what takes other ``slots``: the sentence belongs to both."""
+
+    def __init__(self, sentence: str, *slots: str) -> None:
+        super().__init__(sentence)
+        self.slots = slots
 
 
 class Artefact(Protocol):
@@ -94,6 +103,8 @@ class ArtefactType:
 
     key: str
     """Its field in the file."""
+    type: type
+    """Its class."""
     read: Callable[[object, str], Any]
     """Reads plain JSON values; also given the field's name for messages. Raises :class:`ProfileError`."""
     write: Callable[[Any], Any]
@@ -130,6 +141,8 @@ class Weights:
     """Those that fit the knobs; a setting that names none takes the first."""
     knobs_of: Callable[[TrainedWeights], Mapping[str, object]]
     """The values of the knobs that tell these weights from others."""
+    of: Callable[[Any], TrainedWeights | None] = lambda plan: plan.weights
+    """Those that run under a resolved plan."""
     required: bool = False
     """Whether a profile must name them: without them the technique does nothing."""
 
@@ -210,7 +223,7 @@ class Technique:
     paper: Paper
     families: tuple[str, ...]
     knobs: tuple[Knob, ...]
-    resolve: Callable[[Context, Values, Any], Any] = lambda context, knobs, plan: plan
+    resolve: Callable[[Context, Values, Any], Any]
     """``resolve(context, knobs, plan) -> plan``: the plan with this technique, given all knobs and the plan of those
     that come before it. Raises :class:`SettingError` with a sentence where it cannot be, and
     :class:`engine.setting.plan.NotPrepared` where only its preparation is missing."""
@@ -246,11 +259,48 @@ class Technique:
     exports: str = ""
     """Module of what exports ask of it: see :mod:`engine.export.targets`."""
 
-    prepared_by: str = ""
-    """``"calibration"``, ``"training"`` or ``""`` (nothing to prepare)."""
-    conflict: Callable[[Setting], str | None] = lambda setting: None
-    reshape: Callable[[Values, Values], Values] = lambda options, knobs: options
-    remarks: Callable[[Values, Values], tuple[str, ...]] = lambda options, knobs: ()
+    @property
+    def prepared_by(self) -> str:
+        """``"calibration"`` (an artefact), ``"training"`` (weights) or ``""`` (nothing to prepare)."""
+        return "calibration" if self.artefact else "training" if self.weights else ""
+
+
+def require_offered(context: Context) -> None:
+    """Raise :class:`SettingError` where the model's device cannot carry the technique out."""
+    reason = dict(context.info.lacking).get(context.entry.technique)
+    if reason:
+        raise SettingError(reason)
+
+
+def require_whole(context: Context, plan: Plan, why: str) -> None:
+    """Raise :class:`SettingError` where another technique computes evaluations in part; ``why`` they must be whole."""
+    title = context.title_in("skipping")
+    if title or plan.computes_in_part:
+        raise Conflict(
+            f"{title or 'Another technique'} computes another part of every evaluation, and {why}; choose one of them.",
+            "skipping",
+        )
+
+
+def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info: ModelInfo) -> AnyWeights:
+    """Those of the weights ``there`` with this fingerprint; ``kind`` says what they are. Raises
+    :class:`engine.setting.plan.NotPrepared` where the loaded model has none."""
+    for one in there:
+        if one.fingerprint == fingerprint:
+            return one
+    raise NotPrepared(
+        f"The {kind} {fingerprint[:12]!r} is not among those of {info.title} here; put its file beside the others, or "
+        "train one of your own."
+    )
+
+
+def other_checkpoint(info: ModelInfo, folder: str) -> str:
+    """That a file in a folder of this name was made from another checkpoint, where there is one, as a sentence that
+    follows another."""
+    path = next((Path(one) for one in info.foreign if Path(one).parent.name == folder), None)
+    if path is None:
+        return ""
+    return f" {path} was made from another checkpoint than {info.title}'s and cannot be used with it."
 
 
 def ordinal(number: int) -> str:

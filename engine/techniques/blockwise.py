@@ -28,65 +28,59 @@ decoded here is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from engine.setting.knobs import Number, Switch, Values
-from engine.techniques.base import Paper, Technique, ordinal
+from engine.setting.plan import Blocks, MaskedPlan, Part
+from engine.techniques.base import Context, Paper, Technique, ordinal
 
 NAME = "blockwise"
 
 
-@dataclass(frozen=True)
-class Blockwise:
-    """How a canvas is divided and filled in."""
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    """The canvas is divided; text and reference are kept between steps where nothing else decides about them."""
+    every = int(knobs["text_every"])
+    plan = replace(plan, blocks=blocks(knobs)).noted(*remarks(knobs))
+    if every == 1:
+        return plan
+    launching, skipping = context.title_in("launching"), context.title_in("skipping")
+    if launching:
+        return plan.noted(f"Text and reference were computed at every step: {launching} takes whole passes.")
+    if skipping:
+        return plan.noted(f"How often text and reference were computed follows from: {skipping}.")
+    run = Part.of("engine.models.kernels.kept_prefix:KeptPrefixRun", every=every)
+    return replace(plan, run=run).noted(text_kept(every))
 
-    size: int
-    """Frames of a block, at most."""
-    first_size: int
-    """Frames of the very first block."""
-    first_steps: int
-    later_steps: int
-    """Steps of the blocks behind it; where ``adaptive``, at most."""
-    adaptive: bool
-    """Whether later blocks take only as many steps as playback leaves time for, as it is measured."""
-    step_seconds: float
-    """Where they do not: how long a step is taken to last, so that they have as many as then fit; 0: all."""
-    look_ahead: int | None
-    """How many frames behind a block the network sees; ``None``: all."""
-    text_every: int
-    """Text and reference are computed at every so many-th step of a block."""
 
-    @classmethod
-    def of(cls, knobs: Values) -> Blockwise:
-        """What the technique's knobs come to."""
-        ahead = int(knobs["look_ahead"])
-        return cls(
-            int(knobs["block"]),
-            int(knobs["first_block"]),
-            int(knobs["first_steps"]),
-            int(knobs["later_steps"]),
-            bool(knobs["adaptive"]),
-            float(knobs["step_time"]) / 1000,
-            ahead or None,
-            int(knobs["text_every"]),
-        )
+def blocks(knobs: Values) -> Blocks:
+    """What the knobs mean."""
+    return Blocks(
+        int(knobs["block"]),
+        int(knobs["first_block"]),
+        int(knobs["first_steps"]),
+        int(knobs["later_steps"]),
+        bool(knobs["adaptive"]),
+        float(knobs["step_time"]) / 1000,
+        int(knobs["look_ahead"]) or None,
+    )
 
 
 def describe(knobs: Values) -> str:
     """How speech comes."""
-    plan = Blockwise.of(knobs)
+    plan = blocks(knobs)
     later = f"up to {plan.later_steps}" if plan.adaptive or plan.step_seconds else str(plan.later_steps)
     ahead = "" if plan.look_ahead is None else f", looking {plan.look_ahead} frames ahead"
-    text = f", text and reference at every {ordinal(plan.text_every)}" if plan.text_every > 1 else ""
+    every = int(knobs["text_every"])
+    text = f", text and reference at every {ordinal(every)}" if every > 1 else ""
     return (
         f"{plan.first_size} frames in {plan.first_steps} steps first, then blocks of {plan.size} in {later} "
         f"steps{ahead}{text}"
     )
 
 
-def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
-    """What a take under it is not."""
-    plan = Blockwise.of(knobs)
+def remarks(knobs: Values) -> tuple[str, ...]:
+    """How a take under it differs from one on the whole canvas."""
+    plan = blocks(knobs)
     found = ["Spoken block by block: the order in which codes were filled in is another than on the whole canvas."]
     if plan.look_ahead is not None:
         found.append(
@@ -94,8 +88,6 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
         )
     if plan.adaptive:
         found.append("Steps of later blocks follow measured times, so the same seed may speak otherwise another time.")
-    if plan.text_every > 1:
-        found.append(text_kept(plan.text_every))
     return tuple(found)
 
 
@@ -113,6 +105,7 @@ TECHNIQUE = Technique(
     summary="Fills in speech block by block and plays it meanwhile: heard sooner, computed more.",
     paper=Paper("OmniVoice blockwise streaming", "github.com/pavanyellow/omnivoice-fast"),
     families=("masked",),
+    slot="blocks",
     place=100,
     knobs=(
         Number(
@@ -195,6 +188,6 @@ TECHNIQUE = Technique(
             whole=True,
         ),
     ),
+    resolve=resolve,
     describe=describe,
-    remarks=remarks,
 )

@@ -16,11 +16,11 @@ knows, and what lies between them is cut into pieces. With float32 weights, whic
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.models.base import LANGUAGE
 from engine.setting.knobs import Choice, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique
-from engine.techniques.graphs import computes_in_part
+from engine.techniques.base import AnyPlan, Conflict, Context, Paper, Technique, require_offered, require_whole
 
 NAME = "compilation"
 MODES = ("default", "reduce-overhead", "max-autotune")
@@ -36,15 +36,15 @@ def lacking(family: str) -> str | None:
     return NOT_FOR_LANGUAGE if family == LANGUAGE else None
 
 
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    partial = computes_in_part(setting)
-    if partial:
-        return f"{partial} computes another part of every evaluation, and only whole ones are compiled; choose one."
-    entry = setting.engaged("precision")
-    if entry is not None and entry.knobs.get("precision") == "int8":
-        return "Products of whole numbers cannot be compiled; choose another precision, or do without."
-    return None
+def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
+    """Forwards are compiled."""
+    require_offered(context)
+    require_whole(context, plan, "only whole ones are compiled")
+    if plan.precision == "int8":
+        raise Conflict(
+            "Products of whole numbers cannot be compiled; choose another precision, or do without.", "precision"
+        )
+    return replace(plan, launching=replace(plan.launching, mode=str(knobs["mode"])))
 
 
 def describe(knobs: Values) -> str:
@@ -58,6 +58,8 @@ TECHNIQUE = Technique(
     summary="Translates evaluations into fewer, larger kernels, which takes minutes. Processors gain little by it.",
     paper=Paper("PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation", "ASPLOS 2024"),
     families=("flow", "language", "masked"),
+    slot="launching",
+    lacking=lacking,
     place=60,
     knobs=(
         Choice(
@@ -69,6 +71,6 @@ TECHNIQUE = Technique(
             titles=("default", "reduce-overhead (CUDA graphs)", "max-autotune"),
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
 )

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 from engine.sampling.masked_options import MASKED_STEPS, SHIFT
 from engine.setting.knobs import Values
-from engine.techniques.base import Paper, Technique
+from engine.setting.plan import MaskedPlan
+from engine.techniques.base import Context, Paper, Technique
 
 NAME = "fewer_steps"
 FEWEST_ADVISED = 16
 """What OmniVoice's authors advise where speed matters; at 8 its word error rate is reported to double."""
 
 
-def reshape(options: Values, knobs: Values) -> Values:
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     """The knobs take the place of the options of the same names."""
-    return options.replace(**knobs)
+    return replace(plan, options=plan.options.replace(**knobs)).noted(*remarks(knobs))
 
 
 def describe(knobs: Values) -> str:
@@ -24,7 +25,7 @@ def describe(knobs: Values) -> str:
     return f"{steps} step{'' if steps == 1 else 's'}, schedule {knobs['shift']:g}"
 
 
-def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
+def remarks(knobs: Values) -> tuple[str, ...]:
     """What few steps cost."""
     if knobs["steps"] >= FEWEST_ADVISED:
         return ()
@@ -40,9 +41,9 @@ TECHNIQUE = Technique(
     summary="Fills in more codes at a time.",
     paper=Paper("MaskGIT: Masked Generative Image Transformer", "arXiv 2202.04200"),
     families=("masked",),
+    slot="grid",
     place=120,
     knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
-    reshape=reshape,
+    resolve=resolve,
     describe=describe,
-    remarks=remarks,
 )

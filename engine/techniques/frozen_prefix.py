@@ -7,19 +7,22 @@ reference the last time. Nobody has published this for masked speech models: an 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.setting.knobs import Number, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique, ordinal
+from engine.setting.plan import MaskedPlan, Part
+from engine.techniques.base import Context, Paper, Technique, ordinal
 
 NAME = "frozen_prefix"
 
 
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    for name, what in (("graphs", "CUDA graphs are"), ("compilation", "Compiled code is")):
-        if setting.engaged(name):
-            return f"{what} of whole passes, and most passes here lack the text; do without one of the two."
-    return None
+NOTE = "Text and reference were not computed at every step, which is an approximation that nobody has published yet."
+
+
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    """What stands before the canvas is kept between steps."""
+    run = Part.of("engine.models.kernels.kept_prefix:KeptPrefixRun", every=int(knobs["every"]))
+    return replace(plan, run=run).noted(NOTE)
 
 
 def describe(knobs: Values) -> str:
@@ -33,6 +36,7 @@ TECHNIQUE = Technique(
     summary="Computes what stands before the canvas only now and then; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
     families=("masked",),
+    slot="skipping",
     place=140,
     knobs=(
         Number(
@@ -46,9 +50,6 @@ TECHNIQUE = Technique(
             whole=True,
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
-    remarks=lambda options, knobs: (
-        "Text and reference were not computed at every step, which is an approximation that nobody has published yet.",
-    ),
 )

@@ -6,63 +6,32 @@ for most of the time (:mod:`engine.measure.roofline` shows how much). See :mod:`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-from engine.errors import SettingError
-from engine.models.base import ModelInfo
 from engine.setting.knobs import Number, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique
+from engine.setting.plan import Graphing
+from engine.techniques.base import AnyPlan, Context, Paper, Technique, require_offered, require_whole
 
 NAME = "graphs"
-PARTIAL = {"ditreducio": "DiTReducio", "error_curve": "The error-curve cache", "first_block": "The first-block cache"}
-"""Techniques that compute another part of each evaluation, with their names for people."""
 
 
-@dataclass(frozen=True)
-class Graphing:
-    """How forwards are recorded."""
-
-    bucket: int
-    """Lengths are rounded up to multiples of this; 1: every length has a graph of its own."""
-    most: int
-    """How many graphs are kept."""
-    share: float
-    """How much of the device's memory they may hold together, at most 1."""
-
-    @classmethod
-    def of(cls, knobs: Values) -> Graphing:
-        """What the technique's knobs come to."""
-        return cls(int(knobs["bucket"]), int(knobs["most"]), int(knobs["share"]) / 100)
+def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
+    """Forwards are recorded."""
+    require_offered(context)
+    require_whole(context, plan, "graphs record whole ones")
+    return replace(plan, launching=replace(plan.launching, graphs=graphing(knobs)))
 
 
-def require_offered(info: ModelInfo, name: str) -> None:
-    """Raise :class:`SettingError` where the loaded model's device cannot do what the technique ``name`` needs."""
-    reason = dict(info.lacking).get(name)
-    if reason:
-        raise SettingError(reason)
-
-
-def computes_in_part(setting: Setting) -> str | None:
-    """The technique of ``setting``, by its name for people, under which evaluations differ in what they compute."""
-    return next((title for name, title in PARTIAL.items() if setting.engaged(name)), None)
-
-
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    if setting.engaged("compilation"):
-        return "Compiled code records graphs of its own in the mode reduce-overhead; do without one of the two."
-    partial = computes_in_part(setting)
-    if partial:
-        return f"{partial} computes another part of every evaluation, and graphs record whole ones; choose one of them."
-    return None
+def graphing(knobs: Values) -> Graphing:
+    """What the knobs mean."""
+    return Graphing(int(knobs["bucket"]), int(knobs["most"]), int(knobs["share"]) / 100)
 
 
 def describe(knobs: Values) -> str:
     """What is recorded."""
-    graphing = Graphing.of(knobs)
-    lengths = "every length" if graphing.bucket == 1 else f"lengths rounded up to {graphing.bucket}"
-    return f"one graph for {lengths}, at most {graphing.most} kept, in {graphing.share:.0%} of the memory"
+    plan = graphing(knobs)
+    lengths = "every length" if plan.bucket == 1 else f"lengths rounded up to {plan.bucket}"
+    return f"one graph for {lengths}, at most {plan.most} kept, in {plan.share:.0%} of the memory"
 
 
 TECHNIQUE = Technique(
@@ -71,6 +40,7 @@ TECHNIQUE = Technique(
     summary="Launches all kernels of a forward at once, on NVIDIA graphics cards. The result stays the same.",
     paper=Paper("CUDA Graphs in PyTorch", "pytorch.org/blog/accelerating-pytorch-with-cuda-graphs"),
     families=("flow", "language", "masked"),
+    slot="launching",
     place=50,
     knobs=(
         Number(
@@ -105,6 +75,6 @@ TECHNIQUE = Technique(
             whole=True,
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
 )

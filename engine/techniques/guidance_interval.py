@@ -7,34 +7,26 @@ the plain conditional velocity (of masked models: the conditional scores), with 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.setting.knobs import Number, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique
+from engine.techniques.base import AnyPlan, Conflict, Context, Paper, Technique
 
 NAME = "guidance_interval"
-SMALLEST_GUIDANCE = 1e-5
-"""Below this strength one branch runs anyway; see :mod:`engine.sampling.guidance`."""
 
 
-def unguided(options: Values) -> Values:
-    """``options`` of any family of the flow kind with the fully conditioned branch alone."""
-    if "guidance" in options:
-        return options.replace(guidance=0.0)
-    return options.replace(intelligibility=1.0, similarity=1.0)
-
-
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    if setting.engaged("guidance_free"):
-        return "CFG-free weights run one branch from the start: there is no guidance to end. Do without one of the two."
-    if setting.options.get("guidance", 2.0) < SMALLEST_GUIDANCE:
-        return "Guidance is off, so there is none to end after the first steps; set a strength, or do without."
-    if setting.engaged("ditreducio"):
-        return (
-            "DiTReducio's strategy tables are calibrated under guidance at all steps, and their branch skips need all "
-            "branches at every step; do without one of the two."
+def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
+    """The schedule of guidance ends early."""
+    if context.info.guidance.branches(plan.options) == 1:
+        weights = context.title_in("weights")
+        raise Conflict(
+            f"{weights} weights run one branch from the start: there is no guidance to end. Do without one of the two."
+            if weights
+            else "Guidance is off, so there is none to end after the first steps; set a strength, or do without.",
+            "weights",
         )
-    return None
+    plan = replace(plan, guidance=replace(plan.guidance, steps=int(knobs["steps"])))
+    return plan.noted(*remarks(plan.options, knobs))
 
 
 def describe(knobs: Values) -> str:
@@ -60,6 +52,7 @@ TECHNIQUE = Technique(
     summary="Guides the first steps only; from there on one branch runs instead of two (MegaTTS 3: three).",
     paper=Paper("Selective Classifier-free Guidance for Zero-shot Text-to-speech", "arXiv 2509.19668"),
     families=("flow", "masked"),
+    slot="guidance",
     place=90,
     knobs=(
         Number(
@@ -74,7 +67,6 @@ TECHNIQUE = Technique(
             whole=True,
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
-    remarks=remarks,
 )

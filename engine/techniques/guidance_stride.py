@@ -7,19 +7,25 @@ experiment.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from engine.errors import SettingError
 from engine.setting.knobs import Choice, Number, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique, ordinal
+from engine.setting.plan import MaskedPlan
+from engine.techniques.base import Context, Paper, Technique, ordinal
 
 NAME = "guidance_stride"
 REUSE, LEAVE_OUT = "reuse", "leave_out"
 
 
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    if not setting.options.get("guidance", 2.0):
-        return "Guidance is off, so there is none to leave out now and then; set a strength, or do without."
-    return None
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    """The schedule of guidance leaves steps out."""
+    if not plan.options["guidance"]:
+        raise SettingError(
+            "Guidance is off, so there is none to leave out now and then; set a strength, or do without."
+        )
+    schedule = replace(plan.guidance, every=int(knobs["every"]), reuse=knobs["between"] == REUSE)
+    return replace(plan, guidance=schedule)
 
 
 def describe(knobs: Values) -> str:
@@ -34,6 +40,7 @@ TECHNIQUE = Technique(
     summary="Runs the unconditional branch only now and then; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: branch skipping", "arXiv 2509.09748"),
     families=("masked",),
+    slot="guidance:every",
     place=130,
     knobs=(
         Number(
@@ -55,6 +62,6 @@ TECHNIQUE = Technique(
             titles=("Reuse its last effect", "No guidance"),
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
 )

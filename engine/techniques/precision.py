@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from engine.models.base import ModelInfo
-from engine.setting.knobs import Choice, Values, checked
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique
+from dataclasses import replace
+
+from engine.setting.knobs import Choice, Values
+from engine.setting.plan import WHOLE
+from engine.techniques.base import AnyPlan, Context, Paper, Technique
 
 NAME = "precision"
-ALL = "_all"
-"""Ends the names of precisions in which the whole network computes, and not only its products and attention."""
-PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{ALL}", f"float16{ALL}")
+PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
 
 
-def computed_in(info: ModelInfo, setting: Setting) -> tuple[str, tuple[str, ...]]:
-    """What the loaded model computes in under ``setting``; and, where its device gains nothing by what is asked for,
-    the sentence that says so and goes with the take."""
-    entry = setting.engaged(NAME)
-    wanted = info.precision
-    if entry is not None:
-        wanted = str(checked(TECHNIQUE.knobs, entry.knobs, TECHNIQUE.title)["precision"])
-    if wanted in info.precisions:
-        return wanted, ()
-    return info.precision, (
+def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
+    """The precision that is asked for or, where the device gains nothing by it, the model's own, which is noted."""
+    wanted, info = str(knobs["precision"]), context.info
+    if not context.loaded or wanted in info.precisions:
+        return replace(plan, precision=wanted)
+    return plan.noted(
         f"{info.device} does not compute in {wanted} to advantage for {info.title}, which speaks in {info.precision} "
-        f"instead; there {'are' if len(info.precisions) > 1 else 'is'} {', '.join(info.precisions)}.",
+        f"instead; there {'are' if len(info.precisions) > 1 else 'is'} {', '.join(info.precisions)}."
     )
 
 
@@ -33,8 +28,8 @@ def describe(knobs: Values) -> str:
     precision = knobs["precision"]
     if precision == "float32":
         return "everything in float32"
-    if precision.endswith(ALL):
-        return f"the whole network in {precision.removesuffix(ALL)}; probabilities in float32"
+    if precision.endswith(WHOLE):
+        return f"the whole network in {precision.removesuffix(WHOLE)}; probabilities in float32"
     inputs = " with inputs quantised as they come" if precision == "int8" else ""
     return f"attention and feed-forward in {precision}{inputs}; state, norms, time vectors and output in float32"
 
@@ -45,6 +40,7 @@ TECHNIQUE = Technique(
     summary="Computes attention and feed-forward modules in fewer bits, where the device gains by it.",
     paper=Paper("Mixed Precision Training", "arXiv 1710.03740"),
     families=("flow", "masked"),
+    slot="precision",
     place=40,
     knobs=(
         Choice(
@@ -65,5 +61,6 @@ TECHNIQUE = Technique(
             ),
         ),
     ),
+    resolve=resolve,
     describe=describe,
 )

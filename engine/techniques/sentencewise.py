@@ -6,15 +6,18 @@ What is lost is only what a model makes of sentences that it sees together.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.setting.knobs import Values
-from engine.techniques.base import Paper, Technique
+from engine.setting.plan import MaskedPlan
+from engine.techniques.base import Context, Paper, Technique
 
 NAME = "sentencewise"
 
 
-def reshape(options: Values, knobs: Values) -> Values:
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     """The option is switched on."""
-    return options.replace(by_sentence=True)
+    return replace(plan, options=plan.options.replace(by_sentence=True))
 
 
 TECHNIQUE = Technique(
@@ -23,8 +26,9 @@ TECHNIQUE = Technique(
     summary="Speaks every sentence for itself, so that the first is heard while the others are made.",
     paper=Paper("Advice of OmniVoice's authors", "github.com/k2-fsa/OmniVoice, issue 77"),
     families=("masked",),
+    slot="passages",
     place=110,
     knobs=(),
-    reshape=reshape,
+    resolve=resolve,
     describe=lambda knobs: "each sentence is a canvas of its own",
 )

@@ -10,12 +10,14 @@ from dataclasses import replace
 from engine.sampling.options import SPACING, STEPS, SWAY
 from engine.sampling.schedules import EPSS, effective_spacing
 from engine.setting.knobs import Values
-from engine.techniques.base import Paper, Technique
+from engine.setting.plan import FlowPlan
+from engine.techniques.base import Context, Paper, Technique
 
 
-def reshape(options: Values, knobs: Values) -> Values:
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     """The knobs take the place of the options of the same names."""
-    return options.replace(**knobs)
+    plan = replace(plan, options=plan.options.replace(**knobs))
+    return plan.noted(*remarks(plan.options, knobs))
 
 
 def describe(knobs: Values) -> str:
@@ -61,13 +63,13 @@ TECHNIQUE = Technique(
         "arXiv 2505.19931",
     ),
     families=("flow",),
+    slot="grid",
     place=30,
     knobs=(
         replace(STEPS, default=7, trajectory=False),
         replace(SPACING, trajectory=False),
         replace(SWAY, trajectory=False),
     ),
-    reshape=reshape,
+    resolve=resolve,
     describe=describe,
-    remarks=remarks,
 )

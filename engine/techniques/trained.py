@@ -3,32 +3,27 @@ Torch-free."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import SettingError
-from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
+from engine.models.base import ModelInfo, TrainedWeights
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged
-from engine.techniques import guidance_free, language_engagement, spade, speculative, technique
+from engine.techniques.registry import technique
 
-Trained = WeightSet | DraftWeights | StudentWeights
 TELLING = 4
 """Digits of a fingerprint that are enough to name weights by: fewer may be a number that was meant for a knob."""
 SHOWN = 8
 """Digits of a fingerprint that are shown."""
 
 
-def fitting(info: ModelInfo, technique: str, knobs: Values) -> tuple[Trained, ...]:
-    """Those of the loaded model that ``technique`` can engage with under ``knobs``: of them a setting that names none
+def fitting(info: ModelInfo, name: str, knobs: Values) -> Sequence[TrainedWeights]:
+    """Those of the loaded model that the technique ``name`` can run under ``knobs``: of them a setting that names none
     takes the first. Techniques without weights of their own have none."""
-    if technique == guidance_free.NAME:
-        return guidance_free.fitting(info, float(knobs["weight"]))
-    if technique == spade.NAME:
-        return language_engagement.fitting_students(info, knobs)
-    if technique == speculative.NAME:
-        return language_engagement.fitting_drafts(info, knobs)
-    return ()
+    weights = technique(name).weights
+    return tuple(weights.fitting(info, knobs)) if weights else ()
 
 
 def named(info: ModelInfo, entry: Engaged) -> Engaged:
@@ -38,8 +33,10 @@ def named(info: ModelInfo, entry: Engaged) -> Engaged:
 
     Raises :class:`SettingError` that lists what there is, or says which knob the weights do not go with.
     """
-    declared, there = technique(entry.technique), _all_of(info, entry.technique)
-    if not there:
+    declared = technique(entry.technique)
+    weights = declared.weights
+    there = tuple(weights.all_of(info)) if weights else ()
+    if weights is None or not there:
         raise SettingError(f"{info.title} has no weights for {declared.title} yet; train some first.")
     typed = Path(entry.artefact)
     found = [one for one in there if _is_called(Path(one.path), typed)]
@@ -52,9 +49,9 @@ def named(info: ModelInfo, entry: Engaged) -> Engaged:
             f"{info.title} has {several} named {entry.artefact!r} for {declared.title}; there are {listed}. Name "
             "one by its file or the beginning of its fingerprint."
         )
-    (one, *_), own = found, _knobs_of(entry.technique, found[0])
+    one, own = found[0], weights.knobs_of(found[0])
     knobs = checked(declared.knobs, {**own, **entry.knobs}, declared.title)
-    if one not in fitting(info, entry.technique, knobs):
+    if one not in weights.fitting(info, knobs):
         against = {name: entry.knobs[name] for name in own if entry.knobs.get(name, own[name]) != own[name]}
         listed = " and ".join(f"{name}={value}" for name, value in against.items())
         raise SettingError(f"{Path(one.path).stem} does not go with {listed}; leave that out, or name other weights.")
@@ -63,20 +60,3 @@ def named(info: ModelInfo, entry: Engaged) -> Engaged:
 
 def _is_called(path: Path, typed: Path) -> bool:
     return str(typed) in (path.name, path.stem) or typed.resolve() == path.resolve()
-
-
-def _all_of(info: ModelInfo, technique: str) -> tuple[Trained, ...]:
-    """All of the loaded model's that ``technique`` can engage with under some knobs."""
-    if technique == guidance_free.NAME:
-        return info.weight_sets
-    return (*(info.drafts if technique == speculative.NAME else ()), *info.students)
-
-
-def _knobs_of(technique: str, one: Trained) -> dict[str, object]:
-    """The values of the knobs by which ``one`` is told from others."""
-    if isinstance(one, WeightSet):
-        return {"weight": one.weight}
-    if technique == speculative.NAME:
-        student = isinstance(one, StudentWeights)
-        return {"draft": language_engagement.DRAFT_BY_STUDENT if student else language_engagement.TRAINED_DRAFT}
-    return {"depth": one.depth, "recovery": spade.RECOVERED if one.recovered else spade.PARTLY, "layers": ""}

@@ -134,7 +134,7 @@ def test_pick_calibrate_synthesise_switch_export(
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     profile = Profile.load(path)
     assert profile.setting == accelerated.setting
-    assert profile.table == window.state.table
+    assert profile.artefact("table") == window.state.table
     assert profile.evidence.metrics["ops_ratio"] == accelerated.measurements.ops_ratio
 
     window.notices.say("")

@@ -61,7 +61,7 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
     assert take.measurements.ops_ratio < 1
 
     path, out = tmp_path / "p.json", tmp_path / "out.wav"
-    Profile.of(chosen, info, table, Evidence.of(take)).save(path)
+    Profile.of(chosen, info, (table,), Evidence.of(take)).save(path)
     from_python = Profile.load(path).synthesise(TEXT, device="cpu")
     assert np.array_equal(from_python.samples, take.samples)
 

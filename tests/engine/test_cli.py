@@ -90,7 +90,7 @@ def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Pat
         table = table.changed(layer, 2, SkipAction.TS).changed(layer, 3, SkipAction.BS)
     engaged = Engaged("ditreducio", artefact=table.fingerprint)
     path = tmp_path_factory.mktemp("profile") / "p.json"
-    Profile.of(setting.with_technique(engaged), model.info, table).save(path)
+    Profile.of(setting.with_technique(engaged), model.info, (table,)).save(path)
     return path
 
 

@@ -11,14 +11,15 @@ import torch
 from torch import Tensor
 
 from engine.sampling.actions import SkipAction
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.flow import euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
-from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.sampling.skipping import LayerMemory
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures
@@ -142,7 +143,7 @@ def test_parity_strategy_table(fixture: Fixture, target: str, output: str, branc
         table = StrategyTable.computing(sampled.compatibility, backbone.layers)
     else:
         table = StrategyTable(sampled.compatibility, actions, branch_skip)
-    plan, memory = SkipPlan(table), [LayerMemory() for _ in range(backbone.layers)]
+    plan, memory = skip_plan(table), [LayerMemory() for _ in range(backbone.layers)]
 
     def velocity(state: Tensor, step: int) -> Tensor:
         return prepared.guide(backbone.velocity(state, step, sampled.run, plan.at(step), memory))

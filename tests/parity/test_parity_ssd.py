@@ -11,7 +11,7 @@ import torch
 
 from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Request
-from engine.sampling.speculative import speculate
+from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, RepetitionAware, Uniforms
 from engine.sampling.verification import acceptance, residual
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, cases, fixtures
@@ -89,7 +89,7 @@ def test_parity_ssd_greedy_is_the_target(fixture: Fixture, kind: str) -> None:
     target, draft, request = language_model(fixture, kind, "greedy")
     said = fixture.description["greedy_beta0"]
     request = replace(request, minimum=0)
-    cycles = until(speculate(target, draft, request, Greedy(), Uniforms(0)), said["n_tokens"])
+    cycles = until(speculation(target, draft, request, Greedy(), Uniforms(0)), said["n_tokens"])
     assert_follows(cycles, said["trace"])
     assert len(cycles) == said["cycles"]
     tokens = [token for cycle in cycles for token in cycle.tokens]
@@ -103,7 +103,9 @@ def test_parity_ssd_traces(fixture: Fixture, kind: str, tolerance: str) -> None:
     said, rules = fixture.description[f"trace_beta{tolerance}"], fixture.description["trace_rules"]
     request = replace(request, minimum=rules["min_len"], maximum=4 * said["n_tokens"])
     uniforms = iter(fixture["trace.uniforms"].tolist()).__next__
-    decoding = speculate(target, draft, request, RepetitionAware(), uniforms, float(tolerance), draft_length=rules["K"])
+    decoding = speculation(
+        target, draft, request, RepetitionAware(), uniforms, float(tolerance), draft_length=rules["K"]
+    )
     cycles = until(decoding, said["n_tokens"])
     assert_follows(cycles, said["trace"])
     assert len(cycles) == said["cycles"]

@@ -21,8 +21,7 @@ from engine.models import catalogue
 from engine.models.base import Utterance
 from engine.session.messages import Event, LayersMeasured, MeasureImportance, Progress
 from engine.setting.setting import Engaged
-from engine.techniques import spade
-from engine.techniques.engagement import problem
+from engine.techniques import problem, spade
 from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR
 from engine.techniques.spade.views import depth
 

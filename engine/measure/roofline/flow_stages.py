@@ -60,7 +60,7 @@ def _evaluating(works: FlowInternals, number: int) -> Stage:
     phase = works.phases[number]
     end = works.phases[number + 1].first if number + 1 < len(works.phases) else len(works.times)
     forwards, rows = end - phase.first, phase.run.branches
-    precision = works.engagement.precision
+    precision = works.plan.precision
     share = _share(works, phase, end)
     note = "" if share == 1 else f"{share:.0%} of the layers' operations are computed"
     pieces = FlatPieces(works, phase) if isinstance(works.backbone, UNetT) else Pieces(works, phase)
@@ -110,8 +110,8 @@ def _evaluating(works: FlowInternals, number: int) -> Stage:
 
 def _whole(works: FlowInternals, phase: Phase, forwards: int) -> tuple[Callable[[], object] | None, int]:
     """What to run for whole forwards of a phase, and how many these are."""
-    engaged, noise = works.engagement, works.sampler.noise
-    if engaged.table is None and engaged.error_threshold is None and engaged.first_block_threshold is None:
+    noise = works.sampler.noise
+    if not works.plan.computes_in_part:
         return lambda: works.sampler.follow(noise, works.evaluations(noise, phase.first), 0), 1
     # What is skipped differs from evaluation to evaluation, so that only all of them together are a whole.
     return (works.integrate, forwards) if len(works.phases) == 1 else (None, 1)

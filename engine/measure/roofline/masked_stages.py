@@ -24,20 +24,12 @@ from engine.measure.roofline.report import (
 )
 from engine.models.families.masked import MaskedInternals
 from engine.models.families.masked_script import guide_of
-from engine.models.kernels.frozen_prefix import FrozenPrefixRun
 from engine.models.kernels.fused_masked import FusedLayer, MaskedRun, Rows, rotated
-from engine.models.kernels.reused_layers import ReusedLayersRun
 from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, sureness
 from engine.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
 """By how a step is guided, as people call it where there are several kinds."""
-WHOLE, KEPT, REUSED = "", ", text kept", ", layers reused"
-"""What is added to a title: nothing; where only the canvas is computed, and text and reference are kept; where the
-layers in the middle are left out."""
-NAMES = {WHOLE: "", KEPT: "-kept", REUSED: "-short"}
-ONCE = 2**31
-"""As every so many-th pass: only the first one is whole."""
 
 
 def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
@@ -45,9 +37,9 @@ def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
     config, request = works.network.config, works.request
     steps = _steps(works)
     block = works.blocks[measured_block(works)]
-    plan = works.engagement.blocks
-    if plan is not None and plan.look_ahead is not None:
-        request = request.shortened(min(block.end + plan.look_ahead, request.frames))
+    blocks = works.plan.blocks
+    if blocks is not None and blocks.look_ahead is not None:
+        request = request.shortened(min(block.end + blocks.look_ahead, request.frames))
     run = works.network.begin(request, works.rules.guidance)
     canvas = Canvas(config.codebooks, works.request.frames, config.mask, works.network.device)
     conditioning = Stage(
@@ -60,20 +52,19 @@ def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
     )
     stages = [conditioning]
     guides = {guide for guide, _ in steps}
-    for (guide, way), forwards in steps.items():
-        begun = run
-        if way == KEPT:
-            begun = FrozenPrefixRun(works.network, request, works.rules.guidance, ONCE)
-        elif way == REUSED:
-            layers = works.engagement.reused_layers
-            begun = ReusedLayersRun(works.network, request, works.rules.guidance, ONCE, layers)
+    for (guide, short), forwards in steps.items():
+        begun, suffix, more = run, "", ""
+        if short:
+            begun = works.begin(request)
+            begun.stay_short()
+            suffix, more = f"-{begun.short_name}", f", {begun.short_title}"
         stepping = _Stepping(works, begun, canvas, block, guide, request.frames)
         title = "Steps" if len(guides) == 1 else TITLES[guide]
         name = {Guide.BOTH: "evaluation", Guide.REUSED: "reused", Guide.ALONE: "unguided"}[guide]
         name = name if len(guides) > 1 else "evaluation"
-        stages.append(stepping.stage(f"{name}{NAMES[way]}", f"{title}{way}", forwards))
+        stages.append(stepping.stage(f"{name}{suffix}", f"{title}{more}", forwards))
     codes = torch.zeros_like(canvas.codes)
-    shape = f"{works.audio_seconds:.1f} s of audio" + (f", in {len(works.blocks)} blocks" if plan else "")
+    shape = f"{works.audio_seconds:.1f} s of audio" + (f", in {len(works.blocks)} blocks" if blocks else "")
     stages.append(
         Stage("decoder", "Decoder", 1, (Part(DECODER),), ((DECODER, partial(_hear, works, codes)),), shape=shape)
     )
@@ -85,23 +76,20 @@ def measured_block(works: MaskedInternals) -> int:
     return len(works.blocks) // 2
 
 
-def _steps(works: MaskedInternals) -> dict[tuple[Guide, str], int]:
-    """How many steps there are of each kind: how they are guided, and what they leave out."""
-    found: dict[tuple[Guide, str], int] = {}
-    codebooks, alone, engagement = works.network.config.codebooks, works.rules.guidance == 0, works.engagement
+def _steps(works: MaskedInternals) -> dict[tuple[Guide, bool], int]:
+    """How many steps there are of each kind: how they are guided, and whether they leave something out."""
+    found: dict[tuple[Guide, bool], int] = {}
+    codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
+    run = works.begin(works.request)
     for block in works.blocks:
-        reusable = False
-        for step, count in enumerate(commit_counts(codebooks * block.frames, block.steps, works.rules.shift)):
-            if count:
-                guide = Guide.ALONE if alone else guide_of(engagement, step)
-                way = KEPT if step % engagement.prefix_every else WHOLE
-                both = guide is Guide.BOTH
-                if step % engagement.layers_every and (reusable or not both):
-                    way = REUSED
-                elif engagement.layers_every > 1:
-                    # What a step in one branch finds serves none in both.
-                    reusable = both
-                found[guide, way] = found.get((guide, way), 0) + 1
+        counts_of = commit_counts(codebooks * block.frames, block.steps, works.rules.shift)
+        guides = [
+            Guide.ALONE if alone else guide_of(works.plan.guidance, step)
+            for step, count in enumerate(counts_of)
+            if count
+        ]
+        for kind in zip(guides, run.short_passes(guides), strict=True):
+            found[kind] = found.get(kind, 0) + 1
     return found
 
 
@@ -124,13 +112,11 @@ class _Stepping:
         # Guidance can be used again only once there has been some.
         run.scores(canvas.codes, block.start, block.end, Guide.BOTH)
         self._scores = run.scores(canvas.codes, block.start, block.end, guide)
-        kept = isinstance(run, FrozenPrefixRun)
-        prefix = run.rows[0] - frames
-        self._rows: Rows = run.branches(guide).behind(prefix) if kept else run.branches(guide)
-        self._extend = run.memory if isinstance(run, FrozenPrefixRun) else None
+        kept = run.kept_rows
+        self._rows: Rows = run.branches(guide).behind(kept) if kept else run.branches(guide)
+        self._extend = run.memory
         self._seen = tuple(
-            part.stop - part.start + (prefix if kept and number == 0 else 0)
-            for number, part in enumerate(self._rows.parts)
+            part.stop - part.start + (kept if number == 0 else 0) for number, part in enumerate(self._rows.parts)
         )
         generator = torch.Generator().manual_seed(0)
 
@@ -144,13 +130,12 @@ class _Stepping:
         self._projected = network.project(self._hidden, 0)
         self._turned = rotated(self._projected[0], self._rows)
         self._spans = self._rows.wanted(block.start, block.end, frames)
-        left_out = works.engagement.reused_layers if isinstance(run, ReusedLayersRun) else ()
-        self._computed = tuple(index for index in range(len(network.layers)) if index not in left_out)
+        self._computed = tuple(index for index in range(len(network.layers)) if index not in run.left_out)
 
     def stage(self, name: str, title: str, forwards: int) -> Stage:
         network, config = self._network, self._network.config.transformer
         precision = str(network.inner).partition(".")[2]
-        if precision == "float32" and self._works.engagement.precision.startswith("int8"):
+        if precision == "float32" and self._works.plan.precision.startswith("int8"):
             precision = "int8"
         activation = network.inner.itemsize
         weight = 1 if precision == "int8" else activation

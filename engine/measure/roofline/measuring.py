@@ -23,9 +23,9 @@ from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.models.families.flow import FlowSpeech
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.masked import MaskedInternals, MaskedSpeech
+from engine.setting.plan import Launching
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.launching import Launching
 
 ONCE = ("conditioning", "prefill", "decoder")
 """Stages that are never recorded or compiled."""
@@ -110,18 +110,18 @@ def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
     model, utterance = target.model, target.utterance
     if isinstance(model, FlowSpeech):
         works = model.internals(utterance.text, utterance.voice, target.setting, target.artefacts, check)
-        notes = (*works.engagement.notes, *_first_of(works.passages))
+        notes = (*works.plan.notes, *_first_of(works.passages))
         stages = flow_stages(works, model.info.title)
-        return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.engagement.launching)
+        return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.plan.launching)
     if isinstance(model, LanguageSpeech):
         decoding = model.internals(utterance.text, utterance.voice, target.setting, check)
         stages, seconds = language_stages(decoding, model.token_rate)
-        notes = (*decoding.engagement.notes, *_first_of(decoding.passages))
-        return _Parts(stages, decoding.request.embedded.device, seconds, notes, decoding.engagement.launching)
+        notes = (*decoding.plan.notes, *_first_of(decoding.passages))
+        return _Parts(stages, decoding.request.embedded.device, seconds, notes, decoding.plan.launching)
     if isinstance(model, MaskedSpeech):
         demasking = model.internals(utterance.text, utterance.voice, target.setting, check)
-        notes = (*demasking.engagement.notes, *_first_of(demasking.passages), *_block_of(demasking))
-        stages, launching = masked_stages(demasking), demasking.engagement.launching
+        notes = (*demasking.plan.notes, *_first_of(demasking.passages), *_block_of(demasking))
+        stages, launching = masked_stages(demasking), demasking.plan.launching
         return _Parts(stages, demasking.network.device, demasking.audio_seconds, notes, launching)
     raise SettingError(f"{model.info.title} cannot be taken apart into components.")
 
@@ -142,13 +142,13 @@ def _first_of(passages: int) -> tuple[str, ...]:
 
 
 def _block_of(works: MaskedInternals) -> tuple[str, ...]:
-    plan, blocks = works.engagement.blocks, len(works.blocks)
-    if plan is None or blocks == 1:
+    plan, count = works.plan.blocks, len(works.blocks)
+    if plan is None or count == 1:
         return ()
     sees = "" if plan.look_ahead is None else "; earlier ones see less of the canvas, later ones more"
     most = ", the most that each may take," if plan.adaptive or plan.step_seconds else ""
     steps = sum(block.steps for block in works.blocks)
-    return (f"All {steps} steps{most} were measured on block {measured_block(works) + 1} of {blocks}{sees}.",)
+    return (f"All {steps} steps{most} were measured on block {measured_block(works) + 1} of {count}{sees}.",)
 
 
 def _one_of_each(stages: tuple[Stage, ...]) -> Callable[[], None]:

@@ -84,7 +84,7 @@ class F5Speech(FlowSpeech):
         options: Values,
         on_step: Callable[[int, Tensor], None],
     ) -> Tensor:
-        return integrate(velocity, sampler.noise, times, options["solver"], on_step)
+        return integrate(velocity, sampler.noise, times, options["solver"], on_step, sampler.follow)
 
     def _decode(self, state: Tensor, passage: Passage, prompt: Prompt) -> Decoded:
         mel = state[0, prompt.frames :]

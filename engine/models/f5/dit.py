@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.models.base import OperationCounts
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
 from engine.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
 from engine.models.networks.modules import Modules
+from engine.sampling.operations import OperationCounts
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from engine.models.base import WeightSet
 from engine.models.kernels.compiled import COMPILING, compiled_backbone, warmed
 from engine.models.kernels.precision import in_precision
 from engine.sampling.skipping import LayerMemory
-from engine.techniques.flow_engagement import Engagement
+from engine.setting.plan import FlowPlan
 
 MOST_KEPT = 3
 """How many are kept beside the model's own."""
@@ -58,9 +58,9 @@ class Backbones:
         """How many there are at present."""
         return 1 + len(self._others)
 
-    def of(self, engagement: Engagement, status: Callable[[str], None] = lambda text: None) -> Backbone:
-        """The backbone with the weights and in the precision that are engaged."""
-        weights, precision, mode = engagement.weights, engagement.precision, engagement.launching.mode
+    def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Backbone:
+        """The backbone with the weights and in the precision of a plan."""
+        weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
         if weights is None and precision == "float32" and mode is None:
             return self.own
         key = weights.fingerprint if weights else "", precision, mode or ""

@@ -1,20 +1,22 @@
-"""The evaluations of one passage, as an engagement has them made, and what they cost."""
+"""The evaluations of one passage, as a plan has them made, and what they cost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
 from engine.errors import SettingError
-from engine.models.base import OperationCounts
+from engine.models.base import Voice
+from engine.models.families.backbones import Backbone
 from engine.models.networks.diffusion import DiffusionTransformer
-from engine.sampling.caching import Evaluated, Evaluator, FirstBlockCache, Planned, Run, Whole
-from engine.sampling.skipping import SkipPlan
+from engine.sampling.evaluating import Evaluated, Evaluator, Run
+from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Values
-from engine.techniques.error_curve import ErrorCurve
-from engine.techniques.flow_engagement import Engagement
+from engine.setting.plan import FlowPlan
+from engine.setting.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,27 @@ class Evaluations:
         return next(one for one in reversed(self._phases) if one.first <= evaluation)
 
 
-def evaluator_of(engagement: Engagement, backbone: Evaluated, title: str, curve: ErrorCurve | None) -> Evaluator:
-    """How ``engagement`` has the evaluations of one passage made; ``curve`` is there where the error-curve cache is
-    engaged. Raises :class:`SettingError` for a backbone that is made of other layers."""
-    if engagement.table is not None:
-        return Planned(backbone, SkipPlan(engagement.table), engagement.table.layers)
-    if curve is not None:
-        layers = require_layers(backbone, title).layers
-        return Planned(backbone, SkipPlan.by_module(*curve.schedule(engagement.error_threshold), layers), layers)
-    if engagement.first_block_threshold is not None:
-        return FirstBlockCache(require_layers(backbone, title), engagement.first_block_threshold)
-    return Whole(backbone)
+@dataclass(frozen=True)
+class Stage:
+    """A synthesis about to begin: what the part that makes its evaluations is given; see
+    :attr:`engine.setting.plan.FlowPlan.evaluator`."""
+
+    plan: FlowPlan
+    backbone: Backbone
+    title: str
+    """The model's."""
+    voice: Voice
+    setting: Setting
+    memory: dict[str, Any]
+    """What techniques keep with the loaded model from synthesis to synthesis, each under the name of its module."""
+    sample: Callable[[str, Evaluator], Tensor]
+    """Samples the first passage of a text under the plan with this evaluator, and gives the last state."""
+    status: Callable[[str], None] = lambda text: None
+
+    @property
+    def layered(self) -> DiffusionTransformer:
+        """The backbone as one whose layers can be skipped. Raises :class:`SettingError` where it is none."""
+        return require_layers(self.backbone, self.title)
 
 
 def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
@@ -71,6 +83,7 @@ def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
     ``title`` where it is none."""
     if not isinstance(backbone, DiffusionTransformer):
         raise SettingError(
-            f"{title} is not a diffusion transformer: DiTReducio, caches and attention views need F5-TTS or MegaTTS 3."
+            f"{title} is not a diffusion transformer: skipping layers, caches and attention views need F5-TTS or "
+            "MegaTTS 3."
         )
     return backbone

@@ -1,5 +1,5 @@
 """What all models of the flow family have in common: text and a voice in, audio out, and all that is measured, skipped,
-calibrated and looked at on the way.
+and looked at on the way.
 
 A family (:mod:`engine.models.f5.adapter`, :mod:`engine.models.megatts3.adapter`) derives from :class:`FlowSpeech` and
 fills in what is its own:
@@ -14,7 +14,7 @@ fills in what is its own:
 * where its own way differs: ``_integrate`` and ``_evaluation_times`` (a solver that takes no single steps), ``_fader``
   (how passages are joined), ``_seconds`` (how long a passage will be heard).
 
-Which options shape the trajectory, and hence what strategy tables belong to, the knobs themselves say
+Which options shape the trajectory, and hence what artefacts must have been made for, the knobs themselves say
 (``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``.
 """
 
@@ -25,6 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,12 +34,10 @@ from torch import Tensor
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader
 from engine.errors import SettingError
-from engine.models import catalogue
 from engine.models.base import (
     AttentionCapture,
     ModelInfo,
     Observer,
-    OperationCounts,
     Piece,
     StepReport,
     Synthesis,
@@ -46,7 +45,7 @@ from engine.models.base import (
     WeightSet,
 )
 from engine.models.families.backbones import Backbone, Backbones, Run
-from engine.models.families.evaluations import Evaluations, Phase, evaluator_of, require_layers
+from engine.models.families.evaluations import Evaluations, Phase, Stage, require_layers
 from engine.models.families.passages import (
     Decoded,
     Passage,
@@ -63,21 +62,19 @@ from engine.models.kernels.compiled import notes_of
 from engine.models.kernels.flow_graphs import GraphedEvaluator
 from engine.models.kernels.graphs import GraphCache
 from engine.models.networks.diffusion import DiffusionTransformer
-from engine.sampling.caching import ChangeMeter, Evaluator
+from engine.sampling.attention_similarity import diagonal_similarity
+from engine.sampling.calibration_target import CalibrationTarget
+from engine.sampling.evaluating import Evaluator, Whole
 from engine.sampling.flow import Velocity, integrate, sampling_grid
+from engine.sampling.operations import OperationCounts
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
+from engine.setting.plan import FlowPlan
 from engine.setting.setting import Setting
 from engine.setting.take import Trace
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
-from engine.techniques.ditreducio.metrics import diagonal_similarity
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.error_curve import ErrorCurve
-from engine.techniques.flow_engagement import Engagement, before_calibration, engage
-from engine.techniques.guidance_interval import unguided
+from engine.techniques import resolve
+from engine.techniques.base import Artefact
 
-CURVE_SENTENCES = 2
-"""How many sentences an error curve is measured on."""
 LARGEST_MAP = 512
 """Captured attention maps are pooled to at most this many queries and keys."""
 
@@ -86,19 +83,19 @@ LARGEST_MAP = 512
 class _Script:
     """What one synthesis speaks, and with what."""
 
-    engagement: Engagement
+    plan: FlowPlan
     backbone: Backbone
     prompt: Prompt
     passages: tuple[Passage, ...]
     notes: tuple[str, ...]
     times: np.ndarray
     seed: int
-    curve: ErrorCurve | None = None
-    """What the error-curve cache goes by."""
+    evaluator: Callable[[], Evaluator]
+    """Gives what makes the evaluations of a passage."""
 
     @property
     def options(self) -> Values:
-        return self.engagement.options
+        return self.plan.options
 
     @property
     def steps(self) -> int:
@@ -123,10 +120,10 @@ class _Spoken:
 
 @dataclass(frozen=True)
 class FlowInternals:
-    """The first passage of a synthesis, about to be sampled, and what is done with it: for whoever takes it apart."""
+    """The first passage of a synthesis, about to be sampled, and what is done with it, for profiling."""
 
     backbone: Backbone
-    engagement: Engagement
+    plan: FlowPlan
     phases: tuple[Phase, ...]
     """Evaluations with the same branches, in order."""
     evaluations: Evaluations
@@ -166,8 +163,8 @@ class FlowSpeech(ABC):
         self._backbone = backbone
         self._backbones = Backbones(backbone, read_weights, self._warm_up)
         self._graphs: GraphCache = GraphCache()
-        self._curves: dict[tuple, ErrorCurve] = {}
-        """By all that they depend on."""
+        self._memory: dict[str, Any] = {}
+        """What techniques keep from synthesis to synthesis."""
         self._device = device
         self._frame_seconds = frame_seconds
 
@@ -240,11 +237,10 @@ class FlowSpeech(ABC):
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        engagement = before_calibration(self.info, setting)
-        self._backbones.of(engagement, observer.status)
-        if engagement.error_threshold is not None and voice is not None:
-            observer.status("Measuring how modules change from step to step …")
-            self._curve(voice, setting, engagement, observer.check)
+        plan = resolve(self.info, setting, prepared=False)
+        self._backbones.of(plan, observer.status)
+        if voice is not None:
+            self._evaluator(voice, setting, plan, observer.check, observer.status)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def synthesise(
@@ -252,12 +248,12 @@ class FlowSpeech(ABC):
         text: str,
         voice: Voice,
         setting: Setting,
-        artefacts: tuple[StrategyTable, ...],
+        artefacts: tuple[Artefact, ...],
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         started = time.perf_counter()
-        engagement = engage(self.info, setting, artefacts)
-        script = self._script(text, voice, setting, engagement, observer.check, observer.status)
+        plan = resolve(self.info, setting, artefacts)
+        script = self._script(text, voice, setting, plan, observer.check, observer.status)
         text_seconds = time.perf_counter() - started
         fader = self._fader(script.options)
         spoken, pieces, first_audio_seconds = [], [], 0.0
@@ -288,25 +284,52 @@ class FlowSpeech(ABC):
         text: str,
         voice: Voice,
         setting: Setting,
-        engagement: Engagement,
+        plan: FlowPlan,
         check: Callable[[], None] = lambda: None,
         status: Callable[[str], None] = lambda text: None,
     ) -> _Script:
-        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
-        options = engagement.options
-        curve = self._curve(voice, setting, engagement, check)
+        """Everything that must be known before the first passage is spoken. ``status`` is called with what is recorded
+        or measured."""
+        options = plan.options
+        evaluator = self._evaluator(voice, setting, plan, check, status)
         self._graphs.status = status
         prompt, prepared = self._prepare(text, voice, options, check)
         return _Script(
-            engagement,
-            self._backbones.of(engagement),
+            plan,
+            self._backbones.of(plan),
             prompt,
             prepared.passages,
-            (*engagement.notes, *prompt.notes, *prepared.notes),
+            (*plan.notes, *prompt.notes, *prepared.notes),
             self._grid(options),
             setting.seed,
-            curve,
+            evaluator,
         )
+
+    def _evaluator(
+        self,
+        voice: Voice,
+        setting: Setting,
+        plan: FlowPlan,
+        check: Callable[[], None],
+        status: Callable[[str], None],
+    ) -> Callable[[], Evaluator]:
+        """What gives each passage's evaluator: the plan's own part, recordings, or what computes everything."""
+        backbone, graphs = self._backbones.of(plan), plan.launching.graphs
+        if plan.evaluator is not None:
+            whole = replace(plan, evaluator=None)
+
+            def sample(text: str, evaluator: Evaluator) -> Tensor:
+                script = self._script(text, voice, setting, whole, check)
+                run, sampler = self._started(script, script.passages[0])
+                evaluations = self._evaluations(script, script.passages[0], run, evaluator)
+                return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
+
+            stage = Stage(plan, backbone, self.info.title, voice, setting, self._memory, sample, status)
+            return plan.evaluator.make(stage)
+        if graphs is None:
+            return lambda: Whole(backbone)
+        self._graphs.bound(graphs)
+        return lambda: GraphedEvaluator(backbone, self._graphs, graphs.bucket)
 
     @torch.inference_mode()
     def _speak(self, script: _Script, number: int, observer: Observer) -> _Spoken:
@@ -336,7 +359,7 @@ class FlowSpeech(ABC):
             time.perf_counter() - sampled,
             len(evaluations.operations),
             sum(evaluations.operations),
-            self._reference_operations(script.engagement, passage.frames),
+            self._reference_operations(script.plan, passage.frames),
             tuple(evaluations.shares),
         )
 
@@ -348,7 +371,13 @@ class FlowSpeech(ABC):
         """A passage about to be sampled."""
         evaluations = self._evaluation_times(script.times, script.options)
         run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
-        return run, self._sampler(passage, script.times, script.seed, script.options)
+        sampler = self._sampler(passage, script.times, script.seed, script.options)
+        stepper = script.plan.stepper
+        if stepper is None:
+            return run, sampler
+        if len(evaluations) != script.steps:
+            raise SettingError("This step takes one evaluation; choose a solver that takes one as well, such as Euler.")
+        return run, replace(sampler, follow=stepper.make(script.times, sampler.follow))
 
     def _evaluations(
         self, script: _Script, passage: Passage, run: Run, evaluator: Evaluator | None = None
@@ -356,52 +385,24 @@ class FlowSpeech(ABC):
         """What the sampler follows: the guided velocity, computed as far as the techniques ask for it, unless it is an
         ``evaluator`` that computes."""
         phases = self._phases(script, passage, run)
-        return Evaluations(evaluator or self._evaluator(script), phases, self._guided)
-
-    def _evaluator(self, script: _Script) -> Evaluator:
-        """How the evaluations of a passage are made."""
-        graphs = script.engagement.launching.graphs
-        if graphs is None:
-            return evaluator_of(script.engagement, script.backbone, self.info.title, script.curve)
-        self._graphs.bound(graphs)
-        return GraphedEvaluator(script.backbone, self._graphs, graphs.bucket)
+        return Evaluations(evaluator or script.evaluator(), phases, self._guided)
 
     def _phases(self, script: _Script, passage: Passage, run: Run) -> list[Phase]:
         """The evaluations of a passage, by their branches."""
-        options, guided = script.options, script.engagement.guided_steps
+        options, guidance = script.options, script.plan.guidance
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
-        if guided is not None and guided < script.steps:
-            first = len(self._evaluation_times(script.times[: guided + 1], options))
-            times, alone = self._evaluation_times(script.times, options), unguided(options)
+        if guidance.shortened(script.steps):
+            first = len(self._evaluation_times(script.times[: guidance.steps + 1], options))
+            times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
             alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
             phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
         return phases
 
-    def _reference_operations(self, engagement: Engagement, frames: int) -> float:
+    def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
         """Backbone operations that a passage takes under the same setting without techniques."""
-        options = engagement.reference
+        options = plan.reference
         evaluations = len(self._evaluation_times(self._grid(options), options))
         return evaluations * self._operations(frames, options).evaluation
-
-    @torch.inference_mode()
-    def _curve(
-        self, voice: Voice, setting: Setting, engagement: Engagement, check: Callable[[], None]
-    ) -> ErrorCurve | None:
-        """The curve that the error-curve cache goes by, where it is engaged: measured when it is first asked for."""
-        if engagement.error_threshold is None:
-            return None
-        key = engagement.compatibility, engagement.precision, engagement.guided_steps, voice.id, setting.seed
-        if key not in self._curves:
-            measuring, curves = replace(engagement, error_threshold=None), []
-            for text in catalogue.sentences()[:CURVE_SENTENCES]:
-                script = self._script(text, voice, setting, measuring, check)
-                passage, meter = script.passages[0], ChangeMeter(require_layers(script.backbone, self.info.title))
-                run, sampler = self._started(script, passage)
-                evaluations = self._evaluations(script, passage, run, meter)
-                self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
-                curves.append(ErrorCurve(**{kind: tuple(values) for kind, values in meter.changes.items()}))
-            self._curves[key] = ErrorCurve.mean(curves)
-        return self._curves[key]
 
     @staticmethod
     def _grid(options: Values) -> np.ndarray:
@@ -418,11 +419,11 @@ class FlowSpeech(ABC):
 
     # --- What benches and techniques ask for --------------------------------------------------------------------------
     def sampling(
-        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...] = ()
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...] = ()
     ) -> Callable[[], Tensor]:
         """The backbone's and the sampler's whole work on the first passage, (1, frames, bands), to be timed as often
         as wished. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, engage(self.info, setting, artefacts))
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts))
         passage = script.passages[0]
 
         @torch.inference_mode()
@@ -435,10 +436,10 @@ class FlowSpeech(ABC):
 
     @torch.inference_mode()
     def internals(
-        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[StrategyTable, ...], check: Callable[[], None]
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], check: Callable[[], None]
     ) -> FlowInternals:
         """The first passage, to be taken apart. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), check)
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         passage, options = script.passages[0], script.options
         times = self._evaluation_times(script.times, options)
         run, sampler = self._started(script, passage)
@@ -453,7 +454,7 @@ class FlowSpeech(ABC):
 
         return FlowInternals(
             script.backbone,
-            script.engagement,
+            script.plan,
             tuple(self._phases(script, passage, run)),
             evaluations,
             sampler,
@@ -468,16 +469,16 @@ class FlowSpeech(ABC):
         )
 
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
-        script = self._script(text, voice, setting, before_calibration(self.info, setting))
+        script = self._script(text, voice, setting, resolve(self.info, setting, prepared=False))
         return self._operations(script.passages[0].frames, script.options)
 
     def compatibility(self, setting: Setting) -> Compatibility:
-        return before_calibration(self.info, setting).compatibility
+        return resolve(self.info, setting, prepared=False).compatibility
 
     @torch.inference_mode()
     def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
         """What a calibration works on, and the part of ``text`` that it speaks: the first passage."""
-        script = self._script(text, voice, setting, before_calibration(self.info, setting))
+        script = self._script(text, voice, setting, resolve(self.info, setting, prepared=False))
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)
         backbone = self._skippable(script)
@@ -489,7 +490,7 @@ class FlowSpeech(ABC):
             lambda left: self._guided(backbone.project(left), options),
             sampler.follow,
             run.branches,
-            script.engagement.compatibility,
+            script.plan.compatibility,
             script.prompt.frames,
         )
         return target, passage.text
@@ -500,12 +501,12 @@ class FlowSpeech(ABC):
         text: str,
         voice: Voice,
         setting: Setting,
-        artefacts: tuple[StrategyTable, ...],
+        artefacts: tuple[Artefact, ...],
         layer: int,
         step: int,
         observer: Observer,
     ) -> AttentionCapture:
-        script = self._script(text, voice, setting, engage(self.info, setting, artefacts), observer.check)
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), observer.check)
         backbone, passage = self._skippable(script), script.passages[0]
         if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
             raise SettingError(

@@ -26,7 +26,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from weakref import ref
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ from engine.audio.cross_fade import PassageJoiner
 from engine.errors import PlainError
 from engine.failures import enough_memory
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.families.decoding import DecodingLoop
 from engine.models.families.decoding_cost import plain_operations, spent_operations
 from engine.models.families.delivery import Delivery
 from engine.models.families.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
@@ -49,27 +50,24 @@ from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.models.kernels.fused_causal import FusedTransformer
 from engine.models.kernels.graphs import GraphCache
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
-from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.runaway import RunawayGuard, guarded
-from engine.sampling.speculative import speculate
 from engine.sampling.tokens import TokenSampler, Uniforms
 from engine.setting.knobs import Values
+from engine.setting.plan import LanguagePlan
 from engine.setting.setting import Setting
 from engine.setting.take import DecodingCycle, DecodingTrace, Trace
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.language_engagement import LanguageEngagement, Speculation, engage
+from engine.techniques import resolve
+from engine.techniques.base import Artefact
 
 MOST_RECORDED = 2
 """Networks whose recordings are kept: a model's and its draft's."""
-MOST_LENGTHS = 8
-"""Ways of drafting whose lengths go on adapting where they were left."""
 
 
 @dataclass(frozen=True)
 class _Script:
     """What one synthesis speaks, and with what."""
 
-    engagement: LanguageEngagement
+    plan: LanguagePlan
     networks: Networks
     prompt: LanguagePrompt
     passages: tuple[LanguagePassage, ...]
@@ -78,7 +76,7 @@ class _Script:
 
     @property
     def options(self) -> Values:
-        return self.engagement.options
+        return self.plan.options
 
 
 @dataclass(frozen=True)
@@ -105,10 +103,10 @@ class _Spoken:
 
 @dataclass(frozen=True)
 class LanguageInternals:
-    """The first passage of a synthesis, and what decodes it: for whoever takes it apart."""
+    """The first passage of a synthesis, and what decodes it, for profiling."""
 
     networks: Networks
-    engagement: LanguageEngagement
+    plan: LanguagePlan
     request: Request
     draft_request: Request | None
     """What the draft reads, where there is one."""
@@ -141,9 +139,8 @@ class LanguageSpeech(ABC):
         self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
         """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
-        # Weakly: networks that are given up must not be kept by this.
-        self._lengths: OrderedDict[tuple[ref[TokenModel], ref[TokenModel], Speculation], AdaptiveLength] = OrderedDict()
-        """Draft lengths that adapt, by what they are for."""
+        self._memory: dict[str, Any] = {}
+        """What techniques keep from synthesis to synthesis."""
 
     @property
     def token_rate(self) -> float:
@@ -205,7 +202,7 @@ class LanguageSpeech(ABC):
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        self._networks.of(engage(self.info, setting), observer.status)
+        self._networks.of(resolve(self.info, setting), observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
 
@@ -215,7 +212,7 @@ class LanguageSpeech(ABC):
         text: str,
         voice: Voice,
         setting: Setting,
-        artefacts: tuple[StrategyTable, ...],
+        artefacts: tuple[Artefact, ...],
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         pace = Pace(time.perf_counter())
@@ -275,9 +272,9 @@ class LanguageSpeech(ABC):
         requests = self._requests(script, passage)
         return LanguageInternals(
             script.networks,
-            script.engagement,
+            script.plan,
             *requests,
-            self._token_sampler(passage, script.prompt, script.options),
+            self._sampler_of(script, passage),
             self._decoding(script, passage, requests, check),
             lambda: self._decoder(script.prompt, script.seed, script.options),
             len(script.passages),
@@ -293,15 +290,15 @@ class LanguageSpeech(ABC):
     ) -> _Script:
         """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
         self._graphs.status = status
-        engagement = engage(self.info, setting)
-        networks = self._launched(self._networks.of(engagement), engagement)
-        prompt, prepared = self._prepare(text, voice, engagement.options, check)
-        notes = (*engagement.notes, *prompt.notes, *prepared.notes)
-        return _Script(engagement, networks, prompt, prepared.passages, notes, setting.seed)
+        plan = resolve(self.info, setting)
+        networks = self._launched(self._networks.of(plan), plan)
+        prompt, prepared = self._prepare(text, voice, plan.options, check)
+        notes = (*plan.notes, *prompt.notes, *prepared.notes)
+        return _Script(plan, networks, prompt, prepared.passages, notes, setting.seed)
 
-    def _launched(self, networks: Networks, engagement: LanguageEngagement) -> Networks:
-        """``networks``, their passes recorded where that is engaged."""
-        graphs = engagement.launching.graphs
+    def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
+        """``networks``, their passes recorded where that is planned."""
+        graphs = plan.launching.graphs
         if graphs is None:
             return networks
         self._graphs.bound(graphs)
@@ -390,39 +387,23 @@ class LanguageSpeech(ABC):
         check: Callable[[], None],
     ) -> Decoding:
         """The loop that continues ``requests``."""
-        networks, options, speculation = script.networks, script.options, script.engagement.speculation
+        networks, plan = script.networks, script.plan
         request, draft_request = requests
-        sampler, uniforms = self._token_sampler(passage, script.prompt, options), Uniforms(script.seed)
-        for one in (networks.target, networks.draft):
+        sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)
+        target, draft = networks.target.tokens, networks.draft and networks.draft.tokens
+        for one in (target, draft):
             if one is not None:
-                one.tokens.transformer.reach(request.first_position + request.maximum)
-        if speculation is None or networks.draft is None:
-            return decode(networks.target.tokens, request, sampler, uniforms, check)
-        length = self._length(networks.target.tokens, networks.draft.tokens, speculation)
-        return speculate(
-            networks.target.tokens,
-            networks.draft.tokens,
-            request,
-            sampler,
-            uniforms,
-            speculation.tolerance,
-            length,
-            check,
-            draft_request,
-            block=speculation.block,
+                one.transformer.reach(request.first_position + request.maximum)
+        if plan.decoding is None:
+            return decode(target, request, sampler, uniforms, check)
+        return plan.decoding.make(
+            DecodingLoop(target, draft, request, draft_request, sampler, uniforms, check, self._memory)
         )
 
-    def _length(self, target: TokenModel, draft: TokenModel, speculation: Speculation) -> int | AdaptiveLength:
-        """How many tokens are drafted. What adapts is used again: sentences are short, and measuring takes cycles."""
-        if not speculation.adaptive:
-            return speculation.draft_length
-        key = ref(target), ref(draft), speculation
-        if key not in self._lengths:
-            self._lengths[key] = AdaptiveLength(speculation.draft_length)
-            while len(self._lengths) > MOST_LENGTHS:
-                self._lengths.popitem(last=False)
-        self._lengths.move_to_end(key)
-        return self._lengths[key]
+    def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:
+        """How the tokens of a passage are drawn: as the model does it, or as the plan changes that."""
+        own = self._token_sampler(passage, script.prompt, script.options)
+        return own if script.plan.sampler is None else script.plan.sampler.make(own)
 
     def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:
         if guard.found is not None:

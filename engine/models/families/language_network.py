@@ -14,7 +14,7 @@ from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import load_strictly
 from engine.models.kernels.fused_causal import FusedTransformer
 from engine.models.networks.causal import CausalLayer
-from engine.techniques.language_engagement import LanguageEngagement, Speculation
+from engine.setting.plan import LanguagePlan
 
 MOST_KEPT = 3
 """How many are kept beside the model's own."""
@@ -71,15 +71,15 @@ class LanguageNetworks:
         """How many there are at present."""
         return 1 + len(self._others)
 
-    def of(self, engagement: LanguageEngagement, status: Callable[[str], None] = lambda text: None) -> Networks:
-        """The networks that are engaged. Raises :class:`engine.errors.CheckpointError` for files that do not fit."""
-        target = self._target(engagement, status)
-        return Networks(target, engagement.speculation and self._draft(engagement.speculation, status))
+    def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
+        """The networks of a plan. Raises :class:`engine.errors.CheckpointError` for files that do not fit."""
+        target = self._target(plan, status)
+        return Networks(target, plan.draft and self._draft(plan.draft, status))
 
-    def _target(self, engagement: LanguageEngagement, status: Callable[[str], None]) -> LanguageNetwork:
-        if engagement.student is not None:
-            return self._student(engagement.student, status)
-        retained = engagement.retained
+    def _target(self, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
+        if plan.weights is not None:
+            return self._student(plan.weights, status)
+        retained = plan.layers
         if retained is None:
             return self.own
         # Layers are shared with the model's own: this costs no memory.
@@ -92,8 +92,7 @@ class LanguageNetworks:
 
         return self._kept(student.fingerprint, read)
 
-    def _draft(self, speculation: Speculation, status: Callable[[str], None]) -> LanguageNetwork:
-        draft = speculation.draft
+    def _draft(self, draft: DraftWeights | StudentWeights, status: Callable[[str], None]) -> LanguageNetwork:
         if isinstance(draft, StudentWeights):
             return self._student(draft, status)
 

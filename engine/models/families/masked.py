@@ -49,10 +49,11 @@ from engine.models.networks.masked_network import MaskedNetwork
 from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block, commit_counts
 from engine.setting.knobs import Values
+from engine.setting.plan import MaskedPlan
 from engine.setting.setting import Setting
 from engine.setting.take import DemaskedPassage, DemaskingTrace, Trace
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.masked_engagement import MaskedEngagement, engage
+from engine.techniques import resolve
+from engine.techniques.base import Artefact
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,13 @@ class _Spoken:
 
 @dataclass(frozen=True)
 class MaskedInternals:
-    """The first passage of a synthesis, and what is done with it: for whoever takes it apart."""
+    """The first passage of a synthesis, and what is done with it, for profiling."""
 
     network: FusedMasked
-    engagement: MaskedEngagement
+    plan: MaskedPlan
     request: MaskedRequest
+    begin: Callable[[MaskedRequest], MaskedRun]
+    """Begins what all steps of a canvas share, as the plan has it."""
     rules: Rules
     blocks: tuple[Block, ...]
     """In the order in which they are filled in, with the most steps that each may take."""
@@ -161,10 +164,10 @@ class MaskedSpeech(ABC):
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        engagement = engage(self.info, setting)
-        self._launched(self._networks.of(engagement.precision, observer.status), engagement, observer.status)
+        plan = resolve(self.info, setting)
+        self._launched(self._networks.of(plan.precision, observer.status), plan, observer.status)
         if voice is not None:
-            self._ready_voice(voice, engagement.options, observer)
+            self._ready_voice(voice, plan.options, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def synthesise(
@@ -172,14 +175,14 @@ class MaskedSpeech(ABC):
         text: str,
         voice: Voice,
         setting: Setting,
-        artefacts: tuple[StrategyTable, ...],
+        artefacts: tuple[Artefact, ...],
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         pace = Pace(self.clock(), self.clock)
         script = self._script(text, voice, setting, observer.check, observer.status)
         text_seconds = self.clock() - pace.started
         planned = script.pace(pace)
-        joiner = self._joiner(script.prompt, script.options, whole=script.engagement.blocks is None)
+        joiner = self._joiner(script.prompt, script.options, whole=script.plan.blocks is None)
         delivery = Delivery(joiner, self.info.sample_rate, {pace, planned})
         noise = SeededNoise(script.seed, self._device)
         spoken: list[_Spoken] = []
@@ -215,8 +218,9 @@ class MaskedSpeech(ABC):
         bounds = script.bounds(0, passage)
         return MaskedInternals(
             script.network,
-            script.engagement,
+            script.plan,
             self._request(passage, script.prompt, script.options),
+            script.begin,
             script.rules,
             tuple(Block(start, end, script.steps_of(0, place)) for place, (start, end) in enumerate(bounds)),
             lambda: self._decoder(script.prompt, script.options),
@@ -239,10 +243,10 @@ class MaskedSpeech(ABC):
         config = self._networks.plain.config
         if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
             raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
-        engagement = engage(self.info, setting)
-        prompt = self._prompt(voice, engagement.options, check)
+        plan = resolve(self.info, setting)
+        prompt = self._prompt(voice, plan.options, check)
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
-        return self._decoder(prompt, engagement.options).whole(codes).samples
+        return self._decoder(prompt, plan.options).whole(codes).samples
 
     def _script(
         self,
@@ -254,19 +258,19 @@ class MaskedSpeech(ABC):
     ) -> MaskedScript:
         """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
         self._graphs.status = status
-        engagement = engage(self.info, setting)
-        network = self._launched(self._networks.of(engagement.precision), engagement)
-        prompt = self._prompt(voice, engagement.options, check)
+        plan = resolve(self.info, setting)
+        network = self._launched(self._networks.of(plan.precision), plan)
+        prompt = self._prompt(voice, plan.options, check)
         check()
-        prepared = self._passages(text, voice, prompt, engagement.options)
-        notes = (*engagement.notes, *prompt.notes, *prepared.notes)
-        return MaskedScript(engagement, network, prompt, prepared.passages, notes, setting.seed)
+        prepared = self._passages(text, voice, prompt, plan.options)
+        notes = (*plan.notes, *prompt.notes, *prepared.notes)
+        return MaskedScript(plan, network, prompt, prepared.passages, notes, setting.seed)
 
     def _launched(
-        self, network: FusedMasked, engagement: MaskedEngagement, status: Callable[[str], None] = lambda text: None
+        self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
     ) -> FusedMasked:
         """``network``, its passes recorded or compiled where that is engaged; compiled ones warm."""
-        graphs, mode = engagement.launching.graphs, engagement.launching.mode
+        graphs, mode = plan.launching.graphs, plan.launching.mode
         if graphs is not None:
             self._graphs.bound(graphs)
             return with_graphs(network, self._graphs, graphs.bucket)
@@ -297,7 +301,7 @@ class MaskedSpeech(ABC):
         request = self._request(passage, prompt, script.options)
         decoder, config = self._decoder(prompt, script.options), script.network.config
         canvas = Canvas(config.codebooks, passage.frames, config.mask, self._device)
-        plan, bounds = script.engagement.blocks, script.bounds(number, passage)
+        blocks, bounds = script.plan.blocks, script.bounds(number, passage)
         planned = [script.planned_steps(*one) for one in enumerate(script.passages)]
         heard = script.passages[number].frames * self._frame_seconds
         progress = DemaskingProgress(observer, planned, number, heard)
@@ -305,18 +309,18 @@ class MaskedSpeech(ABC):
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0
         samples = 0
-        looks_ahead = plan is not None and plan.look_ahead is not None
+        looks_ahead = blocks is not None and blocks.look_ahead is not None
         run = None if looks_ahead else script.begin(request)
         for place, (start, end) in enumerate(bounds):
             block = Block(start, end, script.steps_of(number, place))
             with enough_memory(self.info.device, f"a canvas of {passage.frames} frames"):
                 if looks_ahead:
-                    run = script.begin(request.shortened(min(end + plan.look_ahead, request.frames)))
+                    run = script.begin(request.shortened(min(end + blocks.look_ahead, request.frames)))
                 elif place:
                     run.begin_block()
-                if plan is not None and not pace.playing:
+                if blocks is not None and not pace.playing:
                     # Where the first block was too short to be heard, the next one is awaited as it was.
-                    block = replace(block, steps=plan.first_steps)
+                    block = replace(block, steps=blocks.first_steps)
                 elif script.paced:
                     most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
                     block = replace(block, steps=most)
@@ -361,10 +365,11 @@ class MaskedSpeech(ABC):
     ) -> list[float]:
         """Fill in a block; returns what each step took. On a graphics card that is the time to ask for it, and the last
         one's holds the wait until all is done."""
-        engagement, seconds, steps = script.engagement, [], block.steps
+        seconds: list[float] = []
+        steps = block.steps
 
         def guide(step: int) -> Guide:
-            return guide_of(engagement, step - first_step)
+            return guide_of(script.plan.guidance, step - first_step)
 
         def still(taken: int) -> int:
             nonlocal steps
@@ -391,7 +396,7 @@ class MaskedSpeech(ABC):
     @staticmethod
     def _reference_operations(script: MaskedScript, request: MaskedRequest) -> float:
         """The network's operations on the canvas under the same setting without techniques."""
-        options, config = script.engagement.reference, script.network.config
+        options, config = script.plan.reference, script.network.config
         counts = commit_counts(config.codebooks * request.frames, int(options["steps"]), float(options["shift"]))
         both = Guide.BOTH if options["guidance"] else Guide.ALONE
         return sum(map(bool, counts)) * request.operations(config, request.frames, both)

@@ -11,7 +11,7 @@ import torch
 from engine.models.kernels import precision
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.networks.masked_network import MaskedNetwork
-from engine.techniques.precision import ALL
+from engine.setting.plan import WHOLE
 
 MOST_KEPT = 2
 """How many are kept beside the model's own."""
@@ -21,7 +21,7 @@ def offered(device: torch.device) -> tuple[str, ...]:
     """The precisions worth choosing on ``device``."""
     some = precision.offered(device)
     # On a graphics card, converting between two types costs as much as the products gain.
-    whole = (f"{one}{ALL}" for one in some if device.type == "cuda" and one in precision.DTYPES)
+    whole = (f"{one}{WHOLE}" for one in some if device.type == "cuda" and one in precision.DTYPES)
     return (*some, *whole)
 
 

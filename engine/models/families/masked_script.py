@@ -6,20 +6,18 @@ from dataclasses import dataclass
 
 from engine.models.families.pacing import AssumedPace, Pace
 from engine.models.families.passages import MaskedPassage, MaskedPrompt
-from engine.models.kernels.frozen_prefix import FrozenPrefixRun
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
-from engine.models.kernels.reused_layers import ReusedLayersRun
 from engine.sampling.demasking import Guide, Rules
 from engine.sampling.demasking_schedule import block_bounds
 from engine.setting.knobs import Values
-from engine.techniques.masked_engagement import MaskedEngagement
+from engine.setting.plan import GuidanceSchedule, MaskedPlan
 
 
 @dataclass(frozen=True)
 class MaskedScript:
     """What one synthesis speaks, and with what."""
 
-    engagement: MaskedEngagement
+    plan: MaskedPlan
     network: FusedMasked
     prompt: MaskedPrompt
     passages: tuple[MaskedPassage, ...]
@@ -28,7 +26,7 @@ class MaskedScript:
 
     @property
     def options(self) -> Values:
-        return self.engagement.options
+        return self.plan.options
 
     @property
     def rules(self) -> Rules:
@@ -36,37 +34,33 @@ class MaskedScript:
 
     def bounds(self, number: int, passage: MaskedPassage) -> tuple[tuple[int, int], ...]:
         """Where the blocks of a passage begin and end."""
-        plan = self.engagement.blocks
-        if plan is None:
+        blocks = self.plan.blocks
+        if blocks is None:
             return ((0, passage.frames),)
-        return block_bounds(passage.frames, plan.size, 0 if number else plan.first_size)
+        return block_bounds(passage.frames, blocks.size, 0 if number else blocks.first_size)
 
     @property
     def paced(self) -> bool:
         """Whether blocks take only as many steps as playback leaves time for."""
-        plan = self.engagement.blocks
-        return plan is not None and (plan.adaptive or plan.step_seconds > 0)
+        blocks = self.plan.blocks
+        return blocks is not None and (blocks.adaptive or blocks.step_seconds > 0)
 
     def pace(self, measured: Pace) -> Pace:
         """What says how many steps fit, beside what is ``measured``."""
-        plan = self.engagement.blocks
-        return AssumedPace(plan.step_seconds) if self.paced and not plan.adaptive else measured
+        blocks = self.plan.blocks
+        return AssumedPace(blocks.step_seconds) if self.paced and not blocks.adaptive else measured
 
     def steps_of(self, number: int, place: int) -> int:
         """How many steps a block takes at most."""
-        plan = self.engagement.blocks
-        if plan is None:
+        blocks = self.plan.blocks
+        if blocks is None:
             return int(self.options["steps"])
-        return plan.first_steps if number == place == 0 else plan.later_steps
+        return blocks.first_steps if number == place == 0 else blocks.later_steps
 
     def begin(self, request: MaskedRequest) -> MaskedRun:
         """What all steps of a canvas share."""
-        engaged = self.engagement
-        if engaged.prefix_every > 1:
-            return FrozenPrefixRun(self.network, request, self.rules.guidance, engaged.prefix_every)
-        if engaged.layers_every > 1:
-            every, layers = engaged.layers_every, engaged.reused_layers
-            return ReusedLayersRun(self.network, request, self.rules.guidance, every, layers)
+        if self.plan.run is not None:
+            return self.plan.run.make(self.network, request, self.rules.guidance)
         return self.network.begin(request, self.rules.guidance)
 
     def planned_steps(self, number: int, passage: MaskedPassage) -> list[int]:
@@ -85,10 +79,10 @@ def rules_of(options: Values) -> Rules:
     )
 
 
-def guide_of(engagement: MaskedEngagement, step: int) -> Guide:
+def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:
     """How a step, counted from 0 within its block, is guided."""
-    if engagement.guided_steps is not None and step >= engagement.guided_steps:
+    if schedule.steps is not None and step >= schedule.steps:
         return Guide.ALONE
-    if step % engagement.guided_every == 0:
+    if step % schedule.every == 0:
         return Guide.BOTH
-    return Guide.REUSED if engagement.reuses_guidance else Guide.ALONE
+    return Guide.REUSED if schedule.reuse else Guide.ALONE

@@ -12,18 +12,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.models.base import OperationCounts
 from engine.models.f5.unett import UNetT, UNetTConditioning
 from engine.models.kernels.compiled import times_of
 from engine.models.kernels.graphs import GraphCache, Record
 from engine.models.networks.diffusion import Conditioning, DiffusionTransformer
+from engine.sampling.operations import OperationCounts
 
 FRAME_AXES = {"rotary": 0, "constant": 1, "to_sample": 1}
 """Along which axis of what a flow model's evaluations share its frames lie."""
 
 
 class GraphedEvaluator:
-    """Everything is computed, by recordings. See :class:`engine.sampling.caching.Evaluator`."""
+    """Everything is computed, by recordings. See :class:`engine.sampling.evaluating.Evaluator`."""
 
     def __init__(self, backbone: DiffusionTransformer | UNetT, cache: GraphCache[_Evaluation], bucket: int) -> None:
         self._backbone, self._cache = backbone, cache

@@ -39,7 +39,7 @@ from engine.models.networks.bidirectional import BidirectionalLayer
 from engine.models.networks.causal import rotations
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.sampling.demasking import Guide
-from engine.techniques.precision import ALL
+from engine.setting.plan import WHOLE
 
 Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
@@ -149,7 +149,7 @@ class FusedMasked:
     def of(cls, plain: MaskedNetwork, precision: str = "float32") -> FusedMasked:
         """``plain`` in ``precision``. In float32 weights are shared: those of ``plain`` that belong to one product then
         lie side by side in memory, and are otherwise as before."""
-        whole, narrow = precision.endswith(ALL), precision.removesuffix(ALL)
+        whole, narrow = precision.endswith(WHOLE), precision.removesuffix(WHOLE)
         inner = DTYPES.get(narrow, torch.float32)
         stream = inner if whole else torch.float32
         product = _PRODUCTS.get(narrow, _plain)
@@ -317,6 +317,31 @@ class MaskedRun:
 
     def begin_block(self) -> None:
         """The next step is the first one of a block."""
+
+    short_name = short_title = ""
+    """Of passes that are not whole, what they leave out, for a name and for people: ``text kept``."""
+
+    @property
+    def left_out(self) -> range:
+        """The layers that such passes leave out."""
+        return range(0)
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows before the canvas they leave out; they attend to what is kept of them."""
+        return 0
+
+    @property
+    def memory(self) -> Memory | None:
+        """What is kept of the rows before the canvas."""
+        return self._memory
+
+    def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
+        """Of the passes of a block, guided so, which are not whole."""
+        return [False] * len(guides)
+
+    def stay_short(self) -> None:
+        """From here on no pass is whole but those that must be: to take the time of the others."""
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)

@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar
 import torch
 
 from engine.failures import is_out_of_memory
-from engine.techniques.graphs import Graphing
+from engine.setting.plan import Graphing
 
 WARM_UPS = 3
 """How often a forward runs before it is recorded: first runs choose kernels and take memory."""

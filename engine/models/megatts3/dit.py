@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.base import OperationCounts
 from engine.models.kernels.products import PackableLinear
 from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from engine.models.megatts3.phone_encoder import PhoneEncoder, convolve
@@ -34,6 +33,7 @@ from engine.models.networks.layers import (
     sinusoids,
 )
 from engine.models.networks.modules import Modules
+from engine.sampling.operations import OperationCounts
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)
 """What the branches know, in the official order."""

@@ -7,12 +7,18 @@ inside a backbone: :mod:`engine.sampling.skipping`.
 
 from __future__ import annotations
 
-from engine.setting.knobs import Choice, Effect, Number, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import ArtefactFile, Job, Paper, Technique
-from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS
-from engine.techniques.forecast import TEMPORAL
+from dataclasses import replace
 
+from engine.errors import ProfileError, SettingError
+from engine.sampling.actions import SkipAction
+from engine.setting.knobs import Choice, Effect, Number, Values
+from engine.setting.plan import FlowPlan, NotPrepared, Part
+from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique
+from engine.techniques.ditreducio import artefact
+from engine.techniques.ditreducio.forecast import TEMPORAL
+from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS, StrategyTable
+
+NAME = "ditreducio"
 METRICS = ("mae", "relative")
 UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at 10"}
 """Unit of the threshold under each error metric. The output of F5-TTS is log mel per unit time; MegaTTS 3 is compared
@@ -21,18 +27,58 @@ COMBINATIONS = ("worst", "mean")
 """Which error of several sentences decides a skip, where they are calibrated together."""
 
 
-def conflict(setting: Setting) -> str | None:
-    """Why DiTReducio cannot take part in ``setting``, or ``None``."""
-    if setting.options.get("solver", "euler") != "euler":
-        return "DiTReducio's strategy table has one column per Euler step; choose the Euler solver."
-    return None
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """A strategy table says what every layer computes at every step."""
+    require_sampling(context, plan)
+    plan = plan.noted(*remarks(plan.options))
+    table = context.artefact
+    if not isinstance(table, StrategyTable):
+        raise NotPrepared(f"{TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.", plan)
+    mismatch = table.compatibility.mismatch(context.compatibility(plan))
+    if mismatch:
+        raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
+    if table.layers != context.info.layers:
+        raise ProfileError(
+            f"The strategy table has {table.layers} layers, but {context.info.title} has {context.info.layers}."
+        )
+    evaluator = Part.of("engine.techniques.ditreducio.evaluating:evaluators", table=table)
+    plan = replace(plan, evaluator=evaluator, evaluated_share=table.ops_ratio)
+    unused = table.count(SkipAction.BS) if context.info.guidance.branches(plan.options) == 1 else 0
+    if not unused:
+        return plan
+    return plan.noted(
+        f"{unused} cells of the strategy table skip branches; with one branch there is none to skip, so they compute "
+        "and only temporal skipping saves."
+    )
+
+
+def require_sampling(context: Context, plan: FlowPlan) -> None:
+    """Raise :class:`SettingError` for ways of sampling that no strategy table is made for."""
+    require_euler(plan.options)
+    if plan.stepper is not None:
+        raise Conflict(
+            f"DiTReducio's strategy table has one column per Euler step; do without {context.title_in('solver')}.",
+            "solver",
+        )
+    if plan.guidance.steps is not None:
+        raise Conflict(
+            "DiTReducio's strategy tables are calibrated under guidance at all steps, and their branch skips need all "
+            "branches at every step; do without one of the two.",
+            "guidance",
+        )
+
+
+def require_euler(options: Values) -> None:
+    """Raise :class:`SettingError` for another solver than Euler's."""
+    if options.get("solver", "euler") != "euler":
+        raise SettingError("DiTReducio's strategy table has one column per Euler step; choose the Euler solver.")
 
 
 FEW_STEPS = 8
-"""So many steps or fewer lie far apart."""
+"""At this number of steps or fewer, neighbouring steps differ much."""
 
 
-def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
+def remarks(options: Values) -> tuple[str, ...]:
     """What makes it a risk."""
     if options["steps"] > FEW_STEPS:
         return ()
@@ -43,7 +89,7 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
 
 
 TECHNIQUE = Technique(
-    name="ditreducio",
+    name=NAME,
     title="DiTReducio",
     summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
     paper=Paper(
@@ -51,6 +97,7 @@ TECHNIQUE = Technique(
         "arXiv 2509.09748",
     ),
     families=("flow",),
+    slot="skipping",
     place=10,
     benches=(
         ("calibration", "engine.techniques.ditreducio.benches.calibration"),
@@ -90,9 +137,10 @@ TECHNIQUE = Technique(
             "engine.techniques.ditreducio.jobs:transfer",
         ),
     ),
-    prepared_by="calibration",
-    conflict=conflict,
-    remarks=remarks,
+    resolve=resolve,
+    artefact=ArtefactType(
+        "table", StrategyTable, StrategyTable.from_json, StrategyTable.to_json, artefact.check, artefact.fixed_knobs
+    ),
     knobs=(
         Number(
             "threshold",

@@ -26,10 +26,10 @@ from statistics import fmean
 import numpy as np
 
 from engine.errors import SettingError
-from engine.models.base import CalibrationObserver
 from engine.sampling.actions import SkipAction
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+from engine.techniques.ditreducio.observer import CalibrationObserver
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.trajectory import Trajectory, Work

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import torch
 
-from engine.errors import SettingError
-from engine.models.base import CalibrationObserver, SpeechModel, Utterance
+from engine.models.base import SpeechModel, Utterance
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+from engine.techniques.ditreducio.observer import CalibrationObserver
 from engine.techniques.ditreducio.record import CalibrationRecord, Sentence
 
 
@@ -38,9 +38,7 @@ def calibrate_model(
 
 def knobs_of(setting: Setting) -> Values:
     """DiTReducio's knobs under ``setting``, at their defaults where it says nothing. Raises :class:`SettingError`."""
-    reason = ditreducio.conflict(setting)
-    if reason:
-        raise SettingError(reason)
+    ditreducio.require_euler(setting.options)
     engaged = setting.engaged(ditreducio.TECHNIQUE.name)
     return checked(ditreducio.TECHNIQUE.knobs, engaged.knobs if engaged else {}, ditreducio.TECHNIQUE.title)
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError
-from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
+from engine.sampling.operations import OperationCounts
 from engine.sampling.schedules import time_grid
 from engine.setting.compatibility import Compatibility
-from engine.techniques.forecast import TEMPORAL_VARIANTS
+from engine.techniques.ditreducio.forecast import TEMPORAL_VARIANTS
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
 """Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
@@ -31,7 +31,7 @@ class StrategyTable:
     origin: str = ""
     """How the table came about, in words: calibrated at which threshold, edited by hand, imported from a file."""
     temporal: str = TEMPORAL_VARIANTS[0]
-    """What a temporal skip takes a module's output to be; see :data:`engine.techniques.forecast.TEMPORAL_VARIANTS`."""
+    """What a temporal skip takes a module's output to be; see :data:`engine.techniques.ditreducio.forecast`."""
 
     def __post_init__(self) -> None:
         steps = self.compatibility.steps

@@ -21,11 +21,12 @@ from torch import Tensor
 from engine.errors import PlainError
 from engine.models.base import ProgressObserver
 from engine.sampling.actions import SkipAction
+from engine.sampling.attention_similarity import diagonal_similarity
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.forecasting import extrapolation_factor
 from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
-from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
+from engine.techniques.ditreducio.metrics import ERRORS
 
 COMPUTING = LayerPlan(ModulePlan(keep_output=True), ModulePlan(keep_output=True))
 REUSING = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(SkipAction.TS))

@@ -15,9 +15,9 @@ from engine.errors import ProfileError
 from engine.measure.fidelity import log_mel_distance
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.sampling.actions import SkipAction
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.preparation import knobs_of, prepared
 from engine.techniques.ditreducio.record import Sentence

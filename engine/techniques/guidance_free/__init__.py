@@ -6,20 +6,42 @@ weight w stands for guidance of strength g = w / (1 − w), as the official code
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.errors import SettingError
 from engine.models.base import ModelInfo, WeightSet
 from engine.setting.knobs import Effect, Number, Values
+from engine.setting.plan import FlowPlan, NotPrepared
 from engine.setting.setting import Engaged
-from engine.techniques.base import Job, Paper, Technique
+from engine.techniques.base import Context, Job, Paper, Technique, Weights
 
 NAME = "guidance_free"
 SAME_WEIGHT = 0.005
 """Weights that differ by no more are taken for equal: two thirds cannot be typed."""
 
 
-def reshape(options: Values, knobs: Values) -> Values:
-    """The weights have their guidance in them."""
-    return options.replace(guidance=0.0)
+UNEQUAL_GUIDANCE = 0.1
+"""Strengths that differ by no more are taken for equal: the names of weights have two digits."""
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """Other weights run, which have their guidance in them."""
+    require_guidance(context.info)
+    plan = replace(plan, options=plan.options.replace(guidance=0.0))
+    if not context.loaded:
+        return replace(plan, fingerprint=context.entry.artefact or "weights that are not known yet")
+    try:
+        weights = chosen(context.info, context.entry, float(knobs["weight"]))
+    except NotPrepared as error:
+        raise NotPrepared(str(error), plan) from None
+    plan = replace(plan, weights=weights, fingerprint=weights.fingerprint)
+    guidance, strength = plan.reference["guidance"], weights.equivalent_guidance
+    if abs(guidance - strength) <= UNEQUAL_GUIDANCE:
+        return plan
+    return plan.noted(
+        f"The CFG-free weights stand for guidance {strength:.3g}, but the baseline is guided by {guidance:.3g}: their "
+        f"takes differ by that, too. A fair baseline has guidance {strength:.3g}."
+    )
 
 
 def describe(knobs: Values) -> str:
@@ -57,7 +79,7 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
     if entry.artefact:
         named = next((one for one in info.weight_sets if one.fingerprint == entry.artefact), None)
         if named is None:
-            raise SettingError(
+            raise NotPrepared(
                 f"The CFG-free weights {entry.artefact[:12]!r} (w = {weight:.2f}) are not among those of {info.title} "
                 "here; put their file beside the others, or train weights of your own."
             )
@@ -66,13 +88,19 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
     if not near:
         there = ", ".join(f"{one.weight:.2f}" for one in info.weight_sets)
         has = f"it has weights for {there}" if there else "it has none yet"
-        raise SettingError(
+        raise NotPrepared(
             f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some for it"
             f"{', or choose a w that is there' if there else ''}."
         )
     return near[0]
 
 
+WEIGHTS = Weights(
+    all_of=lambda info: info.weight_sets,
+    fitting=lambda info, knobs: fitting(info, float(knobs["weight"])),
+    knobs_of=lambda one: {"weight": one.weight},
+    required=True,
+)
 TECHNIQUE = Technique(
     name=NAME,
     title="CFG-free",
@@ -82,6 +110,7 @@ TECHNIQUE = Technique(
         "arXiv 2504.20334",
     ),
     families=("flow",),
+    slot="weights",
     place=20,
     benches=(("guidance-free", "engine.techniques.guidance_free.benches.guidance_free"),),
     views=("engine.techniques.guidance_free.views.guidance_weight",),
@@ -97,7 +126,6 @@ TECHNIQUE = Technique(
         ),
     ),
     options=("guidance",),
-    prepared_by="training",
     knobs=(
         Number(
             "weight",
@@ -112,6 +140,7 @@ TECHNIQUE = Technique(
             step=0.01,
         ),
     ),
-    reshape=reshape,
+    resolve=resolve,
     describe=describe,
+    weights=WEIGHTS,
 )

@@ -7,11 +7,15 @@ technique's artefact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from engine.errors import SettingError
+from engine.models.base import ModelInfo, StudentWeights
 from engine.setting.knobs import Choice, Knob, Number, Values
-from engine.techniques.base import Job, Paper, Technique
+from engine.setting.plan import LanguagePlan, NotPrepared
+from engine.setting.setting import Engaged
+from engine.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
 
 NAME = "spade"
 RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
@@ -48,6 +52,84 @@ def describe(knobs: Values) -> str:
     return f"{count} layer{'s' * (count != 1)}, {chosen}, {state}"
 
 
+def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
+    """A student speaks, or the model with fewer of its layers."""
+    if not context.loaded:
+        return plan
+    info, entry = context.info, context.entry
+    by_hand = parsed_layers(str(knobs["layers"]))
+    _require_layers(info, by_hand)
+    depth = len(by_hand) or int(knobs["depth"])
+    if depth > info.layers:
+        raise SettingError(f"{info.title} has {info.layers} layers, so it cannot keep {depth}; choose fewer.")
+    if knobs["recovery"] == NONE:
+        return replace(plan, layers=by_hand or _most_important(info, depth))
+    student = _student(info, entry, knobs, by_hand, depth)
+    return replace(plan, weights=student, fingerprint=student.fingerprint)
+
+
+def _student(info: ModelInfo, entry: Engaged, knobs: Values, by_hand: tuple[int, ...], depth: int) -> StudentWeights:
+    """The student that ``entry`` engages."""
+    if entry.artefact:
+        return named_weights(info.students, entry.artefact, f"student with {_layers(depth)}", info)
+    if depth == info.layers:
+        raise SettingError(f"All {depth} layers of {info.title} are kept: there is nothing to prune; choose fewer.")
+    fitting = fitting_students(info, knobs)
+    if not fitting:
+        raise NotPrepared(_no_student(info, depth, by_hand, knobs["recovery"] == PARTLY))
+    return fitting[0]
+
+
+def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ...]:
+    """The loaded model's students that have what ``knobs`` ask for; what learnt longest first."""
+    if knobs["recovery"] == NONE:
+        return ()
+    partly, by_hand = knobs["recovery"] == PARTLY, parsed_layers(str(knobs["layers"]))
+    found = [
+        one
+        for one in info.students
+        if one.recovered != partly and (one.retained == by_hand if by_hand else one.depth == int(knobs["depth"]))
+    ]
+    return tuple(sorted(found, key=lambda one: -one.minutes))
+
+
+def _require_layers(info: ModelInfo, layers: Sequence[int]) -> None:
+    beyond = [one for one in layers if one >= info.layers]
+    if beyond:
+        raise SettingError(
+            f"{info.title} has no layer {beyond[0]}: its {info.layers} layers are numbered from 0 to {info.layers - 1}."
+        )
+
+
+def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
+    if not info.layer_order:
+        raise NotPrepared(
+            f"Which layers of {info.title} matter has not been measured yet; measure it in the Layers panel, or name "
+            "the layers to keep by hand."
+        )
+    return tuple(sorted(info.layer_order[:depth]))
+
+
+def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: bool) -> str:
+    which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else _layers(depth)
+    state = "partly recovered" if partly else "recovered"
+    there = ", ".join(f"{one.depth} ({one.stage})" for one in info.students)
+    has = f"; there are some with {there}" if there else ""
+    return (
+        f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
+        f"pruned only.{other_checkpoint(info, 'students')}"
+    )
+
+
+def _layers(count: int) -> str:
+    return f"{count} layer" if count == 1 else f"{count} layers"
+
+
+def _knobs_of(student: StudentWeights) -> dict[str, object]:
+    """The knobs that tell it from other students."""
+    return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
+
+
 TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
@@ -57,6 +139,7 @@ TECHNIQUE = Technique(
         "arXiv 2509.20802",
     ),
     families=("language",),
+    slot="weights",
     place=170,
     benches=(("spade", "engine.techniques.spade.benches.spade"),),
     views=(
@@ -81,7 +164,6 @@ TECHNIQUE = Technique(
             finds_weights=True,
         ),
     ),
-    prepared_by="training",
     knobs=(
         Number(
             "depth",
@@ -109,5 +191,7 @@ TECHNIQUE = Technique(
             default="",
         ),
     ),
+    resolve=resolve,
     describe=describe,
+    weights=Weights(lambda info: info.students, fitting_students, _knobs_of),
 )

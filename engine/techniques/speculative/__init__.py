@@ -2,11 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from engine.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
 from engine.setting.knobs import Choice, Number, Switch, Values
-from engine.techniques.base import Job, Paper, Technique
+from engine.setting.plan import LanguagePlan, NotPrepared, Part
+from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
 
 NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
+TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
+"""Values of the knob ``draft``: which kind of weights proposes tokens, a draft or a shallower student."""
+
+
+def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
+    """A draft proposes tokens, and the model checks them."""
+    tolerance = float(knobs["tolerance"])
+    decoding = Part.of(
+        "engine.techniques.speculative.decoding:speculative",
+        tolerance=tolerance,
+        draft_length=int(knobs["draft_length"]),
+        adaptive=bool(knobs["adaptive"]),
+        block=tolerance == 0 and knobs["verification"] == BY_BLOCK,
+    )
+    plan = replace(plan, decoding=decoding)
+    return replace(plan, draft=_draft(context, knobs, plan)) if context.loaded else plan
+
+
+def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | StudentWeights:
+    """What proposes tokens."""
+    info, there = context.info, fitting_drafts(context.info, knobs)
+    kind = "student" if knobs["draft"] == DRAFT_BY_STUDENT else "draft"
+    if context.entry.artefact:
+        draft = named_weights(there, context.entry.artefact, kind, info)
+    elif there:
+        draft = there[0]
+    else:
+        raise NotPrepared(
+            f"No {kind} that could propose tokens for {info.title} has been trained yet; train one first."
+            f"{other_checkpoint(info, f'{kind}s')}"
+        )
+    if draft.fingerprint == plan.fingerprint:
+        raise Conflict(
+            "The student cannot propose tokens for itself; choose the trained draft, or do without "
+            f"{context.title_in('weights')}.",
+            "weights",
+        )
+    return draft
+
+
+def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | StudentWeights, ...]:
+    """The loaded model's drafts or, where ``knobs`` say so, its students; recovered and shallow ones first."""
+    if knobs["draft"] == DRAFT_BY_STUDENT:
+        return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
+    return info.drafts
+
+
+def _all(info: ModelInfo) -> tuple[TrainedWeights, ...]:
+    return *info.drafts, *info.students
+
+
+def _knobs_of(one: TrainedWeights) -> dict[str, object]:
+    """The knob that tells which kind of weights these are."""
+    return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
 
 
 def describe(knobs: Values) -> str:
@@ -28,6 +86,7 @@ TECHNIQUE = Technique(
         "arXiv 2505.15380",
     ),
     families=("language",),
+    slot="draft",
     place=160,
     benches=(("ssd", "engine.techniques.speculative.benches.ssd"),),
     views=("engine.techniques.speculative.views.speculation",),
@@ -42,7 +101,6 @@ TECHNIQUE = Technique(
             finds_weights=True,
         ),
     ),
-    prepared_by="training",
     knobs=(
         Number(
             "tolerance",
@@ -88,11 +146,13 @@ TECHNIQUE = Technique(
         Choice(
             "draft",
             "Draft",
-            "Which model drafts: the one trained for it, or a SPADE student.",
-            default="trained",
-            values=("trained", "student"),
-            titles=("Trained draft", "SPADE student"),
+            "Which model drafts: the one trained for it, or a student with fewer layers.",
+            default=TRAINED_DRAFT,
+            values=(TRAINED_DRAFT, DRAFT_BY_STUDENT),
+            titles=("Trained draft", "Shallower student"),
         ),
     ),
+    resolve=resolve,
     describe=describe,
+    weights=Weights(_all, fitting_drafts, _knobs_of, of=lambda plan: plan.draft),
 )

@@ -171,7 +171,7 @@ def test_the_profile_holds_setting_table_and_evidence(presenter: Presenter, tmp_
     state.write_profile(tmp_path / "p.json")
     profile = Profile.load(tmp_path / "p.json")
     assert profile.setting == state.setting
-    assert profile.table == state.table
+    assert profile.artefact("table") == state.table
     assert profile.evidence.metrics["speed_up"] == pytest.approx(1.0)
 
 

@@ -42,7 +42,7 @@ def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> N
     kept = "SPADE (fewer layers): 6 layers kept"
     assert heard == [f"{kept}, pruned only", f"{kept}, after some minutes", kept]
     assert technique_text(plain.with_technique(Engaged("speculative", ssd.replace(draft="student")))).endswith(
-        "β 0, SPADE student"
+        "β 0, shallower student"
     )
 
 

@@ -19,7 +19,7 @@ from engine.models.families.masked import MaskedSpeech
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig
 from engine.setting.setting import Setting
-from engine.techniques.engagement import problem
+from engine.techniques import problem
 from tests.engine.small_omni_mini import write_model
 
 pytest.importorskip("transformers")

@@ -32,12 +32,13 @@ from engine.sampling.actions import SkipAction
 from engine.sampling.flow import integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.schedules import evaluation_times
-from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.sampling.skipping import LayerMemory
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio
+from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 
 SMALL = {"dim": 64, "depth": 3, "heads": 2, "ff_mult": 2, "text_dim": 32, "conv_layers": 2}
@@ -91,7 +92,7 @@ def profile_of(path: Path, table: str = "", branch_skip: str = "both", **options
     made = StrategyTable(compatibility, actions, branch_skip)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs} | {"branch_skip": branch_skip})
     engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, made.fingerprint)
-    return Profile(setting.with_technique(engaged), fingerprint(path), variant, made)
+    return Profile(setting.with_technique(engaged), fingerprint(path), variant, (made,))
 
 
 def exported(profile: Profile, folder: Path, out: Path, target: str = "f5-tts") -> object:
@@ -120,7 +121,7 @@ def ours(profile: Profile, folder: Path, prompt: Tensor, ids: Tensor, frames: in
     canvas[:, : prompt.shape[1]] = prompt
     evaluations = evaluation_times(times, options["solver"])
     run = backbone.begin(canvas, ids, evaluations, is_guided(options["guidance"]))
-    plan = None if profile.table is None else SkipPlan(profile.table)
+    plan = None if profile.artefact("table") is None else skip_plan(profile.artefact("table"))
     memory = [LayerMemory() for _ in range(backbone.layers)]
 
     def velocity(state: Tensor, evaluation: int) -> Tensor:
@@ -218,7 +219,7 @@ def bundled(place: Path, results: dict) -> None:
     passage = prepared.passages[0]
     for name, profile in {
         "baseline": Profile.of(setting, speech.info),
-        "table": Profile.of(engaged, speech.info, table),
+        "table": Profile.of(engaged, speech.info, (table,)),
     }.items():
         module = exported(profile, model.folder, place / f"bundled {name}")
         cfm = official_model(model.folder / "model.safetensors")

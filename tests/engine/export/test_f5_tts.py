@@ -41,7 +41,7 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
     table = StrategyTable(compatibility, (row,) * 8)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
     engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
-    return Profile(setting.with_technique(engaged), checkpoint, variant, table)
+    return Profile(setting.with_technique(engaged), checkpoint, variant, (table,))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.sampling.draft_length import LONGEST, AdaptiveLength
-from engine.techniques.speculative.planner import expected_tokens, predicted_speed_up
+from engine.sampling.draft_planning import expected_tokens, predicted_speed_up
 
 
 def best_length(acceptance: float, cost: float, growth: float) -> int:

@@ -7,9 +7,10 @@ import torch
 
 from engine.sampling.actions import SkipAction
 from engine.sampling.forecasting import extrapolation_factors
-from engine.sampling.skipping import LayerMemory, SkipPlan, apply_module
+from engine.sampling.skipping import LayerMemory, apply_module
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
+from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
@@ -35,7 +36,7 @@ def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int
     """All branches' outputs are linear in time, the others at a constant distance from the first: every skip but those
     before two computed outputs then changes nothing."""
     made = table(*row, branch_skip=branch_skip)
-    plan, memory, times = SkipPlan(made), LayerMemory(), made.times
+    plan, memory, times = skip_plan(made), LayerMemory(), made.times
     start = torch.randn(branches, 1, 4, 3, dtype=torch.float64)
     slope = torch.randn(1, 1, 4, 3, dtype=torch.float64)
     early = row.index(T) < 2
@@ -51,11 +52,11 @@ def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int
 
 
 def test_reuse_keeps_no_more_than_before() -> None:
-    for plan in (layers[0] for layers in map(SkipPlan(table(N, N, T, N, T, temporal="reuse")).at, range(5))):
+    for plan in (layers[0] for layers in map(skip_plan(table(N, N, T, N, T, temporal="reuse")).at, range(5))):
         assert not plan.attention.keep_change and plan.attention.extrapolation_factor == 0
 
 
 def test_what_a_change_is_counted_from_is_kept() -> None:
-    plan = SkipPlan(table(N, N, N, T, N))
+    plan = skip_plan(table(N, N, N, T, N))
     assert [plan.at(step)[0].attention.keep_output for step in range(5)] == [False, True, True, False, False]
     assert [plan.at(step)[0].attention.keep_change for step in range(5)] == [False, False, True, False, False]

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from engine.sampling.actions import SkipAction
-from engine.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, apply_module
+from engine.sampling.skipping import LayerMemory, ModuleMemory, apply_module
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.techniques.ditreducio.benches.calibration import layer_plan
+from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 
 STEPS = 7
@@ -62,7 +63,7 @@ def test_actions_do_what_the_paper_defines(
         )
     weights = torch.randn(2, 2, 6, 6, generator=generator)
     gates = torch.randn(STEPS, 2, 2, 6, generator=generator)
-    plan, memories = SkipPlan(table), [LayerMemory() for _ in range(2)]
+    plan, memories = skip_plan(table), [LayerMemory() for _ in range(2)]
     defined = [[Defined(weights[layer, module], branches) for module in range(2)] for layer in range(2)]
     for step in range(STEPS):
         start = torch.randn(2 * branches, 5, 6, generator=generator)
@@ -102,7 +103,7 @@ def test_a_plan_keeps_only_what_a_later_step_needs() -> None:
     for row in itertools.product((none, ts, bs), repeat=4):
         actions = (none, *row)
         table = StrategyTable(Compatibility("m", "f", "v", Values(steps=5)), (actions,))
-        plan = SkipPlan(table)
+        plan = skip_plan(table)
         for step, action in enumerate(actions):
             kept = plan.at(step)[0].attention
             assert kept.action is action

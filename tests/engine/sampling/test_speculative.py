@@ -21,7 +21,7 @@ from engine.errors import Cancelled
 from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, mask_stops
 from engine.sampling.draft_length import AdaptiveLength
-from engine.sampling.speculative import speculate
+from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
@@ -91,7 +91,7 @@ def distance(places: Sequence[float]) -> float:
 def test_without_tolerance_tokens_are_the_targets(sampler: TokenSampler, length: int, block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=MANY)
-    cycles = list(speculate(target, draft, request, sampler, Uniforms(11), draft_length=length, block=block))
+    cycles = list(speculation(target, draft, request, sampler, Uniforms(11), draft_length=length, block=block))
     # All three fates are among them, or nothing would be tested.
     assert {"resampled", "bonus"} <= {cycle.fate for cycle in cycles}
     assert 0 < sum(cycle.accepted for cycle in cycles) < sum(len(cycle.drafted) for cycle in cycles)
@@ -107,12 +107,12 @@ def test_a_draft_that_reads_less_of_the_prompt_changes_nothing() -> None:
     target, draft = pair()
     request = request_of(target, maximum=MANY)
     less = shorter(request)
-    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(11), draft_request=less))
-    assert cycles != list(speculate(target, draft, request, Nucleus(), Uniforms(11)))
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), draft_request=less))
+    assert cycles != list(speculation(target, draft, request, Nucleus(), Uniforms(11)))
     assert distance(places_of(target, draft, request, Nucleus(), cycles)) < CRITICAL
     request, less = replace(request, maximum=60), replace(less, maximum=60)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    found = list(speculate(target, draft, request, Greedy(), Uniforms(0), draft_request=less))
+    found = list(speculation(target, draft, request, Greedy(), Uniforms(0), draft_request=less))
     assert tokens_of(found) == expected
     assert len(found) < len(expected)
 
@@ -124,7 +124,7 @@ def test_stops_are_the_targets_too(block: bool) -> None:
     draft, sampler = model.kept([0, 1, 3]), Nucleus()
     request, places, ends = request_of(model, minimum=2, maximum=9), [], 0
     for seed in range(60):
-        cycles = list(speculate(model, draft, request, sampler, Uniforms(1000 + seed), block=block))
+        cycles = list(speculation(model, draft, request, sampler, Uniforms(1000 + seed), block=block))
         places += places_of(model, draft, request, sampler, cycles, seed=seed)
         ends += cycles[-1].stopped
         assert len(tokens_of(cycles)) >= 2 and not any(cycle.stopped for cycle in cycles[:-1])
@@ -135,7 +135,7 @@ def test_stops_are_the_targets_too(block: bool) -> None:
 def test_the_test_would_see_tolerance() -> None:
     target, draft = pair()
     request = request_of(target, maximum=MANY)
-    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(11), tolerance=0.4))
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), tolerance=0.4))
     assert distance(places_of(target, draft, request, Nucleus(), cycles)) > 2 * CRITICAL
 
 
@@ -146,7 +146,7 @@ def test_greedy_decoding_is_repeated_token_for_token(length: int | str, block: b
     request = request_of(target, maximum=120)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     chosen = AdaptiveLength() if length == "adaptive" else length
-    cycles = list(speculate(target, draft, request, Greedy(), Uniforms(0), draft_length=chosen, block=block))
+    cycles = list(speculation(target, draft, request, Greedy(), Uniforms(0), draft_length=chosen, block=block))
     assert tokens_of(cycles) == expected
     assert len(cycles) < len(expected)
 
@@ -157,7 +157,7 @@ def test_what_the_target_would_never_draw_is_not_tolerated(tolerance: float) -> 
     target, draft = pair()
     request = request_of(target, maximum=60)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    assert tokens_of(list(speculate(target, draft, request, Greedy(), Uniforms(0), tolerance))) == expected
+    assert tokens_of(list(speculation(target, draft, request, Greedy(), Uniforms(0), tolerance))) == expected
 
 
 def test_stops_are_not_tolerated() -> None:
@@ -165,7 +165,7 @@ def test_stops_are_not_tolerated() -> None:
     target = small_model(stop_score=-8.0).optimised()
     draft = small_model(stop_score=ALWAYS).optimised()
     request = request_of(target, maximum=40)
-    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(3), tolerance=1.0))
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(3), tolerance=1.0))
     assert len(tokens_of(cycles)) == 40 and not any(cycle.stopped for cycle in cycles)
     # A drafted stop ends drafting.
     assert all(len(cycle.drafted) == 1 and cycle.accepted == 0 for cycle in cycles[:-1])
@@ -173,7 +173,7 @@ def test_stops_are_not_tolerated() -> None:
 
 def test_a_drafted_stop_can_be_accepted() -> None:
     target, draft = pair(stop_score=ALWAYS)
-    cycles = list(speculate(target, draft, request_of(target, minimum=5), Nucleus(), Uniforms(0)))
+    cycles = list(speculation(target, draft, request_of(target, minimum=5), Nucleus(), Uniforms(0)))
     last = cycles[-1]
     assert len(tokens_of(cycles)) == 5
     assert last.stopped and last.fate == "accepted" and last.drafted[-1] >= target.codes
@@ -183,7 +183,7 @@ def test_a_drafted_stop_can_be_accepted() -> None:
 def test_full_tolerance_speaks_as_the_draft() -> None:
     target, draft = pair()
     request = request_of(target, maximum=30)
-    cycles = list(speculate(target, draft, request, Nucleus(), Uniforms(0), tolerance=1.0))
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(0), tolerance=1.0))
     assert all(cycle.accepted == len(cycle.drafted) for cycle in cycles)
     assert all(probability == 1 for cycle in cycles for probability in cycle.acceptance)
 
@@ -192,7 +192,7 @@ def test_full_tolerance_speaks_as_the_draft() -> None:
 def test_cycles_say_what_happened(block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=60)
-    for cycle in speculate(target, draft, request, Nucleus(), Uniforms(2), draft_length=4, block=block):
+    for cycle in speculation(target, draft, request, Nucleus(), Uniforms(2), draft_length=4, block=block):
         assert cycle.tokens[: cycle.accepted] == cycle.drafted[: cycle.accepted]
         if cycle.fate == "resampled":
             assert len(cycle.acceptance) == cycle.accepted + 1 == len(cycle.tokens)
@@ -206,7 +206,7 @@ def test_cycles_say_what_happened(block: bool) -> None:
 @pytest.mark.parametrize("maximum", [0, 1, 2, 7])
 def test_never_more_tokens_than_asked_for(maximum: int) -> None:
     target, draft = pair()
-    cycles = list(speculate(target, draft, request_of(target, maximum=maximum), Nucleus(), Uniforms(0)))
+    cycles = list(speculation(target, draft, request_of(target, maximum=maximum), Nucleus(), Uniforms(0)))
     assert len(tokens_of(cycles)) == maximum
 
 
@@ -214,7 +214,7 @@ def test_a_prompt_of_one_element() -> None:
     target, draft = pair()
     request = Request(target.embed([[2]]), torch.tensor([0]), 1, 0, 10)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    assert tokens_of(list(speculate(target, draft, request, Greedy(), Uniforms(0)))) == expected
+    assert tokens_of(list(speculation(target, draft, request, Greedy(), Uniforms(0)))) == expected
 
 
 def test_a_prompt_that_the_draft_reads_otherwise() -> None:
@@ -223,7 +223,7 @@ def test_a_prompt_that_the_draft_reads_otherwise() -> None:
     request = request_of(target, maximum=40)
     other = replace(request, embedded=-request.embedded)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    found = speculate(target, draft, request, Greedy(), Uniforms(0), draft_request=other)
+    found = speculation(target, draft, request, Greedy(), Uniforms(0), draft_request=other)
     assert tokens_of(list(found)) == expected
 
 
@@ -235,7 +235,7 @@ def test_it_can_be_stopped_between_cycles() -> None:
             raise Cancelled
 
     target, draft = pair()
-    decoding: Decoding = speculate(target, draft, request_of(target), Nucleus(), Uniforms(0), check=check)
+    decoding: Decoding = speculation(target, draft, request_of(target), Nucleus(), Uniforms(0), check=check)
     with pytest.raises(Cancelled):
         list(decoding)
 
@@ -243,13 +243,13 @@ def test_it_can_be_stopped_between_cycles() -> None:
 def test_a_draft_of_other_ids_is_refused() -> None:
     target, _ = pair()
     with pytest.raises(ValueError, match="A draft of 21 ids cannot draft for a target of 22"):
-        next(speculate(target, small_model(stops=1), request_of(target), Nucleus(), Uniforms(0)))
+        next(speculation(target, small_model(stops=1), request_of(target), Nucleus(), Uniforms(0)))
 
 
 def test_a_block_has_no_tolerance() -> None:
     target, draft = pair()
     with pytest.raises(ValueError, match=r"no tolerance, so not one of 0\.4"):
-        next(speculate(target, draft, request_of(target), Nucleus(), Uniforms(0), tolerance=0.4, block=True))
+        next(speculation(target, draft, request_of(target), Nucleus(), Uniforms(0), tolerance=0.4, block=True))
 
 
 class Reads(TorchDispatchMode):
@@ -274,7 +274,7 @@ def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) 
         tokens = tokens_of(list(decode(target, request, sampler, Uniforms(4))))
     assert plain.count == len(tokens) == 60
     with Reads() as fast:
-        cycles = list(speculate(target, draft, request, sampler, Uniforms(4), draft_length=2, block=block))
+        cycles = list(speculation(target, draft, request, sampler, Uniforms(4), draft_length=2, block=block))
     assert {"resampled", "bonus"} <= {cycle.fate for cycle in cycles}
     # Each drafted one, and the one that the target adds.
     assert fast.count == sum(len(cycle.drafted) + 1 for cycle in cycles)

@@ -22,9 +22,8 @@ from engine.setting.knobs import NO_VALUES, Values, defaults
 from engine.setting.profile import SCHEMA, Evidence, Profile
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Measurements, Take
-from engine.techniques import ditreducio
+from engine.techniques import ditreducio, resolve
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.flow_engagement import before_calibration
 
 STEPS, LAYERS = 4, 2
 CHECKPOINT = "0123456789abcdef" * 4
@@ -81,7 +80,7 @@ def evidence() -> Evidence:
 
 @pytest.fixture
 def profile() -> Profile:
-    return Profile.of(setting(), info(), table(), evidence())
+    return Profile.of(setting(), info(), (table(),), evidence())
 
 
 @pytest.fixture
@@ -127,7 +126,7 @@ def test_each_row_of_the_table_is_one_line(profile: Profile, tmp_path: Path) -> 
 
 def test_all_values_are_written_out() -> None:
     bare = Setting("f5-mini", Values(steps=STEPS), (Engaged("ditreducio", Values(), table().fingerprint),))
-    whole = Profile.of(bare, info(), table()).setting
+    whole = Profile.of(bare, info(), (table(),)).setting
     assert set(whole.options) == {knob.name for knob in entry("f5-mini").options}
     assert set(whole.techniques[0].knobs) == {knob.name for knob in ditreducio.TECHNIQUE.knobs}
 
@@ -280,15 +279,15 @@ def test_parts_that_do_not_belong_together() -> None:
     with pytest.raises(ProfileError, match="table is missing"):
         Profile.of(setting(), info())
     with pytest.raises(ProfileError, match="table is there"):
-        Profile.of(setting().baseline, info(), table())
+        Profile.of(setting().baseline, info(), (table(),))
     with pytest.raises(ProfileError, match="table is another one"):
-        Profile.of(setting(), info(), table().changed(0, 1, SkipAction.TS))
+        Profile.of(setting(), info(), (table().changed(0, 1, SkipAction.TS),))
     with pytest.raises(ProfileError, match=r"table\.belonging\.fingerprint"):
-        Profile.of(setting(), info(fingerprint="f" * 64), table())
+        Profile.of(setting(), info(fingerprint="f" * 64), (table(),))
     with pytest.raises(ProfileError, match="but 'other' is loaded"):
-        Profile.of(setting(), info(id="other"), table())
+        Profile.of(setting(), info(id="other"), (table(),))
     with pytest.raises(SettingError, match="Steps must lie between"):
-        Profile.of(replace(setting(), options=Values(steps=1000)), info(), table())
+        Profile.of(replace(setting(), options=Values(steps=1000)), info(), (table(),))
 
 
 def test_evidence_quotes_a_take_and_its_baseline() -> None:
@@ -347,21 +346,21 @@ def test_only_released_architectures_are_named_when_loading(profile: Profile) ->
 def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
     attention = StrategyTable.computing(compatibility(), LAYERS, "attention").changed(1, 2, SkipAction.BS)
     engaged = Engaged("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
-    whole = Profile.of(setting().with_technique(engaged), info(), attention)
+    whole = Profile.of(setting().with_technique(engaged), info(), (attention,))
     path = tmp_path / "p.json"
     whole.save(path)
     assert Profile.load(path) == whole
-    assert Profile.load(path).table.branch_skip == "attention"
+    assert Profile.load(path).artefact("table").branch_skip == "attention"
     assert Profile.load(path).setting.techniques[0].knobs["branch_skip"] == "attention"
     # The knob stands for the next calibration; what a profile says is what its table does.
     moved = Engaged("ditreducio", Values(branch_skip="both"), attention.fingerprint)
-    assert Profile.of(setting().with_technique(moved), info(), attention) == whole
+    assert Profile.of(setting().with_technique(moved), info(), (attention,)) == whole
 
 
 @pytest.mark.parametrize("name", ["own:/gone/me.wav", "me"])
 def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path, name: str) -> None:
     path = tmp_path / "p.json"
-    Profile.of(setting(), info(), table(), replace(evidence(), voice=name)).save(path)
+    Profile.of(setting(), info(), (table(),), replace(evidence(), voice=name)).save(path)
     loaded = Profile.load(path)
     with pytest.raises(AudioError, match=r"me.*, which is not part of it; give a voice: .* \(slt, rms\)"):
         loaded.voice()
@@ -385,7 +384,9 @@ def composed() -> tuple[Setting, StrategyTable]:
     narrow = Engaged("precision", Values(precision="bfloat16"))
     of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32, guidance=1.0))
     of = of.with_technique(free).with_technique(narrow).with_technique(Engaged("steps", Values(steps=7)))
-    made = StrategyTable.computing(before_calibration(capable(), of).compatibility, LAYERS).changed(1, 3, SkipAction.TS)
+    made = StrategyTable.computing(resolve(capable(), of, prepared=False).compatibility, LAYERS).changed(
+        1, 3, SkipAction.TS
+    )
     return of.with_technique(Engaged("ditreducio", NO_VALUES, made.fingerprint)), made
 
 
@@ -395,32 +396,32 @@ def capable(**changes: object) -> ModelInfo:
 
 def test_techniques_together_survive_the_round_trip(tmp_path: Path) -> None:
     of, made = composed()
-    profile = Profile.of(of, capable(), made)
+    profile = Profile.of(of, capable(), (made,))
     assert profile.weights == WEIGHTS.fingerprint
     assert profile.compatibility == made.compatibility
     assert profile.compatibility.sampling["steps"] == 7 and profile.compatibility.sampling["guidance"] == 0.0
     profile.save(tmp_path / "profile.json")
     again = Profile.load(tmp_path / "profile.json")
     assert again == profile
-    again.check(capable(), before_calibration(capable(), again.setting).compatibility)
+    again.check(capable(), resolve(capable(), again.setting, prepared=False).compatibility)
 
 
 def test_a_profile_serves_a_device_that_lacks_its_precision(tmp_path: Path) -> None:
     of, made = composed()
     poorer = capable(precisions=("float32",))
-    Profile.of(of, capable(), made).check(poorer)
-    (said,) = before_calibration(poorer, of).notes
+    Profile.of(of, capable(), (made,)).check(poorer)
+    said = resolve(poorer, of, prepared=False).notes[0]
     assert "does not compute in bfloat16" in said and "float32" in said
 
 
 def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:
     of, made = composed()
-    profile = Profile.of(of, capable(), made)
+    profile = Profile.of(of, capable(), (made,))
     twin = replace(WEIGHTS, fingerprint="6" * 64)
     with pytest.raises(ProfileError, match=r"CFG-free weights '555555555555' .* are not among those of F5 mini"):
         profile.check(capable(weight_sets=(twin,)))
     with pytest.raises(SettingError, match="no CFG-free weights"):
-        Profile.of(of, capable(weight_sets=()), made)
+        Profile.of(of, capable(weight_sets=()), (made,))
 
 
 @pytest.mark.parametrize(
@@ -446,7 +447,7 @@ def test_techniques_that_do_not_belong_together_are_refused(
     tmp_path: Path, change: Callable[[dict], object], words: str
 ) -> None:
     of, made = composed()
-    data = Profile.of(of, capable(), made).to_json()
+    data = Profile.of(of, capable(), (made,)).to_json()
     change({one["technique"]: one for one in data["setting"]["techniques"]})
     with pytest.raises(ProfileError, match=words):
         Profile.from_json(data)

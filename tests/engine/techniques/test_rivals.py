@@ -10,12 +10,12 @@ from engine.errors import SettingError
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from engine.sampling.actions import SkipAction
+from engine.sampling.guidance import STRENGTH, TwoWeightGuidance
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged
-from engine.techniques import error_curve, first_block, guidance_interval
+from engine.techniques import error_curve, first_block, guidance_interval, resolve
 from engine.techniques.error_curve import ErrorCurve
-from engine.techniques.flow_engagement import engage
-from tests.engine.techniques.test_engagement import OPERATIONS, free, info, setting
+from tests.engine.techniques.test_resolving import OPERATIONS, free, info, setting
 
 INF = float("inf")
 CACHE, FIRST = Engaged(error_curve.NAME), Engaged(first_block.NAME)
@@ -39,37 +39,42 @@ def test_curves_of_several_sentences_are_their_mean() -> None:
 
 
 def test_knobs_reach_what_runs() -> None:
-    found = engage(info(), setting(Engaged(error_curve.NAME, Values(threshold=0.7)), guided(3)))
-    assert (found.error_threshold, found.guided_steps, found.first_block_threshold) == (0.7, 3, None)
-    assert engage(info(), setting(Engaged(first_block.NAME, Values(threshold=0.2)))).first_block_threshold == 0.2
+    found = resolve(info(), setting(Engaged(error_curve.NAME, Values(threshold=0.7)), guided(3)))
+    assert dict(found.evaluator.arguments) == {"threshold": 0.7} and "error_curve" in found.evaluator.target
+    assert found.guidance.steps == 3
+    found = resolve(info(), setting(Engaged(first_block.NAME, Values(threshold=0.2))))
+    assert dict(found.evaluator.arguments) == {"threshold": 0.2} and "first_block" in found.evaluator.target
 
 
 def test_the_saving_of_a_cache_is_not_foreseen() -> None:
-    assert engage(info(), setting(CACHE)).ops_ratio(OPERATIONS) is None
-    assert engage(info(), setting(FIRST)).ops_ratio(OPERATIONS) is None
+    assert resolve(info(), setting(CACHE)).ops_ratio(OPERATIONS) is None
+    assert resolve(info(), setting(FIRST)).ops_ratio(OPERATIONS) is None
 
 
 def test_the_saving_of_ended_guidance_is_that_of_its_branches() -> None:
     one = replace(OPERATIONS, branches=1).evaluation
     expected = (4 * OPERATIONS.evaluation + 12 * one) / (16 * OPERATIONS.evaluation)
-    assert engage(info(), setting(guided(4), steps=16)).ops_ratio(OPERATIONS) == pytest.approx(expected)
-    everywhere = engage(info(), setting(guided(16), steps=16))
+    assert resolve(info(), setting(guided(4), steps=16)).ops_ratio(OPERATIONS) == pytest.approx(expected)
+    everywhere = resolve(info(), setting(guided(16), steps=16))
     assert everywhere.ops_ratio(OPERATIONS) == 1
     assert "guidance at all of them" in everywhere.notes[0]
 
 
 def test_one_branch_of_either_family_is_without_guidance() -> None:
-    assert guidance_interval.unguided(checked(F5_OPTIONS, {}, "F5"))["guidance"] == 0
-    mega = guidance_interval.unguided(checked(MEGA_OPTIONS, {}, "Mega"))
+    of_f5, of_mega = checked(F5_OPTIONS, {}, "F5"), checked(MEGA_OPTIONS, {}, "Mega")
+    assert STRENGTH.off(of_f5)["guidance"] == 0
+    mega = TwoWeightGuidance().off(of_mega)
     assert (mega["intelligibility"], mega["similarity"]) == (1, 1)
+    assert [STRENGTH.branches(one) for one in (of_f5, STRENGTH.off(of_f5))] == [2, 1]
+    assert [TwoWeightGuidance().branches(one) for one in (of_mega, mega)] == [3, 1]
 
 
 @pytest.mark.parametrize(
     ("engaged", "options", "words"),
     [
-        ((CACHE, Engaged("ditreducio")), {}, "error-curve cache and DiTReducio both decide"),
-        ((FIRST, Engaged("ditreducio")), {}, "first-block cache and DiTReducio both decide"),
-        ((CACHE, FIRST), {}, "error-curve cache and the first-block cache both decide"),
+        ((CACHE, Engaged("ditreducio")), {}, "DiTReducio and Static error-curve cache.* both decide"),
+        ((FIRST, Engaged("ditreducio")), {}, "DiTReducio and First-block cache.* both decide"),
+        ((CACHE, FIRST), {}, "error-curve cache.* and First-block cache.* both decide"),
         ((CACHE,), {"solver": "midpoint"}, "choose the Euler solver"),
         ((guided(3), free()), {}, "CFG-free weights run one branch from the start"),
         ((guided(3),), {"guidance": 0.0}, "Guidance is off"),
@@ -81,4 +86,4 @@ def test_what_contradicts_itself_is_refused(engaged: tuple, options: dict, words
     for one in engaged:
         of = of.with_technique(one)
     with pytest.raises(SettingError, match=words):
-        engage(info(), of)
+        resolve(info(), of)

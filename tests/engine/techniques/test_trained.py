@@ -10,8 +10,7 @@ from engine.errors import SettingError
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
 from engine.setting.knobs import Values, defaults
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import guidance_free, spade, speculative, technique
-from engine.techniques.engagement import engage
+from engine.techniques import guidance_free, resolve, spade, speculative, technique
 from engine.techniques.trained import fitting, named
 
 FLOW = ModelInfo("f5-mini", "Small", "flow", "s", "here", "0" * 64, "none", "cpu", "float32", 24000, 4, 2, 9, "test")
@@ -50,7 +49,7 @@ def test_what_a_setting_names_is_engaged_and_else_the_first_that_fits() -> None:
     knobs = defaults(technique(spade.NAME).knobs).replace(depth=2)
     for artefact, student in (("", LONG), (SHORT.fingerprint, SHORT)):
         setting = Setting("lm-mini").with_technique(Engaged(spade.NAME, knobs, artefact))
-        assert engage(info, setting).student == student
+        assert resolve(info, setting).weights == student
 
 
 def test_drafts_fit_and_students_where_they_draft() -> None:
@@ -76,7 +75,7 @@ def test_weights_are_named_by_their_file_or_fingerprint(name: str) -> None:
     found = named(COMPANIONS, Engaged(speculative.NAME, Values(tolerance=0.3), name))
     assert found.artefact == THREE.fingerprint
     assert found.knobs == defaults(technique(speculative.NAME).knobs).replace(tolerance=0.3)
-    assert engage(COMPANIONS, Setting("lm-mini").with_technique(found)).speculation.draft == THREE
+    assert resolve(COMPANIONS, Setting("lm-mini").with_technique(found)).draft == THREE
 
 
 def test_knobs_that_are_left_open_are_as_the_weights_want_them() -> None:

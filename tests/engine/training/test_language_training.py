@@ -16,7 +16,7 @@ from engine.models.catalogue import voice
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS
 from engine.models.silent_observer import SilentObserver
-from engine.techniques.language_engagement import engage
+from engine.techniques import resolve
 from engine.techniques.spade.pruning import layer_of
 from engine.training import language_training
 from engine.training.draft import DraftOptions, DraftRecipe, retained_layers
@@ -138,7 +138,7 @@ def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
     assert sum(len(cycle.tokens) for _, decoding in speech for cycle in decoding) > 10
     # What drafts is what was trained, to half precision.
     batch = teacher.collate([[data.held_out[0]]])
-    network = model._networks.of(engage(model.info, setting(drafted()))).draft
+    network = model._networks.of(resolve(model.info, setting(drafted()))).draft
     embedded = torch.nn.functional.embedding(batch.ids, network.tables["text"])
     found = network.tokens.logits(network.tokens.transformer(embedded, None, batch.positions)[batch.predicting])
     expected = recipe.average.module(batch).logits

@@ -19,12 +19,13 @@ from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
+from engine.sampling.attention_similarity import diagonal_similarity
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
-from engine.techniques.ditreducio.metrics import ERRORS, diagonal_similarity
+from engine.techniques.ditreducio.metrics import ERRORS
 
 NAME = "calibration"
 DEFINITION = (

@@ -18,12 +18,13 @@ from engine.measure.machine import describe
 from engine.measure.timing import interval, paired_ratio
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.flow import integrate
-from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.sampling.skipping import LayerMemory
 from engine.setting.knobs import defaults
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 
 NAME = "skipping"
@@ -118,7 +119,7 @@ def sample(target: CalibrationTarget, table: StrategyTable | None) -> Tensor:
     """The backbone's and the sampler's whole work for one sentence: the last state, prompt frames included."""
     plan, memory = None, None
     if table is not None:
-        plan, memory = SkipPlan(table), [LayerMemory() for _ in range(table.layers)]
+        plan, memory = skip_plan(table), [LayerMemory() for _ in range(table.layers)]
 
     def velocity(state: Tensor, step: int) -> Tensor:
         plans = None if plan is None else plan.at(step)

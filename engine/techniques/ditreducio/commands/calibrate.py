@@ -25,11 +25,10 @@ from engine.setting.knobs import Values, checked
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
-from engine.techniques import ditreducio
+from engine.techniques import ditreducio, resolve
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.flow_engagement import engage
 
 NAME = "calibrate"
 SUMMARY = "Calibrate DiTReducio on one sentence or several and write what came out, with evidence."
@@ -105,7 +104,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for one in calibrations:
         setting = _engaged(plain, one)
         _write(one, setting, model)
-        ops_ratio = engage(model.info, setting, (one.record.table,)).ops_ratio(operations)
+        ops_ratio = resolve(model.info, setting, (one.record.table,)).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
     machine = session.machine
     data = {**found[0], "machine": machine} if options.thresholds is None else {"calibrations": found}
@@ -227,7 +226,7 @@ def _measure(
 def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:
     table = one.record.table
     if "profile" in one.places:
-        Profile.of(setting, model.info, table, one.evidence).save(one.places["profile"])
+        Profile.of(setting, model.info, (table,), one.evidence).save(one.places["profile"])
     if "table" in one.places:
         write_json(one.places["table"], table.to_json())
     if "official" in one.places:

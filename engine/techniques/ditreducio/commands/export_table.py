@@ -23,8 +23,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Write the table."""
     profile, out = Profile.load(options.profile), writable(options.out)
-    if profile.table is None:
+    table = profile.artefact("table")
+    if table is None:
         raise ProfileError(f"{options.profile} has no strategy table; export one that engages DiTReducio.")
-    write_json(out, profile.table.to_official())
-    data = {"out": str(out), "layers": profile.table.layers, "steps": profile.table.steps}
-    return Result(data, f"Wrote the table of {profile.table.layers} layers and {profile.table.steps} steps to {out}.")
+    write_json(out, table.to_official())
+    data = {"out": str(out), "layers": table.layers, "steps": table.steps}
+    return Result(data, f"Wrote the table of {table.layers} layers and {table.steps} steps to {out}.")

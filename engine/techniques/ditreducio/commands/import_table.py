@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = arguments.load(options, session, model_id, options.variant)
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
-    profile = Profile.of(setting, model.info, table)
+    profile = Profile.of(setting, model.info, (table,))
     profile.check(model.info, model.compatibility(setting))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}

@@ -102,10 +102,10 @@ def _plain(options: argparse.Namespace) -> Setting:
 
 def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, StrategyTable]:
     """A profile's setting and table, checked against the model."""
-    if profile.table is None:
+    if profile.artefact("table") is None:
         raise ProfileError(f"{path} has no strategy table; choose a profile that engages DiTReducio.")
     profile.check(model.info, model.compatibility(profile.setting))
-    return profile.setting, profile.table
+    return profile.setting, profile.artefact("table")
 
 
 def _shown(report: TransferReport, table: StrategyTable, ops_ratio: float) -> list[str]:

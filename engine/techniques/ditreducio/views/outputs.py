@@ -7,9 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.sampling.skipping import COMPUTE, LayerMemory, SkipPlan
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
+from engine.sampling.calibration_target import CalibrationTarget
+from engine.sampling.skipping import COMPUTE, LayerMemory
 from engine.techniques.ditreducio.preparation import knobs_of
+from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.views.stages import Stages
 from engine.views.view import Task
@@ -35,7 +36,7 @@ def run_through(
     """Take every step of ``target``, under ``table`` if there is one; each layer is a unit of ``work``. The last
     state, (items, frames, bands)."""
     state, layers = target.noise, target.backbone.layers
-    plan = None if table is None else SkipPlan(table)
+    plan = None if table is None else skip_plan(table)
     memories = [LayerMemory() for _ in range(layers)]
     for step in range(target.steps):
 

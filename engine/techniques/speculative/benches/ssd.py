@@ -26,13 +26,13 @@ from engine.models.catalogue import harvard_sentences
 from engine.models.families.language import LanguageSpeech
 from engine.sampling.autoregressive import decode
 from engine.sampling.draft_length import AdaptiveLength
-from engine.sampling.speculative import speculate
+from engine.sampling.draft_planning import predicted_speed_up
+from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, Uniforms
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import speculative
-from engine.techniques.language_engagement import DRAFT_BY_STUDENT
-from engine.techniques.speculative.planner import predicted_speed_up
+from engine.techniques.speculative import DRAFT_BY_STUDENT
 
 NAME = "ssd"
 PLAIN = "autoregressive"
@@ -106,11 +106,11 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
         works = model.internals(text, voice, setting)
-        target, draft, speculation = works.networks.target, works.networks.draft, works.engagement.speculation
+        target, draft, way = works.networks.target, works.networks.draft, dict(works.plan.decoding.arguments)
         request = replace(works.request, maximum=min(works.request.maximum, GREEDY_TOKENS))
-        length = AdaptiveLength(speculation.draft_length) if speculation.adaptive else speculation.draft_length
+        length = AdaptiveLength(way["draft_length"]) if way["adaptive"] else way["draft_length"]
         plain = decode(target.tokens, request, Greedy(), Uniforms(0))
-        drafted = speculate(
+        drafted = speculation(
             target.tokens,
             draft.tokens,
             request,
@@ -118,7 +118,7 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
             Uniforms(0),
             draft_length=length,
             draft_request=works.draft_request,
-            block=speculation.block,
+            block=way["block"],
         )
         one, two = ([token for cycle in decoding for token in cycle.tokens] for decoding in (plain, drafted))
         equal += sum(mine == theirs for mine, theirs in zip(one, two, strict=False))

@@ -17,7 +17,7 @@ from engine.models.base import WeightSet
 from engine.session.messages import TrainingDone
 from engine.setting.knobs import NO_VALUES
 from engine.techniques import technique
-from engine.techniques.flow_engagement import NO_GUIDANCE
+from engine.techniques.resolving import NO_GUIDANCE
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 
@@ -154,7 +154,7 @@ def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPane
 
 def test_no_guidance_is_called_what_it_is(panel: SetupPanel, presenter: Presenter) -> None:
     presenter.state.set_option("guidance", 0.0)
-    assert panel._notes.text() == NO_GUIDANCE
+    assert panel._notes.text() == NO_GUIDANCE["flow"]
     assert panel._notes.isVisibleTo(panel)
 
 

@@ -11,9 +11,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.unett import UNetT
 from engine.sampling.actions import SkipAction
-from engine.sampling.skipping import LayerMemory, SkipPlan
+from engine.sampling.skipping import LayerMemory
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
+from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 
 CONFIG = BackboneConfig("UNetT", 64, 4, 1, ff_mult=2, pe_attn_head=1, text_num_embeds=9)
@@ -89,7 +90,7 @@ def test_padded_frames_of_a_batch_keep_their_attention_output_at_zero(backbone: 
 def test_a_table_that_computes_everything_changes_nothing(backbone: UNetT) -> None:
     x = torch.randn(1, FRAMES, 100)
     run = backbone.begin(prompt(), IDS, TIMES, guided=True)
-    plan = SkipPlan(table(SkipAction.NONE, SkipAction.NONE, SkipAction.NONE))
+    plan = skip_plan(table(SkipAction.NONE, SkipAction.NONE, SkipAction.NONE))
     memory = [LayerMemory() for _ in range(CONFIG.depth)]
     for step in range(3):
         assert torch.equal(backbone.velocity(x, step, run, plan.at(step), memory), backbone.velocity(x, step, run))
@@ -99,7 +100,7 @@ def test_a_table_that_computes_everything_changes_nothing(backbone: UNetT) -> No
 def test_skipping_a_step_that_repeats_is_exact(backbone: UNetT, skip: SkipAction) -> None:
     x = torch.randn(1, FRAMES, 100)
     run = backbone.begin(prompt(), IDS, TIMES, guided=True)
-    plan = SkipPlan(table(SkipAction.NONE, skip, skip))
+    plan = skip_plan(table(SkipAction.NONE, skip, skip))
     memory = [LayerMemory() for _ in range(CONFIG.depth)]
     computed = backbone.velocity(x, 0, run, plan.at(0), memory)
     torch.testing.assert_close(backbone.velocity(x, 1, run, plan.at(1), memory), computed, atol=1e-4, rtol=0)

@@ -14,7 +14,8 @@ from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.flow_engagement import engage
+from engine.techniques import resolve
+from engine.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, setting
 
@@ -33,6 +34,11 @@ def engaging(name: str, **knobs: object) -> Setting:
 def speak(model: F5Speech, of: Setting) -> Synthesis:
     model.make_ready(of, SilentObserver(), VOICE)
     return run_to_completion(model.synthesise(TEXT, VOICE, of, (), SilentObserver()))
+
+
+def curves(model: F5Speech) -> list[ErrorCurve]:
+    """Those that the model remembers."""
+    return list(model._memory.get(measuring.__name__, {}).values())
 
 
 def test_guidance_ends_after_its_steps(model: F5Speech) -> None:
@@ -61,7 +67,7 @@ def test_guidance_ends_after_its_steps(model: F5Speech) -> None:
     assert torch.allclose(found, state, atol=1e-5)
     spoken = speak(model, of)
     two, one = (
-        model._operations(found.shape[1], engage(model.info, of).options.replace(guidance=at)) for at in (2.0, 0.0)
+        model._operations(found.shape[1], resolve(model.info, of).options.replace(guidance=at)) for at in (2.0, 0.0)
     )
     assert spoken.measurements.ops_ratio == pytest.approx(
         (2 * two.evaluation + 4 * one.evaluation) / (6 * two.evaluation)
@@ -84,12 +90,12 @@ def test_caches_skip_and_say_where(model: F5Speech, name: str) -> None:
 def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(model: F5Speech) -> None:
     of = engaging("error_curve", threshold=0.5)
     speak(model, of)
-    (curve,) = model._curves.values()
+    (curve,) = curves(model)
     assert len(curve.attention) == len(curve.feed_forward) == STEPS
     speak(model, of.with_technique(Engaged("error_curve", Values(threshold=0.1))))
-    assert list(model._curves.values()) == [curve], "thresholds share it"
+    assert curves(model) == [curve], "thresholds share it"
     attention, feed_forward = curve.schedule(0.5)
-    counts = model._operations(PROMPT_FRAMES + 12, engage(model.info, of).options)
+    counts = model._operations(PROMPT_FRAMES + 12, resolve(model.info, of).options)
     skipped = (
         LAYERS
         * counts.branches
@@ -110,7 +116,7 @@ def test_measuring_a_curve_can_be_cancelled(model: F5Speech) -> None:
 
     with pytest.raises(Cancelled):
         model.make_ready(engaging("error_curve", threshold=0.5), Stop(), VOICE)
-    assert not model._curves
+    assert not curves(model)
 
 
 def test_rivals_combine_where_they_may(model: F5Speech) -> None:

@@ -19,7 +19,7 @@ from engine.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmM
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.engagement import problem
+from engine.techniques import problem
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, TEXT, drafted, load, setting, spoken, write_all
 

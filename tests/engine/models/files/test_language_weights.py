@@ -15,14 +15,16 @@ from safetensors.torch import load_file, save_file
 
 from engine.errors import CheckpointError
 from engine.models.catalogue import voice
+from engine.models.families.decoding import DecodingLoop
+from engine.models.families.token_model import TokenModel
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
+from engine.sampling.autoregressive import Request
 from engine.sampling.draft_length import AdaptiveLength
+from engine.sampling.tokens import Greedy, Uniforms
 from engine.setting.profile import Profile
-from engine.setting.setting import Setting
-from engine.techniques import spade, speculative
-from engine.techniques.engagement import problem
-from engine.techniques.language_engagement import engage
+from engine.techniques import problem, resolve, spade, speculative
+from engine.techniques.speculative import decoding
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.speaking import drafted, load, setting, shallow, spoken, write_all
 
@@ -68,35 +70,44 @@ def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> No
 
 def test_drafts_are_verified_as_a_whole_without_tolerance(model: LmMiniSpeech) -> None:
     def block(**knobs: object) -> bool:
-        return engage(model.info, setting(drafted(**knobs))).speculation.block
+        return dict(resolve(model.info, setting(drafted(**knobs))).decoding.arguments)["block"]
 
     assert block(tolerance=0.0)
     assert not block(tolerance=0.1)
     assert not block(tolerance=0.0, verification="token")
 
 
+def lengths(model: LmMiniSpeech) -> list[AdaptiveLength]:
+    """Those that the model remembers, the one used last at the end."""
+    return list(model._memory.get(decoding.__name__, {}).values())
+
+
 def test_lengths_adapt_from_one_sentence_to_the_next(model: LmMiniSpeech) -> None:
     """By default; what was learnt about one tolerance is not used for another."""
-
-    def length_of(chosen: Setting) -> object:
-        engagement = engage(model.info, chosen)
-        networks = model._networks.of(engagement)
-        return model._length(networks.target.tokens, networks.draft.tokens, engagement.speculation)
-
-    first = length_of(setting(drafted(tolerance=0.1)))
-    assert isinstance(first, AdaptiveLength) and first.cost_ratio is None
+    before = len(lengths(model))
     spoken(model, setting(drafted(tolerance=0.1)))
-    again = length_of(setting(drafted(tolerance=0.1)))
-    assert again is first and first.cost_ratio > 0
-    assert length_of(setting(drafted(tolerance=0.2))) is not first
-    assert length_of(setting(drafted(draft_length=2, adaptive=False))) == 2
+    first = lengths(model)[-1]
+    assert first.cost_ratio > 0
+    spoken(model, setting(drafted(tolerance=0.1)))
+    assert lengths(model)[-1] is first
+    spoken(model, setting(drafted(tolerance=0.2)))
+    assert lengths(model)[-1] is not first and len(lengths(model)) == before + 2
+    spoken(model, setting(drafted(draft_length=2, adaptive=False)))
+    assert len(lengths(model)) == before + 2
 
 
 def test_what_was_learnt_keeps_no_network_that_is_given_up(model: LmMiniSpeech) -> None:
-    speculation = engage(model.info, setting(drafted())).speculation
-    draft = model.own.tokens.kept((0,))
-    gone = weakref.ref(draft)
-    assert model._length(model.own.tokens, draft, speculation) is model._length(model.own.tokens, draft, speculation)
+    target, draft = model.own.tokens, model.own.tokens.kept((0,))
+    gone, memory = weakref.ref(draft), {}
+    request = Request(target.embed([[2]]), torch.tensor([0]), 1, 0, 10)
+
+    def run(by: TokenModel) -> None:
+        loop = DecodingLoop(target, by, request, None, Greedy(), Uniforms(0), lambda: None, memory)
+        list(decoding.speculative(loop, 0.0, 3, adaptive=True, block=True))
+
+    run(draft)
+    run(draft)
+    assert len(memory[decoding.__name__]) == 1
     del draft
     gc.collect()
     assert gone() is None
@@ -119,7 +130,7 @@ def test_a_student_drafts_with_its_own_tables(model: LmMiniSpeech) -> None:
 
 
 def test_a_draft_shares_what_it_did_not_train(model: LmMiniSpeech) -> None:
-    networks = model._networks.of(engage(model.info, setting(drafted())))
+    networks = model._networks.of(resolve(model.info, setting(drafted())))
     own, draft = networks.target.tokens.transformer, networks.draft.tokens.transformer
     assert draft.config.layers == 2
     assert draft._layers[1] is own._layers[LAYERS - 1]

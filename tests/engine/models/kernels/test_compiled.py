@@ -23,8 +23,7 @@ from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import technique
-from engine.techniques.engagement import problem
+from engine.techniques import conflict, problem
 from tests.engine import small_speech
 from tests.engine.models.omnivoice import small_release
 
@@ -190,5 +189,5 @@ def test_language_models_say_why_they_are_not_compiled() -> None:
 
 
 def test_whole_numbers_are_not_compiled() -> None:
-    setting = Setting("small").with_technique(Engaged("precision", Values(precision="int8"))).with_technique(COMPILED)
-    assert "cannot be compiled" in technique("compilation").conflict(setting)
+    setting = Setting("f5-mini").with_technique(Engaged("precision", Values(precision="int8"))).with_technique(COMPILED)
+    assert "cannot be compiled" in conflict(setting, "compilation")

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from engine.models.families.masked_networks import MaskedNetworks
-from engine.models.kernels.frozen_prefix import FrozenPrefixRun
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
-from engine.models.kernels.reused_layers import ReusedLayersRun
+from engine.models.kernels.kept_prefix import KeptPrefixRun
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.plain_masked import PlainRun
 from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block
+from engine.techniques.layer_reuse.run import ReusedLayersRun
 from tests.engine.sampling.test_demasking import READ_BACK, Recorder
 
 CONFIG = MaskedConfig(Qwen3Config(48, 3, 4, 2, 16, 80, 1e-6, 1e6), 30, 4, 17)
@@ -103,7 +103,7 @@ def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork)
     """Network, guidance, scoring and committing together: whatever brings a number to the processor would make it wait
     for a graphics card."""
     fused, noise = FusedMasked.of(network), SeededNoise(0, torch.device("cpu"))
-    runs = fused.begin(request(), 2.0), FrozenPrefixRun(fused, request(), 2.0, 2)
+    runs = fused.begin(request(), 2.0), KeptPrefixRun(fused, request(), 2.0, 2)
     guides = (Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH)
     for run in runs:
         filled = Canvas(4, FRAMES, CONFIG.mask, torch.device("cpu"))
@@ -134,7 +134,7 @@ def test_fewer_bits_beside_float32(network: MaskedNetwork, precision: str) -> No
 
 def test_a_prefix_that_is_computed_again_at_every_step_changes_nothing(network: MaskedNetwork) -> None:
     fused = FusedMasked.of(network)
-    frozen, plain = FrozenPrefixRun(fused, request(), 2.0, 1), fused.begin(request(), 2.0)
+    frozen, plain = KeptPrefixRun(fused, request(), 2.0, 1), fused.begin(request(), 2.0)
     for seed in range(3):
         expected = plain.scores(canvas(seed), 0, FRAMES, Guide.BOTH)
         assert torch.equal(frozen.scores(canvas(seed), 0, FRAMES, Guide.BOTH), expected)
@@ -143,7 +143,7 @@ def test_a_prefix_that_is_computed_again_at_every_step_changes_nothing(network: 
 
 @pytest.mark.parametrize("guide", [Guide.BOTH, Guide.ALONE])
 def test_a_frozen_prefix_is_exact_as_long_as_the_canvas_stays(network: MaskedNetwork, guide: Guide) -> None:
-    run = FrozenPrefixRun(FusedMasked.of(network), request(), 2.0, 3)
+    run = KeptPrefixRun(FusedMasked.of(network), request(), 2.0, 3)
     first = run.scores(canvas(0), 0, FRAMES, guide)
     spent = run.operations
     close(run.scores(canvas(0), 0, FRAMES, guide), first)

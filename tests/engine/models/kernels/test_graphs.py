@@ -28,8 +28,7 @@ from engine.models.kernels.graphs import GraphCache, record_cuda
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import technique
-from engine.techniques.engagement import problem
+from engine.techniques import conflict, problem
 from engine.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
@@ -468,13 +467,13 @@ def test_a_device_without_graphs_is_refused():
 @pytest.mark.parametrize("name", ["ditreducio", "error_curve", "first_block"])
 @pytest.mark.parametrize("other", ["graphs", "compilation"])
 def test_partial_evaluations_are_not_recorded(name, other):
-    setting = Setting("small").with_technique(Engaged(name)).with_technique(Engaged(other))
-    assert "another part of every evaluation" in technique(other).conflict(setting)
+    setting = Setting("f5-mini").with_technique(Engaged(name)).with_technique(Engaged(other))
+    assert "another part of every evaluation" in conflict(setting, other)
 
 
 def test_graphs_and_compiling_exclude_each_other():
-    setting = Setting("small").with_technique(graphs()).with_technique(Engaged("compilation"))
-    assert "do without one of the two" in technique("graphs").conflict(setting)
+    setting = Setting("f5-mini").with_technique(graphs()).with_technique(Engaged("compilation"))
+    assert "do without one of the two" in conflict(setting, "graphs")
 
 
 # --- On a card --------------------------------------------------------------------------------------------------------

@@ -24,10 +24,9 @@ from engine.models.megatts3.config import LATENT_STRIDE
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, defaults
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import ditreducio, technique
+from engine.techniques import ditreducio, resolve, technique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.flow_engagement import engage
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 from tests.engine.techniques.ditreducio.observing import Recorder
 
@@ -125,7 +124,7 @@ def test_without_amplified_guidance_one_branch_runs(model: MegaSpeech) -> None:
     assert model.operations(*utterance, plain).branches == 1
     assert model.operations(*utterance, plain).evaluation < model.operations(*utterance, setting()).evaluation
     assert speak(model, of=plain)[1].measurements.ops_ratio == 1.0
-    assert [engage(model.info, one).branches for one in (setting(), plain)] == [3, 1]
+    assert [resolve(model.info, one).branches for one in (setting(), plain)] == [3, 1]
 
 
 def test_long_text_comes_in_pieces_that_fade_into_each_other(model: MegaSpeech) -> None:

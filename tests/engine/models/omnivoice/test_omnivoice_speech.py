@@ -25,7 +25,7 @@ from engine.sampling.demasking import Guide
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged
 from engine.setting.take import DemaskingTrace
-from engine.techniques.engagement import engage, problem
+from engine.techniques import problem, resolve, technique
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, load, setting, spoken, write_release
 
 RATE, HOP = 24000, 960
@@ -225,8 +225,8 @@ def test_guidance_is_left_out_as_asked(
     model: OmniVoiceSpeech, technique: Engaged, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signs = {Guide.BOTH: "b", Guide.REUSED: "=", Guide.ALONE: "-"}
-    engagement = engage(model.info, setting(technique))
-    assert "".join(signs[guide_of(engagement, step)] for step in range(6)) == expected
+    schedule = resolve(model.info, setting(technique)).guidance
+    assert "".join(signs[guide_of(schedule, step)] for step in range(6)) == expected
     rows: list[int] = []
     hidden = MaskedRun._hidden
 
@@ -257,9 +257,9 @@ def test_layers_in_the_middle_are_left_out_as_asked(tmp_path: Path) -> None:
         spoken(model, setting(engaged("layer_reuse", ends=2)))
     with pytest.raises(SettingError, match="do without one of the two"):
         spoken(model, setting(engaged("layer_reuse", ends=1), engaged("frozen_prefix")))
-    blocks = engage(model.info, setting(engaged("layer_reuse", ends=1), engaged("blockwise", block=16)))
-    assert blocks.prefix_every == 1
-    assert any("computed at every step: what layers added" in note for note in blocks.notes)
+    blocks = resolve(model.info, setting(engaged("layer_reuse", ends=1), engaged("blockwise", block=16)))
+    assert "layer_reuse" in blocks.run.target
+    assert any("computed follows from: Layers reused" in note for note in blocks.notes)
     assert not any("4th step of a block" in note for note in blocks.notes)
     both = setting(engaged("layer_reuse", ends=1), engaged("blockwise", block=16), engaged("guidance_stride"))
     assert len(spoken(model, both).samples) > 1000
@@ -289,16 +289,17 @@ def test_blocks_compute_text_and_reference_at_their_first_step_and_every_nth(
     every = spoken(model, setting(engaged("blockwise", **knobs, text_every=1)), LONG)
     assert not any("every 4th step" in note for note in every.notes)
     assert every.measurements.ops_ratio > synthesis.measurements.ops_ratio
-    frozen = engage(model.info, setting(engaged("blockwise"), engaged("frozen_prefix", every=3)))
-    assert frozen.prefix_every == 3, "the technique of that name decides"
+    frozen = resolve(model.info, setting(engaged("blockwise"), engaged("frozen_prefix", every=3)))
+    assert dict(frozen.run.arguments) == {"every": 3}, "the technique for whole canvases decides"
 
 
 def test_graphs_and_compiled_code_compute_text_and_reference_at_every_step(model: OmniVoiceSpeech) -> None:
     info = replace(model.info, lacking=())
     for other in ("graphs", "compilation"):
-        engagement = engage(info, setting(engaged("blockwise"), Engaged(other)))
-        assert engagement.prefix_every == 1
-        assert any("were computed at every step: CUDA graphs" in note for note in engagement.notes)
+        plan = resolve(info, setting(engaged("blockwise"), Engaged(other)))
+        assert plan.run is None
+        title = technique(other).title
+        assert f"Text and reference were computed at every step: {title} takes whole passes." in plan.notes
 
 
 def test_no_guidance_runs_one_branch_and_says_so(model: OmniVoiceSpeech) -> None:
@@ -481,6 +482,6 @@ def test_a_setting_is_exported_and_read_again(model: OmniVoiceSpeech) -> None:
 def test_what_only_other_families_have_is_refused(model: OmniVoiceSpeech) -> None:
     with pytest.raises(SettingError, match=r"Calibrating is for models that go from .* fills in masked"):
         flow_model(model, "Calibrating")
-    for technique in ("ditreducio", "speculative", "spade", "steps", "error_curve"):
-        assert "is not for models like OmniVoice" in problem(model.info, setting(Engaged(technique)))
+    for name in ("ditreducio", "speculative", "spade", "steps", "error_curve"):
+        assert "is not for models like OmniVoice" in problem(model.info, setting(Engaged(name)))
     assert problem(model.info, setting(Engaged("blockwise"), Engaged("guidance_interval"))) is None

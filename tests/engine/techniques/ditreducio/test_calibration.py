@@ -13,6 +13,8 @@ from torch import Tensor
 from engine.errors import Cancelled, PlainError, SettingError
 from engine.models.f5.dit import DiT
 from engine.sampling.actions import SkipAction
+from engine.sampling.attention_similarity import diagonal_similarity
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.sampling.guidance import guided_velocity
 from engine.sampling.skipping import LayerMemory
@@ -21,8 +23,7 @@ from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from engine.techniques.ditreducio.benches.calibration import layer_plan, published_calibration
 from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
-from engine.techniques.ditreducio.metrics import diagonal_similarity, mean_absolute_error
+from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder

@@ -9,9 +9,7 @@ from engine.models.catalogue import entry, voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import spade
-from engine.techniques.engagement import problem
-from engine.techniques.language_engagement import engage
+from engine.techniques import problem, resolve, spade
 
 DEPTH = 6
 TEXT = "The birch canoe slid on the smooth planks."
@@ -39,8 +37,8 @@ def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -
 
 
 def test_the_stages_are_of_one_recovery(model: LmMiniSpeech) -> None:
-    partly, recovered = (engage(model.info, stage(one)).student for one in (spade.PARTLY, spade.RECOVERED))
-    pruned = engage(model.info, stage(spade.NONE)).retained
+    partly, recovered = (resolve(model.info, stage(one)).weights for one in (spade.PARTLY, spade.RECOVERED))
+    pruned = resolve(model.info, stage(spade.NONE)).layers
     assert partly.retained == recovered.retained == pruned
     assert len(pruned) == DEPTH
     assert 0 < partly.minutes < recovered.minutes

@@ -12,9 +12,9 @@ from engine.models.f5.config import OPTIONS
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged, Setting
+from engine.techniques import problem, resolve
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.engagement import problem
-from engine.techniques.flow_engagement import NO_GUIDANCE, before_calibration, engage
+from engine.techniques.resolving import NO_GUIDANCE
 
 LAYERS = 3
 HALF, TWO_THIRDS = (WeightSet(f"{w:.2f}", f"{w:.6f}"[2:] * 10, w, "model-guidance") for w in (0.5, 2 / 3))
@@ -58,17 +58,17 @@ def pruned(steps: int = 7, **knobs: object) -> Engaged:
 
 def with_table(of: Setting, *actions: SkipAction, model: ModelInfo | None = None) -> tuple[Setting, StrategyTable]:
     """``of`` with a table whose layers all take ``actions`` after the first step, and then compute."""
-    compatibility = before_calibration(model or info(), of).compatibility
+    compatibility = resolve(model or info(), of, prepared=False).compatibility
     row = (SkipAction.NONE, *actions, *[SkipAction.NONE] * (compatibility.steps - 1 - len(actions)))
     table = StrategyTable(compatibility, (row,) * LAYERS)
     return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def test_without_techniques_the_options_are_in_force() -> None:
-    found = engage(info(), setting(steps=16))
+    found = resolve(info(), setting(steps=16))
     assert found.options == found.reference
     assert (found.options["steps"], found.options["guidance"]) == (16, 2.0)
-    assert (found.weights, found.precision, found.table, found.notes) == (None, "float32", None, ())
+    assert (found.weights, found.precision, found.evaluator, found.notes) == (None, "float32", None, ())
     assert found.ops_ratio(OPERATIONS) == 1
 
 
@@ -76,11 +76,11 @@ def test_techniques_compose() -> None:
     of, table = with_table(
         setting(free(), pruned(), Engaged("precision", Values(precision="bfloat16")), steps=32), SkipAction.TS
     )
-    found = engage(info(), of, (table,))
+    found = resolve(info(), of, (table,))
     in_force = {name: found.options[name] for name in ("steps", "spacing", "sway", "guidance")}
     assert in_force == {"steps": 7, "spacing": "epss", "sway": -1.0, "guidance": 0.0}
     assert (found.reference["steps"], found.reference["guidance"]) == (32, 2.0)
-    assert (found.weights, found.precision, found.table) == (HALF, "bfloat16", table)
+    assert (found.weights, found.precision, dict(found.evaluator.arguments)) == (HALF, "bfloat16", {"table": table})
     assert found.compatibility.fingerprint == HALF.fingerprint
     one_branch = replace(OPERATIONS, branches=1)
     assert found.ops_ratio(OPERATIONS) == pytest.approx(7 / 64 * table.ops_ratio(one_branch))
@@ -88,16 +88,16 @@ def test_techniques_compose() -> None:
 
 
 def test_two_thirds_need_not_be_typed() -> None:
-    assert engage(info(), setting(free(0.67))).weights == TWO_THIRDS
+    assert resolve(info(), setting(free(0.67))).weights == TWO_THIRDS
 
 
 def test_weights_are_chosen_by_fingerprint_where_it_is_given() -> None:
     twin = replace(HALF, fingerprint="e" * 64, method="distillation")
-    assert engage(info(weight_sets=(HALF, twin)), setting(free(0.5, twin.fingerprint))).weights == twin
+    assert resolve(info(weight_sets=(HALF, twin)), setting(free(0.5, twin.fingerprint))).weights == twin
 
 
 def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> None:
-    found = engage(info(), setting(Engaged("precision", Values(precision="int8"))))
+    found = resolve(info(), setting(Engaged("precision", Values(precision="int8"))))
     assert found.precision == "float32"
     (said,) = found.notes
     assert said.startswith("CPU: 2 cores does not compute in int8 to advantage for Small, which speaks in float32")
@@ -121,7 +121,7 @@ def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> Non
 )
 def test_what_cannot_be_engaged_is_refused(of: Setting, changes: dict, words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        engage(info(**changes), of)
+        resolve(info(**changes), of)
     assert problem(info(**changes), of) is not None
 
 
@@ -136,20 +136,20 @@ def test_what_cannot_be_engaged_is_refused(of: Setting, changes: dict, words: st
 )
 def test_a_table_of_another_trajectory_is_refused(more: Engaged, words: str) -> None:
     of, table = with_table(setting(), SkipAction.TS)
-    assert engage(info(), of, (table,)).table == table
+    assert dict(resolve(info(), of, (table,)).evaluator.arguments) == {"table": table}
     with pytest.raises(ProfileError, match=words):
-        engage(info(), of.with_technique(more), (table,))
+        resolve(info(), of.with_technique(more), (table,))
 
 
 def test_a_table_of_another_depth_is_refused() -> None:
     of, table = with_table(setting(), SkipAction.TS)
     with pytest.raises(ProfileError, match="has 3 layers, but Small has 5"):
-        engage(info(layers=5), of, (table,))
+        resolve(info(layers=5), of, (table,))
 
 
 def test_on_one_branch_only_temporal_skipping_remains() -> None:
     of, table = with_table(setting(free()), SkipAction.TS, SkipAction.BS)
-    found = engage(info(), of, (table,))
+    found = resolve(info(), of, (table,))
     assert any("3 cells of the strategy table skip branches" in note for note in found.notes)
     without = replace(table, actions=tuple((*row[:2], SkipAction.NONE, *row[3:]) for row in table.actions))
     one_branch = replace(OPERATIONS, branches=1)
@@ -157,25 +157,25 @@ def test_on_one_branch_only_temporal_skipping_remains() -> None:
 
 
 def test_no_guidance_is_not_sold_as_cfg_free() -> None:
-    assert engage(info(), setting(guidance=0.0)).notes == (NO_GUIDANCE,)
-    assert engage(info(), setting(free(), guidance=1.0)).notes == ()
+    assert resolve(info(), setting(guidance=0.0)).notes == (NO_GUIDANCE["flow"],)
+    assert resolve(info(), setting(free(), guidance=1.0)).notes == ()
 
 
 def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> None:
-    (note,) = engage(info(), setting(free())).notes
+    (note,) = resolve(info(), setting(free())).notes
     assert note.startswith("The CFG-free weights stand for guidance 1, but the baseline is guided by 2:")
     assert note.endswith("A fair baseline has guidance 1.")
-    assert engage(info(), setting(free(0.67))).notes == (), "two thirds stand for 2"
-    (note,) = engage(info(), setting(free(0.67), guidance=3.0)).notes
+    assert resolve(info(), setting(free(0.67))).notes == (), "two thirds stand for 2"
+    (note,) = resolve(info(), setting(free(0.67), guidance=3.0)).notes
     assert "stand for guidance 2, but the baseline is guided by 3:" in note
 
 
 def test_a_cfg_free_checkpoint_runs_one_branch_and_takes_no_guidance() -> None:
-    found = engage(info(cfg_free_weight=0.5, branches=1), setting(guidance=2.0))
+    found = resolve(info(cfg_free_weight=0.5, branches=1), setting(guidance=2.0))
     assert found.options["guidance"] == found.reference["guidance"] == 0.0
     assert found.ops_ratio(OPERATIONS) == 1
     assert ["Guidance is left out" in note for note in found.notes] == [True]
-    assert engage(info(cfg_free_weight=0.5, branches=1), setting(guidance=0.0)).notes == ()
+    assert resolve(info(cfg_free_weight=0.5, branches=1), setting(guidance=0.0)).notes == ()
 
 
 def test_every_refusal_is_a_plain_error_with_a_sentence() -> None:

@@ -1,4 +1,4 @@
-"""The first-block cache and the change meter against whole evaluations of a random transformer."""
+"""The first-block cache against whole evaluations of a random transformer."""
 
 from __future__ import annotations
 
@@ -6,25 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.actions import SkipAction
-from engine.sampling.caching import ChangeMeter, FirstBlockCache, Planned, Whole, relative_change
-from engine.sampling.flow import sampling_grid
-from engine.sampling.skipping import SkipPlan
-from tests.engine.models.f5.plain_dit import small_dit
-
-STEPS, FRAMES, LAYERS = 4, 11, 4
-DIT = small_dit(depth=LAYERS)
-
-
-def begun(guided: bool = True):
-    prompt = torch.randn(1, FRAMES, 20, generator=torch.Generator().manual_seed(0))
-    return DIT.begin(prompt, torch.tensor([[1, 2, 3]]), sampling_grid(STEPS, "uniform")[:-1], guided)
-
-
-def states() -> list[Tensor]:
-    """States that hardly differ at the second, and much at the third."""
-    first, other = torch.randn(2, 1, FRAMES, 20, generator=torch.Generator().manual_seed(1))
-    return [first, first + 0.01 * other, first + 5 * other, first + 5.01 * other]
+from engine.techniques.first_block.cache import FirstBlockCache
+from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
 
 
 def test_a_threshold_of_nothing_skips_nothing() -> None:
@@ -85,35 +68,3 @@ def test_changes_add_up_and_other_branches_start_anew() -> None:
     alone = begun(guided=False)
     adding.velocities(still, 3, alone)
     assert adding.operations(3, counts) == counts.evaluation
-
-
-def test_the_meter_measures_what_modules_return() -> None:
-    run, meter = begun(), ChangeMeter(DIT)
-    outputs: list[dict[tuple[str, int], Tensor]] = []
-    for step, state in enumerate(states()):
-        seen: dict[tuple[str, int], Tensor] = {}
-        plain = DIT.velocity(
-            state, step, run, probe=lambda layer, name, value, to=seen: to.update({(name, layer): value})
-        )
-        assert torch.equal(meter.velocities(state, step, run), plain)
-        outputs.append(seen)
-    for kind in ("attention", "feed_forward"):
-        assert meter.changes[kind][0] == float("inf")
-        for step in range(1, STEPS):
-            each = [relative_change(outputs[step - 1][kind, one], outputs[step][kind, one]) for one in range(LAYERS)]
-            assert meter.changes[kind][step] == pytest.approx(sum(each) / LAYERS)
-    meter.velocities(states()[0], 3, begun(guided=False))
-    assert meter.changes["attention"][-1] == float("inf")
-
-
-def test_a_schedule_by_module_skips_that_module_everywhere() -> None:
-    run, counts = begun(), DIT.operations(FRAMES, True)
-    none, reuse = SkipAction.NONE, SkipAction.TS
-    planned = Planned(DIT, SkipPlan.by_module((none, reuse), (none, none), LAYERS), LAYERS)
-    whole = Whole(DIT)
-    for step in range(2):
-        planned.velocities(states()[0], step, run)
-        whole.velocities(states()[0], step, run)
-    saved = counts.branches * LAYERS * counts.attention
-    assert planned.operations(0, counts) == whole.operations(0, counts) == counts.evaluation
-    assert planned.operations(1, counts) == pytest.approx(counts.evaluation - saved)

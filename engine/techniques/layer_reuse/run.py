@@ -7,6 +7,9 @@ Codes that were committed in the meantime have changed the rows they stand in, s
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
@@ -36,6 +39,26 @@ class ReusedLayersRun(MaskedRun):
 
     def begin_block(self) -> None:
         self._passes = 0
+
+    short_name, short_title = "short", "layers reused"
+
+    @property
+    def left_out(self) -> range:
+        return self._span.layers
+
+    def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
+        found, reusable = [], False
+        for number, guide in enumerate(guides):
+            both = guide is Guide.BOTH
+            short = number % self._every != 0 and (reusable or not both)
+            if not short:
+                # What a pass with one branch finds serves none with both.
+                reusable = both
+            found.append(short)
+        return found
+
+    def stay_short(self) -> None:
+        self._every = sys.maxsize
 
     def _short(self, rows: int) -> float:
         """How many rows through all layers cost as much as ``rows`` through those outside of the span."""

@@ -7,12 +7,13 @@ from the last step that computed them all. Nobody has published this for masked 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.errors import SettingError
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Number, Values
-from engine.setting.setting import Setting
-from engine.techniques import frozen_prefix
-from engine.techniques.base import Paper, Technique, ordinal
+from engine.setting.plan import MaskedPlan, Part
+from engine.techniques.base import Context, Paper, Technique, ordinal
 
 NAME = "layer_reuse"
 
@@ -29,17 +30,16 @@ def reused(info: ModelInfo, knobs: Values) -> range:
     return found
 
 
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    for name, what in (("graphs", "CUDA graphs are"), ("compilation", "Compiled code is")):
-        if setting.engaged(name):
-            return f"{what} of whole passes, and most passes here lack layers; do without one of the two."
-    if setting.engaged(frozen_prefix.NAME):
-        return (
-            "What layers added is kept for all rows, and passes without text and reference lack some of them; do "
-            "without one of the two."
-        )
-    return None
+NOTE = (
+    "The layers in the middle were not computed at every step, which is an approximation that nobody has published yet."
+)
+
+
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    """What the layers in the middle add is kept between steps."""
+    layers = reused(context.info, knobs) if context.loaded else range(0)
+    run = Part.of("engine.techniques.layer_reuse.run:ReusedLayersRun", every=int(knobs["every"]), layers=layers)
+    return replace(plan, run=run).noted(NOTE)
 
 
 def describe(knobs: Values) -> str:
@@ -55,6 +55,7 @@ TECHNIQUE = Technique(
     summary="Computes the layers in the middle only now and then; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
     families=("masked",),
+    slot="skipping",
     place=150,
     knobs=(
         Number(
@@ -79,10 +80,6 @@ TECHNIQUE = Technique(
             whole=True,
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
-    remarks=lambda options, knobs: (
-        "The layers in the middle were not computed at every step, which is an approximation that nobody has published "
-        "yet.",
-    ),
 )

@@ -1,24 +1,24 @@
 """First-block cache: the remaining layers are replaced by what they last added, while the first one hardly changes.
 
 Decided while it runs, sentence by sentence, with nothing to prepare. Sources and what differs from them:
-:mod:`engine.sampling.caching`.
+:mod:`engine.techniques.first_block.cache`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.setting.knobs import Number, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique
+from engine.setting.plan import FlowPlan, Part
+from engine.techniques.base import Context, Paper, Technique
 
 NAME = "first_block"
 
 
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    for other, title in (("ditreducio", "DiTReducio"), ("error_curve", "the error-curve cache")):
-        if setting.engaged(other):
-            return f"The first-block cache and {title} both decide what is skipped; do without one of them."
-    return None
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """Its cache makes the evaluations."""
+    cache = Part.of("engine.techniques.first_block.cache:evaluators", threshold=float(knobs["threshold"]))
+    return replace(plan, evaluator=cache)
 
 
 def describe(knobs: Values) -> str:
@@ -35,6 +35,7 @@ TECHNIQUE = Technique(
         "arXiv 2411.19108, and FBCache of ParaAttention",
     ),
     families=("flow",),
+    slot="skipping",
     place=80,
     knobs=(
         Number(
@@ -48,6 +49,6 @@ TECHNIQUE = Technique(
             step=0.05,
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
 )

@@ -10,13 +10,14 @@ curve is measured once for each voice and trajectory, before the first take.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
+from engine.errors import SettingError
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number, Values
-from engine.setting.setting import Setting
-from engine.techniques.base import Paper, Technique
+from engine.setting.plan import FlowPlan, Part
+from engine.techniques.base import Context, Paper, Technique
 
 NAME = "error_curve"
 
@@ -51,14 +52,12 @@ def _scheduled(changes: Sequence[float], threshold: float) -> tuple[SkipAction, 
     return tuple(actions)
 
 
-def conflict(setting: Setting) -> str | None:
-    """Why it cannot take part in ``setting``, or ``None``."""
-    if setting.options.get("solver", "euler") != "euler":
-        return "An error curve has one value per Euler step; choose the Euler solver."
-    for other, title in (("ditreducio", "DiTReducio"), ("first_block", "the first-block cache")):
-        if setting.engaged(other):
-            return f"The error-curve cache and {title} both decide which modules are skipped; do without one of them."
-    return None
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """What the measured curve allows is reused."""
+    if plan.options.get("solver", "euler") != "euler":
+        raise SettingError("An error curve has one value per Euler step; choose the Euler solver.")
+    cache = Part.of("engine.techniques.error_curve.measuring:evaluators", threshold=float(knobs["threshold"]))
+    return replace(plan, evaluator=cache)
 
 
 def describe(knobs: Values) -> str:
@@ -74,6 +73,7 @@ TECHNIQUE = Technique(
         "SmoothCache: A Universal Inference Acceleration Technique for Diffusion Transformers", "arXiv 2411.10510"
     ),
     families=("flow",),
+    slot="skipping",
     place=70,
     knobs=(
         Number(
@@ -87,6 +87,6 @@ TECHNIQUE = Technique(
             step=0.05,
         ),
     ),
-    conflict=conflict,
+    resolve=resolve,
     describe=describe,
 )

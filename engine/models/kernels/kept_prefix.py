@@ -2,12 +2,14 @@
 stands for them, as keys and values.
 
 They see the canvas and hence change with it, so this is an approximation; but they change little, as most of what they
-are does not depend on it. See :mod:`engine.techniques.frozen_prefix`.
+are does not depend on it.
 """
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -35,18 +37,26 @@ class PrefixMemory:
         return torch.cat([before[0], keys]), torch.cat([before[1], values])
 
 
-class FrozenPrefixRun(MaskedRun):
+class KeptPrefixRun(MaskedRun):
     """See the module."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
+        """Text and reference are computed at the first pass of a canvas or block and at ``every`` n-th from there."""
         super().__init__(network, request, guidance)
         self._every, self._passes = every, 0
         self._memory: PrefixMemory = PrefixMemory(request.prefix)
 
+    short_name, short_title = "kept", "text kept"
+
     @property
-    def memory(self) -> PrefixMemory:
-        """What the layers made of text and reference the last time."""
-        return self._memory
+    def kept_rows(self) -> int:
+        return self._request.prefix
+
+    def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
+        return [number % self._every != 0 for number in range(len(guides))]
+
+    def stay_short(self) -> None:
+        self._every = sys.maxsize
 
     def rows_of(self, guide: Guide) -> int:
         return super().rows_of(guide) - self._request.prefix + math.ceil(self._request.prefix / self._every)

@@ -1,0 +1,86 @@
+"""How the evaluations of a sampling run are made: whole, or by a plan made beforehand. Techniques bring others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from torch import Tensor
+
+from engine.sampling.operations import OperationCounts
+from engine.sampling.skipping import LayerMemory, LayerPlan, SkipPlan
+
+
+class Run(Protocol):
+    """What evaluations share: what a backbone's ``begin`` returns."""
+
+    branches: int
+
+
+class Evaluated(Protocol):
+    """A backbone, evaluated whole or by a plan."""
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Run,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+    ) -> Tensor: ...
+
+
+class Layered(Protocol):
+    """A backbone, layer by layer; see :class:`engine.models.networks.diffusion.DiffusionTransformer`."""
+
+    layers: int
+
+    def enter(self, x: Tensor, run: Run) -> Tensor: ...
+
+    def layer(self, index: int, hidden: Tensor, evaluation: int, run: Run, *, in_place: bool = False) -> Tensor: ...
+
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Run) -> Tensor: ...
+
+    def project(self, left: Tensor) -> Tensor: ...
+
+
+class Evaluator(Protocol):
+    """One passage's evaluations, in order."""
+
+    def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
+        """Those of all branches of ``run``, (rows, frames, bands)."""
+
+    def operations(self, evaluation: int, counts: OperationCounts) -> float:
+        """What this evaluation, which is over, cost, where a whole one costs ``counts``."""
+
+
+class Whole:
+    """Everything is computed."""
+
+    def __init__(self, backbone: Evaluated) -> None:
+        self._backbone = backbone
+
+    def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
+        return self._backbone.velocity(state, evaluation, run)
+
+    def operations(self, evaluation: int, counts: OperationCounts) -> float:
+        return counts.evaluation
+
+
+class Planned:
+    """What is computed stands in a plan."""
+
+    def __init__(self, backbone: Evaluated, plan: SkipPlan, layers: int) -> None:
+        self._backbone, self._plan = backbone, plan
+        self._memory = [LayerMemory() for _ in range(layers)]
+
+    def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
+        return self._backbone.velocity(state, evaluation, run, self._plan.at(evaluation), self._memory)
+
+    def operations(self, evaluation: int, counts: OperationCounts) -> float:
+        return self._plan.operations(evaluation, counts)
+
+
+def relative_change(before: Tensor, now: Tensor) -> float:
+    """The L1 norm of the difference over that of what was before."""
+    return ((now - before).abs().sum() / before.abs().sum()).item()

@@ -1,0 +1,67 @@
+"""Speculative decoding as models run it: by which rule, with which length, and timed. The algorithm itself stands in
+:mod:`engine.sampling.speculative`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from engine.sampling.autoregressive import Check, Decoding, Request
+from engine.sampling.draft_length import AdaptiveLength
+from engine.sampling.speculative import BEGAN, DRAFTED, READ, Mark, speculate
+from engine.sampling.token_scorer import TokenScorer
+from engine.sampling.tokens import TokenSampler
+from engine.sampling.verification import by_block, by_token
+
+
+def speculation(
+    target: TokenScorer,
+    draft: TokenScorer,
+    request: Request,
+    sampler: TokenSampler,
+    uniforms: Callable[[], float],
+    tolerance: float = 0.0,
+    draft_length: int | AdaptiveLength = 3,
+    check: Check = lambda: None,
+    draft_request: Request | None = None,
+    *,
+    block: bool = False,
+) -> Decoding:
+    """:func:`engine.sampling.speculative.speculate` with times. A draft is verified token by token with ``tolerance``,
+    or as a ``block``, which has none."""
+    if block and tolerance:
+        raise ValueError(f"Drafts that are verified as a whole have no tolerance, so not one of {tolerance:g}.")
+    rule = by_block if block else by_token(tolerance, target.codes)
+    adaptive = draft_length if isinstance(draft_length, AdaptiveLength) else None
+
+    def length() -> int:
+        return draft_length if isinstance(draft_length, int) else draft_length.choose()
+
+    def decoding(mark: Mark) -> Decoding:
+        return speculate(target, draft, request, sampler, uniforms, rule, length, check, draft_request, mark)
+
+    return timed(decoding, adaptive)
+
+
+def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = None) -> Decoding:
+    """The cycles of ``decoding``, which is given what marks its parts, with their times; ``length`` learns from them.
+    Reading the prompts counts as the model's own time in the first cycle, but nothing is learnt from it."""
+    marks: dict[str, float] = {}
+
+    def mark(part: str) -> None:
+        marks[part] = time.perf_counter()
+
+    first = True
+    for cycle in decoding(mark):
+        draft_seconds, target_seconds = marks[DRAFTED] - marks[READ], time.perf_counter() - marks[DRAFTED]
+        if length is not None:
+            length.observe(
+                drafted=len(cycle.drafted),
+                checked=len(cycle.acceptance),
+                accepted=cycle.accepted,
+                draft_seconds=draft_seconds,
+                target_seconds=target_seconds,
+            )
+        prefill_seconds, first = (marks[READ] - marks[BEGAN] if first else 0.0), False
+        yield replace(cycle, draft_seconds=draft_seconds, target_seconds=target_seconds + prefill_seconds)

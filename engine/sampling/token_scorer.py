@@ -1,0 +1,47 @@
+"""What the decoding loops need of a language model: it reads tokens, and scores the next.
+
+Ids are local: codes from 0 on, then the ids that end speech.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from torch import Tensor
+
+from engine.sampling.cache import KeyValueCache
+from engine.sampling.prefixes import Prefixes
+
+
+class CausalReader(Protocol):
+    """A causal transformer that keeps what it has read."""
+
+    def __call__(self, embedded: Tensor, cache: KeyValueCache | None, positions: Tensor) -> Tensor:
+        """(batch, n, hidden) after what ``cache`` holds to hidden states after the final norm, of the same shape."""
+
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """Only keep what later tokens attend to."""
+
+
+class TokenScorer(Protocol):
+    """See the module; :class:`engine.models.families.token_model.TokenModel` is one."""
+
+    transformer: CausalReader
+    codes: int
+    """How many ids can be spoken."""
+    prefixes: Prefixes | None
+    """What requests begin with, remembered."""
+
+    @property
+    def rows(self) -> int:
+        """How many ids there are, those that end speech included."""
+
+    def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
+        """Ids (…) to (…, hidden)."""
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(…, hidden) to (…, rows)."""
+
+    def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
+        """An empty one for its transformer."""

@@ -1,0 +1,28 @@
+"""How a profile holds a strategy table: what must agree, and which knobs the table decides. Torch-free."""
+
+from __future__ import annotations
+
+from engine.errors import ProfileError
+from engine.setting.compatibility import Compatibility
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged
+from engine.techniques.ditreducio.table import StrategyTable
+
+
+def check(table: StrategyTable, entry: Engaged, compatibility: Compatibility) -> None:
+    """Raise :class:`ProfileError` where the table, the knobs of ``entry`` and what the profile runs on disagree."""
+    for name, own in (("branch_skip", table.branch_skip), ("temporal", table.temporal)):
+        said = entry.knobs.get(name, own)
+        if said != own:
+            raise ProfileError(f"table.{name} is {own!r}, but setting.techniques says {said!r}.")
+    mine, theirs = compatibility.fields, table.compatibility.fields
+    for name in sorted({*mine, *theirs}):
+        if mine.get(name) != theirs.get(name):
+            raise ProfileError(
+                f"table.belonging.{name} is {theirs.get(name)!r}, but this profile's is {mine.get(name)!r}."
+            )
+
+
+def fixed_knobs(table: StrategyTable, knobs: Values) -> Values:
+    """``knobs`` as the table was calibrated, whatever they are set to for the next calibration."""
+    return knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)

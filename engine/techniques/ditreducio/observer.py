@@ -1,0 +1,20 @@
+"""Whom a calibration tells what it finds. Torch-free."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from engine.models.base import ProgressObserver
+from engine.techniques.ditreducio.record import Trial
+
+
+class CalibrationObserver(ProgressObserver, Protocol):
+    """An observer that is also told what a calibration finds. Its units are layer evaluations."""
+
+    def trial(self, trial: Trial) -> None:
+        """Called after every layer trial."""
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        """Called after every step of the check phase with (layers, steps), NaN where not yet measured."""

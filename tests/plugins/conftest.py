@@ -1,0 +1,52 @@
+"""Two plug-ins of ours, installed as a researcher would install them, into a folder that only these tests see."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.techniques import registry
+
+HERE = Path(__file__).parent
+PACKAGES = ("adams_bashforth", "min_p")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both packages, installed by pip."""
+    sources, found = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("site")
+    for name in PACKAGES:
+        shutil.copytree(HERE / name, sources / name)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    packages = [str(sources / name) for name in PACKAGES]
+    subprocess.run([*pip, "--no-build-isolation", "--target", str(found), *packages], check=True, timeout=240)
+    return found
+
+
+@pytest.fixture
+def visible(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """Lets this process find the plug-ins in a folder, until the test ends."""
+
+    def show(folder: Path) -> None:
+        monkeypatch.syspath_prepend(folder)
+        importlib.invalidate_caches()
+        registry.registry.cache_clear()
+
+    yield show
+    monkeypatch.undo()
+    registry.registry.cache_clear()
+    for name in [one for one in sys.modules if one.startswith(("paretone_", "plugin_"))]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def plugins(site: Path, visible: Callable[[Path], None]) -> Path:
+    """Both plug-ins, found by this process; the folder that they are in."""
+    visible(site)
+    return site

@@ -1,0 +1,228 @@
+"""A technique in a package of its own works everywhere: in lists, in Setup, in studies, in profiles, in takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pytestqt.qtbot import QtBot
+
+from app.features.setup.panel import SetupPanel
+from app.shell.theme import LIGHT
+from engine import cli
+from engine.errors import ProfileError, SettingError
+from engine.models.base import run_to_completion
+from engine.models.catalogue import voice
+from engine.models.silent_observer import SilentObserver
+from engine.sampling.flow import euler_steps, sampling_grid
+from engine.sampling.tokens import Nucleus
+from engine.setting.knobs import Values
+from engine.setting.plan import FlowPlan, Part
+from engine.setting.profile import Profile
+from engine.setting.setting import Engaged, Setting
+from engine.studies.running import FINISHED
+from engine.studies.store import Store
+from engine.techniques import conflict, find, problem, problems, resolve, technique
+from tests.app.presenters import Presenter
+from tests.engine import small_speech
+from tests.engine.small_speech import VOICE, setting
+from tests.engine.studies.small import finished, study
+
+AB, MIN_P = "adams_bashforth", "min_p"
+TEXT = "Rice is often served in round bowls."
+
+
+def stepping(steps: int = 4, **knobs: float) -> Setting:
+    return setting(steps).with_technique(Engaged(AB, Values(knobs)))
+
+
+def model():
+    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+
+
+def samples(speech, of: Setting) -> np.ndarray:
+    return run_to_completion(speech.synthesise("One.", VOICE, of, (), SilentObserver())).samples
+
+
+@pytest.mark.parametrize("folder", [AB, MIN_P])
+def test_a_plug_in_is_short(folder: str) -> None:
+    (source,) = (Path(__file__).parent / folder).glob("*.py")
+    assert len(source.read_text(encoding="utf-8").splitlines()) <= 60
+
+
+# --- Lists ------------------------------------------------------------------------------------------------------------
+def test_the_command_line_lists_them(plugins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["models", "--techniques"]) == 0
+    listed = capsys.readouterr().out
+    assert AB in listed and "Follows the last two velocities" in listed and f"{MIN_P}:share" in listed
+    assert "F5 mini" not in listed, "models are not asked for"
+    assert cli.main(["models", "--json"]) == 0
+    names = [one["name"] for one in json.loads(capsys.readouterr().out)["techniques"]]
+    assert names[-2:] == [AB, MIN_P], "after ours"
+
+
+@pytest.mark.parametrize(("name", "model_id"), [(AB, "f5-mini"), (MIN_P, "lm-mini")])
+def test_setup_offers_it_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: QtBot, name: str, model_id: str) -> None:
+    presenter = Presenter(tmp_path)
+    panel = SetupPanel(presenter.state, LIGHT)
+    qtbot.addWidget(panel)
+    panel.show()
+    presenter.state.load_model(model_id)
+    declared, group = technique(name), panel.techniques.groups[name]
+    assert group.controls.knobs == declared.knobs
+    presenter.state.engage(name, True)
+    knob = declared.knobs[0].name
+    presenter.state.set_knob(name, knob, 0.5)
+    assert presenter.state.setting.engaged(name).knobs == Values({knob: 0.5})
+    assert presenter.state.technique_problem(name) == ""
+
+
+# --- Speech -----------------------------------------------------------------------------------------------------------
+def test_the_step_is_second_order(plugins: Path) -> None:
+    """On x' = −x, four times as many steps leave a sixteenth of the error, where Euler's leave a quarter."""
+
+    def error(steps: int, weight: float) -> float:
+        times = sampling_grid(steps, "uniform", 0.0)
+        follow = Part.of("paretone_adams_bashforth:steps", weight=weight).make(times, euler_steps(times))
+        state = torch.ones(1, dtype=torch.float64)
+        for step in range(steps):
+            state = follow(state, -state, step)
+        return abs(state.item() - np.exp(-1))
+
+    assert error(20, 1.0) / error(80, 1.0) > 12
+    assert error(20, 0.0) / error(80, 0.0) < 5
+
+
+def test_flow_models_speak_with_it(plugins: Path) -> None:
+    speech = model()
+    plain = samples(speech, setting(4))
+    assert np.array_equal(samples(speech, stepping(weight=0.0)), plain), "Euler's step"
+    assert not np.array_equal(samples(speech, stepping()), plain)
+    assert speech.info.family == "flow" and problem(speech.info, stepping()) is None
+    midpoint = replace(stepping(), model="f5-mini", options=Values(solver="midpoint"))
+    assert "choose the Euler solver" in str(conflict(midpoint, AB))
+    both = stepping().with_technique(Engaged("ditreducio"))
+    with pytest.raises(SettingError, match="do without Adams–Bashforth step"):
+        resolve(speech.info, both)
+
+
+def test_min_p_cuts_and_renormalises(plugins: Path) -> None:
+    sampler = Part.of("paretone_min_p:MinP", share=0.5).make(Nucleus())
+    found = sampler.probabilities(torch.tensor([[0.6, 0.3, 0.29, 0.01]]).log(), ())
+    assert torch.allclose(found, torch.tensor([[2 / 3, 1 / 3, 0.0, 0.0]]), atol=1e-6)
+
+
+def test_language_models_speak_with_it(plugins: Path, tmp_path: Path) -> None:
+    """With a share of 1 only the likeliest token is left, whatever the seed."""
+    speech = small_language(tmp_path)
+    greedy = [Setting("lm-mini", Values(), (Engaged(MIN_P, Values(share=1.0)),), seed) for seed in (1, 2)]
+    first, second = (
+        run_to_completion(speech.synthesise("One.", VOICE, one, (), SilentObserver())).trace.decoding.tokens
+        for one in greedy
+    )
+    assert first == second and first
+
+
+def small_language(folder: Path):
+    from tests.engine.small_language import load, write_model
+
+    return load(write_model(folder))
+
+
+# --- Studies ----------------------------------------------------------------------------------------------------------
+def test_a_study_sweeps_its_knob(plugins: Path, tmp_path: Path) -> None:
+    chosen = study(grid={f"{AB}.weight": ["off", 0.5, 1.0]}, sentences=["One sentence."])
+    assert finished(tmp_path / "s", chosen) == FINISHED
+    with Store(tmp_path / "s") as store:
+        assert len(list(store.takes())) == 3
+
+
+# --- Profiles ---------------------------------------------------------------------------------------------------------
+def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which(plugins: Path, tmp_path: Path) -> None:
+    from engine.models import load_model
+
+    speech = load_model("f5-mini", device="cpu")
+    of = Setting("f5-mini", Values(steps=2), (Engaged(AB),), seed=3)
+    path, out = tmp_path / "p.json", tmp_path / "out.wav"
+    Profile.of(of, speech.info).save(path)
+    assert Profile.load(path).setting.engaged(AB).knobs == Values(weight=1.0)
+    here = run_to_completion(
+        speech.synthesise(TEXT, voice("", "f5-mini"), Profile.load(path).setting, (), SilentObserver())
+    )
+
+    def speak(*folders: Path) -> subprocess.CompletedProcess:
+        arguments = ["speak", "--profile", str(path), "--text", TEXT, "--out", str(out), "--device", "cpu"]
+        python_path = os.pathsep.join(map(str, (*folders, *filter(None, [os.environ.get("PYTHONPATH")]))))
+        environment = {**os.environ, "PYTHONPATH": python_path}
+        command = [sys.executable, "-m", "engine", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+
+    there = speak(plugins)
+    assert there.returncode == 0, there.stderr
+    import soundfile
+
+    assert np.array_equal(soundfile.read(out, dtype="float32")[0], here.samples)
+    without = speak()
+    assert without.returncode == ProfileError.exit_code
+    assert "setting.techniques[0].technique: There is no technique named 'adams_bashforth'" in without.stderr
+    assert "install the plug-in" in without.stderr
+
+
+# --- What goes wrong --------------------------------------------------------------------------------------------------
+def written(folder: Path, name: str, source: str) -> None:
+    """A plug-in installed by hand: a module and its metadata."""
+    (folder / f"plugin_{name}.py").write_text(source, encoding="utf-8")
+    metadata = folder / f"plugin_{name}-2.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plugin-{name}\nVersion: 2.0\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(
+        f"[paretone.techniques]\n{name} = plugin_{name}:TECHNIQUE\n", encoding="utf-8"
+    )
+
+
+FAILING = """
+from engine.techniques.base import Paper, Technique
+
+def resolve(context, knobs, plan):
+    return plan.options["no such option"]
+
+TECHNIQUE = Technique("failing", "Failing", "Fails.", Paper("None", "none"), ("flow",), (), resolve, "solver")
+"""
+
+
+def test_plug_ins_that_cannot_be_imported_are_named_and_the_rest_goes_on(
+    tmp_path: Path, visible: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, "broken", "raise RuntimeError('no luck')")
+    written(tmp_path, "other", "TECHNIQUE = 'a word'")
+    written(tmp_path, "twice", "from engine.techniques.steps import TECHNIQUE")
+    visible(tmp_path)
+    assert find("ditreducio") is not None and find("steps") is not None
+    said = " ".join(problems())
+    assert "'broken' of plugin-broken 2.0 was left out: it cannot be imported (RuntimeError: no luck)." in said
+    assert "plugin_other:TECHNIQUE is no Technique" in said
+    assert "'twice' of plugin-twice 2.0 brings a technique named 'steps', which is there already" in said
+    assert len(problems()) == 3
+    assert cli.main(["models", "--techniques"]) == 0
+    assert "no luck" in capsys.readouterr().out
+
+
+def test_a_plug_in_that_fails_when_resolved_is_named_and_the_rest_goes_on(
+    tmp_path: Path, visible: Callable[[Path], None]
+) -> None:
+    written(tmp_path, "failing", FAILING)
+    visible(tmp_path)
+    speech, failing = model(), setting(4).with_technique(Engaged("failing"))
+    reason = problem(speech.info, failing)
+    assert reason is not None and reason.startswith("Failing failed when it was resolved (KeyError: 'no such option')")
+    assert conflict(replace(failing, model="f5-mini", options=Values()), "failing").startswith("Failing failed")
+    assert isinstance(resolve(speech.info, failing.without("failing")), FlowPlan)
+    assert len(samples(speech, setting(4))) > 0
