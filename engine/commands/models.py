@@ -11,14 +11,15 @@ from engine.models import catalogue
 from engine.models.base import Voice
 from engine.models.catalogue import CatalogueEntry
 from engine.models.files.releases import RELEASES
-from engine.techniques import techniques
+from engine.techniques import problems, techniques
 
 NAME = "models"
 SUMMARY = "List models, voices and techniques, with licences."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """It takes no arguments."""
+    """What to list."""
+    parser.add_argument("--techniques", action="store_true", help="list techniques and their knobs only")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -66,8 +67,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         table([{"technique": one["name"], "what it does": one["summary"]} for one in declared]),
         table(knobs),
     ]
+    data: dict[str, object] = {"models": found, "voices": voices, "techniques": declared, "left_out": list(problems())}
+    if options.techniques:
+        blocks, data = blocks[2:], {name: data[name] for name in ("techniques", "left_out")}
+    if problems():
+        blocks.append(list(problems()))
     text = "\n\n".join("\n".join(block) for block in blocks)
-    return Result({"models": found, "voices": voices, "techniques": declared}, text)
+    return Result(data, text)
 
 
 def _voices() -> dict[Voice, list[str]]:

@@ -32,7 +32,8 @@ from engine.studies.running import FINISHED
 from engine.studies.store import Store
 from engine.techniques import conflict, find, problem, problems, resolve, technique
 from tests.app.presenters import Presenter
-from tests.engine import small_speech
+from tests.engine import small_speech, speaking
+from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
 
@@ -78,6 +79,7 @@ def test_setup_offers_it_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: Qt
     presenter.state.load_model(model_id)
     declared, group = technique(name), panel.techniques.groups[name]
     assert group.controls.knobs == declared.knobs
+    presenter.state.engage("ditreducio", False)
     presenter.state.engage(name, True)
     knob = declared.knobs[0].name
     presenter.state.set_knob(name, knob, 0.5)
@@ -116,25 +118,18 @@ def test_flow_models_speak_with_it(plugins: Path) -> None:
 
 def test_min_p_cuts_and_renormalises(plugins: Path) -> None:
     sampler = Part.of("paretone_min_p:MinP", share=0.5).make(Nucleus())
-    found = sampler.probabilities(torch.tensor([[0.6, 0.3, 0.29, 0.01]]).log(), ())
-    assert torch.allclose(found, torch.tensor([[2 / 3, 1 / 3, 0.0, 0.0]]), atol=1e-6)
+    found = sampler.probabilities(torch.tensor([[0.6, 0.35, 0.04, 0.01]]).log(), ())
+    assert torch.allclose(found, torch.tensor([[60 / 95, 35 / 95, 0.0, 0.0]]), atol=1e-6)
 
 
 def test_language_models_speak_with_it(plugins: Path, tmp_path: Path) -> None:
     """With a share of 1 only the likeliest token is left, whatever the seed."""
-    speech = small_language(tmp_path)
-    greedy = [Setting("lm-mini", Values(), (Engaged(MIN_P, Values(share=1.0)),), seed) for seed in (1, 2)]
-    first, second = (
-        run_to_completion(speech.synthesise("One.", VOICE, one, (), SilentObserver())).trace.decoding.tokens
-        for one in greedy
-    )
-    assert first == second and first
-
-
-def small_language(folder: Path):
-    from tests.engine.small_language import load, write_model
-
-    return load(write_model(folder))
+    speech = speaking.load(write_model(tmp_path / "model"))
+    chosen = (speaking.setting(Engaged(MIN_P, Values(share=1.0)), seed=seed) for seed in (1, 2))
+    first, second = (speaking.spoken(speech, one).trace.decoding.tokens for one in chosen)
+    assert first and first == second
+    drafting = speaking.setting(Engaged(MIN_P, Values(share=1.0)))
+    assert resolve(speech.info, drafting).sampler == Part.of("paretone_min_p:MinP", share=1.0)
 
 
 # --- Studies ----------------------------------------------------------------------------------------------------------
