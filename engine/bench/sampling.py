@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.flow import integrate
-from engine.techniques.ditreducio.calibration_target import CalibrationTarget
 
 
 def sample(target: CalibrationTarget) -> Tensor:
